@@ -87,6 +87,7 @@ COMMANDS = {
     ),
     "export": Command("skillpress.console.exporting", "episodes as ATIF, Hugging Face datasets or ShareGPT"),
     "skills": Command("skillpress.console.skills", "the routines of any agent, read off its logs"),
+    "rules": Command("skillpress.console.rules", "a table of rules for skills, drafted from an agent's logs"),
     "serve-model": Command(
         "skillpress.models.engines.serve", "serve a model with vLLM, with the right options"
     ),

@@ -1,13 +1,15 @@
 """``skillpress skills TRACES...``: the routines of an agent, found in its logs.
 
+    skillpress skills --look logs/
     skillpress skills logs/ --success 'extra.reward>=1'
     skillpress skills chat.jsonl --rules rules.yaml --output results/skills
     skillpress skills this_week.jsonl --compare last_week.jsonl
 
-Reads ATIF 1.x, chat completions with tool calls (JSON lines), MLflow traces and our own rollout files; it
-recognises each by its content and searches folders. A step's skill is the tool that it calls, or the name
-that a table of rules gives it (docs/skills_of_any_agent.md has its form). Writes skills.html, which needs no
-network, and beside it dictionary.json, phrases.csv, contrasts.csv and, if there are bad lines, bad_lines.csv.
+Reads the logs of most agents (docs/log_formats.md lists the formats), recognises each by its content, and
+searches folders. --look prints what was understood and writes nothing. A step's skill is the tool that it
+calls, or the name that a table of rules gives it (`skillpress rules` drafts one). Writes skills.html, which
+needs no network, and beside it dictionary.json, phrases.csv, contrasts.csv and, if there are bad lines,
+bad_lines.csv.
 """
 
 from __future__ import annotations
@@ -21,11 +23,22 @@ from urllib.parse import urlsplit
 import polars as pl
 
 from skillpress.console import layers
-from skillpress.core.arguments import Parser, real, whole
+from skillpress.console.look import in_five_lines, whole
+from skillpress.console.reading import (
+    NotUnderstoodError,
+    add_field_options,
+    add_reading_options,
+    check_understood,
+    read,
+    tell_warnings,
+    wanted_by,
+)
+from skillpress.core.arguments import Parser
+from skillpress.core.arguments import whole as whole_number
 from skillpress.core.errors import UserError
 from skillpress.core.storage import atomic_path, write_text
-from skillpress.doors.traces.fields import Wanted, success_field
-from skillpress.doors.traces.log import Log, read_log
+from skillpress.doors.traces.fields import Wanted
+from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import NameProjection, TraceProjection
 from skillpress.doors.traces.rules import find_rules, read_rules
 from skillpress.measure.analysis.mdl_report import ARROW
@@ -53,27 +66,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     settings, viewer = _settings(chosen), _address(chosen.viewer)
-    projection = NameProjection() if chosen.rules is None else read_rules(find_rules(chosen.rules))
-    wanted = Wanted(
-        success=None if chosen.success is None else success_field(chosen.success),
-        task=chosen.task,
-        version=chosen.version,
-        time=chosen.time,
-    )
-    log = _read(chosen.traces, projection, wanted, chosen.most_bad)
-    compared = None
-    if chosen.compare:
-        others = NameProjection() if chosen.rules is None else projection
-        compared = _read(chosen.compare, others, wanted, chosen.most_bad)
+    projection = _projection(chosen)
+    projected_by = f"the rules of {chosen.rules}" if chosen.rules else "the names of tools or actions"
+    named = wanted_by(chosen)
+    if chosen.look:
+        return _look(chosen, projection, projected_by, named)
+    log, wanted = read("skills", chosen.traces, projection, named, chosen.most_bad)
+    check_understood(log, projection, chosen.words)
+    compared = _compared(chosen, log, named)
+    for text in in_five_lines(log, projected_by):
+        print(text)
     if len(log) > SLOW_TRACES and layers.missing("fast"):
         exit_codes.say(f"skills: {len(log):,} traces take minutes without numba: {layers.remedy('fast')}")
     content = describe(log, settings, compared)
-    named = ", ".join(path.name or str(path) for path in chosen.traces[:3])
+    title = ", ".join(path.name or str(path) for path in chosen.traces[:3])
     page = render(
         content,
         episodes(content, projection, wanted),
-        title=named + (" and others" if len(chosen.traces) > 3 else ""),
-        projected_by=f"the rules of {chosen.rules}" if chosen.rules else "the names of tools or actions",
+        title=title + (" and others" if len(chosen.traces) > 3 else ""),
+        projected_by=projected_by,
         viewer=viewer,
     )
     _write(chosen.output, content, page)
@@ -84,28 +95,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> Parser:
     parser = Parser(description=__doc__)
     add = parser.add_argument
-    add("traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some")
+    add_reading_options(parser)
+    add_field_options(parser)
+    add("--look", action="store_true", help="print what was understood, and write nothing")
+    add("--words", choices=("first", "none"), help="the skill of steps in words: their first word, also if "
+        "they read like prose, or none")  # fmt: skip
     add("--rules", metavar="RULES.yaml", help="a table that names steps, or an environment of ours with one")
     add("--output", type=Path, default=RESULTS / "skills", metavar="FOLDER")
-    add("--success", metavar="FIELD", help="who succeeded: FIELD, FIELD>=NUMBER or FIELD=VALUE of a record "
-        "(our own rollouts and exports know it)")  # fmt: skip
-    add("--task", metavar="FIELD", help="the task; traces of one task are not independent")
-    add("--version", metavar="FIELD", help="the agent's version")
-    add("--time", metavar="FIELD", help="what orders the traces")
     add("--between", nargs=2, metavar=("A", "B"), help="the versions to compare (default: the most frequent)")
     add("--compare", type=Path, action="append", default=[], metavar="OTHER_TRACES",
         help="traces of another version; may be repeated")  # fmt: skip
     add("--search", choices=("refined", "greedy"), default="refined")
     add(
         "--longest",
-        type=whole(2, 16),
+        type=whole_number(2, 16),
         default=6,
         metavar="L",
         help="skills in a routine at most, 2 to 16 (default 6)",
     )
-    add("--longest-trace", type=whole(1), metavar="T", help="skills of a trace that the certificate counts")
-    add("--most-bad", type=real(at_least=0, at_most=1), default=0.1, metavar="SHARE",
-        help="share of bad lines above which nothing is written (default 0.1)")  # fmt: skip
+    add(
+        "--longest-trace",
+        type=whole_number(1),
+        metavar="T",
+        help="skills of a trace that the certificate counts",
+    )
     add("--viewer", metavar="URL", help="where `skillpress view` serves the same rollout files")
     return parser
 
@@ -131,18 +144,37 @@ def _address(viewer: str | None) -> str | None:
     return viewer.split("#")[0]
 
 
-def _read(paths: Sequence[Path], projection: TraceProjection, wanted: Wanted, most_bad: float) -> Log:
-    shown = sys.stderr.isatty()
+def _projection(chosen: Namespace) -> TraceProjection:
+    if chosen.rules is not None and chosen.words is not None:
+        raise OptionError("--rules names all steps, also those in words: leave --words out")
+    return NameProjection(chosen.words) if chosen.rules is None else read_rules(find_rules(chosen.rules))
 
-    def progress(traces: int) -> None:
-        if shown:
-            print(f"\rskills: {traces:,} traces", end="", file=sys.stderr, flush=True)
 
+def _look(chosen: Namespace, projection: TraceProjection, projected_by: str, named: Wanted) -> int:
+    """Print what was understood, and what would stop the command."""
+    log, _ = read("skills", chosen.traces, projection, named, most_bad=1.0)
     try:
-        return read_log(paths, projection, wanted, most_bad, progress)
-    finally:
-        if shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        check_understood(log, projection, chosen.words)
+    except NotUnderstoodError as error:
+        log.warnings.append(f"skillpress skills stops here: {error}")
+    if log.bad_lines > chosen.most_bad * (log.good_lines + log.bad_lines):
+        log.warnings.append(
+            f"skillpress skills stops here: more bad lines than --most-bad {chosen.most_bad:g} allows"
+        )
+    for text in whole(log, projection, projected_by):
+        print(text)
+    return 0
+
+
+def _compared(chosen: Namespace, log: Log, named: Wanted) -> Log | None:
+    """The other log, read by the same rules; its warnings are added to the first log's."""
+    if not chosen.compare:
+        return None
+    projection = _projection(chosen)
+    other, _ = read("skills", chosen.compare, projection, named, chosen.most_bad)
+    check_understood(other, projection, chosen.words)
+    log.warnings += [f"the traces compared with: {warning}" for warning in other.warnings]
+    return other
 
 
 def _write(folder: Path, content: Content, page: str) -> None:
@@ -216,11 +248,9 @@ def _tell(folder: Path, content: Content) -> None:
     if log.bad_lines:
         lines = "1 bad line was" if log.bad_lines == 1 else f"{log.bad_lines:,} bad lines were"
         exit_codes.say(f"skills: {lines} passed over; {folder}/bad_lines.csv names them")
-    if log.doubt is not None:
-        exit_codes.say(f"skills: {log.doubt}")
+    tell_warnings("skills", log)
     of = "successes" if content.of_successes else "traces"
     routines = "routine" if len(content.routines) == 1 else "routines"
-    print(f"{len(log):,} traces, {sum(log.steps):,} steps, {len(log.alphabet)} skills")
     print(
         f"{len(content.routines)} {routines} of {len(content.fitted):,} {of}: "
         f"{content.savings.singletons:.1f} bits each without, {content.savings.dictionary:.1f} with"

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 import yaml
 from safetensors.numpy import load_file
@@ -145,7 +146,7 @@ def evaluations(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="session")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The logs of an agent that often does the same."""
+    """The logs of an agent that often does the same, and beside them the same in other files."""
     chance, lines = random.Random(0), []
     for number in range(60):
         tools = ["look", "open", *(["edit", "test"] * chance.randint(1, 3))]
@@ -156,6 +157,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines.append(json.dumps({"task_id": f"t{number % 20}", "messages": said, "solved": number % 3 > 0}))
     file = tmp_path_factory.mktemp("log") / "log.jsonl"
     file.write_text("\n".join(lines))
+    with zipfile.ZipFile(file.with_suffix(".zip"), "w") as archive:
+        archive.write(file, "runs/log.jsonl")
+    rows = pl.DataFrame([json.loads(line) for line in lines], infer_schema_length=None)
+    rows.write_parquet(file.with_suffix(".parquet"))
+    rows.write_ipc_stream(file.with_suffix(".arrow"))
     return file
 
 
@@ -214,10 +220,11 @@ def test_a_command_that_lacks_a_layer_says_so_in_one_line(
     assert not list(skillpress.folder.iterdir()), "it did nothing"
 
 
+@pytest.mark.parametrize("stored", ["log.jsonl", "log.zip", "log.parquet", "log.arrow"])
 def test_skills_finds_the_same_routines_as_with_everything_installed(
-    skillpress: Installed, log: Path, tmp_path: Path
+    skillpress: Installed, log: Path, stored: str, tmp_path: Path
 ) -> None:
-    words = ["skills", str(log), "--success", "solved", "--output"]
+    words = ["skills", str(log.with_name(stored)), "--success", "solved", "--output"]
     skillpress(*words, tmp_path / "bare")
     assert main([*words, str(tmp_path / "whole")]) == 0
     for name in ("dictionary.json", "phrases.csv", "skills.html"):

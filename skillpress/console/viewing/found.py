@@ -20,6 +20,8 @@ from skillpress.show.viewer.source import SourceFiles
 
 ROLLOUTS = (BASE_ROLLOUTS, TRAINING_ROLLOUTS, EVALUATION_ROLLOUTS)
 """An experiment's rollout files, in the order of its stages."""
+SKILLS_PAGE, SKILLS_MARK = "skills.html", '<meta name="generator" content="skillpress skills">'
+"""The page of ``skillpress skills``, and a line of its head."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,16 @@ def _readable(source: SourceFiles) -> SourceFiles:
     return replace(source, tokenizer=None) if layers.missing("tokens") else source
 
 
+def skills_page(path: Path) -> Path | None:
+    """The page of ``skillpress skills`` that a path means, a file or the folder that holds it; None for
+    anything else."""
+    file = path / SKILLS_PAGE if path.is_dir() and experiment_of(path) is None else path
+    if not file.is_file():
+        return None
+    with file.open("rb") as opened:
+        return file if SKILLS_MARK.encode() in opened.read(2000) else None
+
+
 def experiment_of(path: Path) -> Path | None:
     """The folder of the experiment that is meant or that the file belongs to; None for anything else."""
     if path.is_dir():
@@ -85,7 +97,8 @@ def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
     if folder.parameters.is_file():
         raise UserError(f"{path}: this evaluation is not finished; run its command again")
     raise UserError(
-        f"{path}: holds neither {PARAMETERS} (an experiment) nor {folder.record_file.name} (an evaluation)"
+        f"{path}: holds neither {PARAMETERS} (an experiment) nor {folder.record_file.name} (an evaluation) "
+        f"nor {SKILLS_PAGE} (of skillpress skills)"
     )
 
 

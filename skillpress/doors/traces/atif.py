@@ -1,9 +1,10 @@
 """ATIF 1.x (Agent Trajectory Interchange Format): one JSON object is one run of an agent.
 
 Every tool call is a step, and a turn of the agent without a call is a step in words. Content copied from an
-earlier document (``is_copied_context``) is not a step of this one. Runs of other agents inside
-(``subagent_trajectories``) are counted and not read. The format does not record success: ``--success`` names
-a field, such as ``extra.reward>=1``.
+earlier document (``is_copied_context``) is not a step of this one. Documents that continue one another
+(``continued_trajectory_ref``) are one run: they name one session, to which some writers add ``-cont-1``.
+Runs of other agents inside (``subagent_trajectories``) are counted and not read. The format does not record
+success: ``--success`` names a field, such as ``extra.reward>=1``.
 
 Our own exports are read as the rollout file that they came from: their one function ``act`` is the
 environment's action, and the document's ``extra`` says how the episode ended.
@@ -11,12 +12,15 @@ environment's action, and the document's ``extra`` says how the episode ended.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skillpress.doors.traces.fields import dig, seconds
-from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
+from skillpress.doors.traces.trace import Call, Trace, TraceStep, UnreadableTraceError, acted
 
+SUB_AGENTS, COPIED = "runs of sub-agents", "steps of copied context"
+_CONTINUED = re.compile(r"-cont(?:inued)?(?:-\d+)?\Z")
 OURS = "skillpress"
 """The agent's name in our exports."""
 
@@ -48,8 +52,27 @@ def read(record: Any) -> Trace:
             :200
         ],
         time=next((time for time in times if time is not None), None),
-        left_out=len(record.get("subagent_trajectories") or ()),
+        left_out=_left_out(record),
+        call=_call(record),
     )
+
+
+def _call(record: Mapping[str, Any]) -> Call | None:
+    """The place in its run of a document that continues another or is continued; None for a whole run."""
+    session = str(record.get("session_id") or "")
+    first = _CONTINUED.sub("", session)
+    copied = any(step.get("is_copied_context") for step in record["steps"])
+    if not first or not (record.get("continued_trajectory_ref") or copied or first != session):
+        return None
+    return Call(session=first[:200], own=str(record.get("trajectory_id") or session)[:200])
+
+
+def _left_out(record: Mapping[str, Any]) -> dict[str, int]:
+    counts = {
+        SUB_AGENTS: len(record.get("subagent_trajectories") or ()),
+        COPIED: sum(bool(step.get("is_copied_context")) for step in record["steps"]),
+    }
+    return {reason: count for reason, count in counts.items() if count}
 
 
 def _exported(record: Any) -> Trace:

@@ -1,49 +1,53 @@
-"""Chat completions: an object with ``messages`` on every line, as their API takes and returns them.
+"""Conversations and model calls, as chat completions and the responses API take and return them.
 
-Every tool call is a step, and its answer is the message with the same ``tool_call_id``. A message of the
-assistant without a call is a step in words. A logged answer beside the messages (``choices``, or ``response``
-with ``choices``) is the last message. The format does not record success: ``--success`` names a field of the
-line.
+A record has its messages under ``messages`` (or ``input``, ``contents``), alone or inside ``request``. If
+it also holds the model's answer (``response``, ``choices``, ``output``), or ends with a message of the
+assistant, it may be one of many calls of a run, each with the whole history so far: ``Trace.call`` says
+with what it was asked. The format has no field for the outcome, but a row may hold one (``resolved``,
+``reward``, ``score``).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skillpress.doors.traces.conversation import Conversation, hashes_of, read_conversation
 from skillpress.doors.traces.fields import dig, seconds
-from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError
+from skillpress.doors.traces.messages import is_message
+from skillpress.doors.traces.outcome import outcome_at
+from skillpress.doors.traces.trace import Call, Trace, UnreadableTraceError, json_value
 
-_NAMES, _TASKS, _TIMES = (
-    ("id", "trace_id", "session_id"),
-    ("task_id",),
-    ("created", "created_at", "timestamp"),
-)
+_NAMES = ("id", "trace_id", "traj_id", "run_id", "session_id", "conversation_id", "uuid", "custom_id")
+_TASKS = ("task_id", "instance_id", "example_id", "problem_id", "task_name")
+_TIMES = ("created", "created_at", "timestamp", "start_time", "startTime", "time")
+_SESSIONS = ("session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "episode_id")
+_PARENTS = ("previous_response_id", "parent_call_id", "parent_id", "parent")
+_ASKED = ("messages", "input", "contents", "message_list", "input_messages", "prompt")
+_ANSWERS = ("response", "output", "completion", "answer_message", "output_messages", "response_message")
+_INSIDE = ("request", "body", "kwargs", "payload")
 
 
 def recognises(record: Any) -> bool:
     """Whether the record has a list of messages, or is one."""
-    messages = record.get("messages") if isinstance(record, Mapping) else record
-    if not isinstance(messages, list) or not messages:
-        return False
-    return isinstance(messages[0], Mapping) and "role" in messages[0]
+    return _asked(record) is not None
 
 
 def read(record: Any) -> Trace:
     """The trace of a conversation.
 
     Raises:
-        UnreadableTraceError: a message has no role.
+        UnreadableTraceError: a message cannot be read.
     """
-    line = record if isinstance(record, Mapping) else {"messages": record}
-    return Trace(
-        _first(line, _NAMES),
-        tuple(steps_of([*line["messages"], *_answered(line)])),
-        task=_first(line, _TASKS),
-        version=str(line.get("model") or "")[:200],
-        time=next((time for key in _TIMES if (time := seconds(line.get(key))) is not None), None),
+    messages = _asked(record)
+    if messages is None:
+        raise UnreadableTraceError("no list of messages")
+    line = record if isinstance(record, dict) else {}
+    given = list(_answered(line))
+    found = read_conversation(
+        messages, given, tools=bool(_anywhere(line, "tools") or _anywhere(line, "functions"))
     )
+    return trace_of(line, found, _call(line, found, bool(given)))
 
 
 def field(record: Any, path: str) -> Any:
@@ -51,50 +55,135 @@ def field(record: Any, path: str) -> Any:
     return dig(record, path)
 
 
-def steps_of(messages: Sequence[Any]) -> Iterator[TraceStep]:
-    """The steps of a conversation.
-
-    Raises:
-        UnreadableTraceError: a message has no role.
-    """
-    answers: dict[Any, Any] = {}
-    for message in messages:
-        role = message.get("role") if isinstance(message, dict) else None
-        if role is None:
-            raise UnreadableTraceError("a message without a role")
-        if role in ("tool", "function"):
-            answers.setdefault(message.get("tool_call_id", message.get("name")), message.get("content"))
-    for number, message in enumerate(messages):
-        if message["role"] != "assistant":
-            continue
-        calls = list(calls_of(message))
-        for identity, name, arguments in calls:
-            yield TraceStep(name, arguments, answers.get(identity, ""))
-        if not calls:
-            behind = messages[number + 1] if number + 1 < len(messages) else {}
-            yield TraceStep(None, message.get("content"), behind.get("content", ""))
+def trace_of(line: Mapping[str, Any], found: Conversation, call: Call | None = None) -> Trace:
+    """The trace of a conversation, with what the record's usual fields say about it."""
+    ended = outcome_at(line)
+    times = (seconds(_anywhere(line, key)) for key in _TIMES)
+    return Trace(
+        first_text(line, _NAMES),
+        found.steps,
+        success=ended.success,
+        task=first_text(line, _TASKS),
+        version=str(_anywhere(line, "model") or _anywhere(line, "model_name") or "")[:200],
+        time=next((time for time in times if time is not None), None),
+        left_out=found.left_out,
+        outcome=ended.field,
+        score=ended.score,
+        call=call,
+    )
 
 
-def calls_of(message: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any]]:
-    """(id, tool, arguments) of a message's calls."""
-    calls = message.get("tool_calls") or ()
-    for call in json.loads(calls) if isinstance(calls, str) else calls:  # exports of tables store it as text
-        called = call.get("function") or call.get("custom") or call
-        yield call.get("id"), _tool(called["name"]), called.get("arguments", called.get("input"))
-    if not calls and (called := message.get("function_call")):  # some logs have one call in both forms
-        yield called["name"], _tool(called["name"]), called.get("arguments")
-
-
-def _tool(name: Any) -> str:
-    """A tool's name; empty, which means no skill, if the log has none."""
-    return "" if name is None else str(name)
-
-
-def _answered(line: Mapping[str, Any]) -> list[Any]:
-    response = line.get("response")
-    choices = line.get("choices") or (response.get("choices") if isinstance(response, Mapping) else None)
-    return [choices[0]["message"]] if choices else []
-
-
-def _first(line: Mapping[str, Any], keys: Sequence[str]) -> str:
+def first_text(line: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The first value that is not null, as text; empty if there is none."""
     return next((str(line[key])[:200] for key in keys if line.get(key) is not None), "")
+
+
+def messages_in(value: Any) -> list[Any] | None:
+    """A list of messages, as it is or as JSON text; None if the value is something else."""
+    if isinstance(value, str) and value.lstrip()[:2] in ("[{", "[\n", "[ "):
+        try:
+            value = json_value(value)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(value, list) or not value or not is_message(value[0]):
+        return None
+    return value
+
+
+def _asked(record: Any) -> list[Any] | None:
+    """The messages of a record."""
+    if isinstance(record, list):
+        return messages_in(record)
+    if not isinstance(record, dict):
+        return None
+    for held in (record, *(record[key] for key in _INSIDE if isinstance(record.get(key), dict))):
+        for key in _ASKED:
+            if (messages := messages_in(held.get(key))) is not None:
+                return messages
+    return None
+
+
+def _answered(line: Mapping[str, Any]) -> Iterator[Any]:
+    """The model's answer, if the record keeps it beside the messages."""
+    if (messages := messages_of_answer(line)) is not None:
+        yield from messages
+        return
+    for key in _ANSWERS:
+        value = line.get(key)
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            value = _loaded(value)
+        if (messages := messages_of_answer(value)) is not None:
+            yield from messages
+            return
+        if isinstance(value, str) and value:
+            yield {"role": "assistant", "content": value}
+            return
+
+
+def messages_of_answer(value: Any) -> Sequence[Any] | None:
+    """The messages in an answer of any API; None if it is not one."""
+    if isinstance(value, list):
+        return messages_in(value)
+    if not isinstance(value, dict):
+        return None
+    choices = value.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        message = choices[0].get("message") or choices[0].get("delta")
+        if isinstance(message, dict):
+            return [{"role": "assistant", **message}]
+        return [{"role": "assistant", "content": choices[0].get("text")}]
+    candidates = value.get("candidates")  # Gemini
+    if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
+        content = candidates[0].get("content")
+        return [content] if isinstance(content, dict) else None
+    for key in ("message", "body"):
+        if isinstance(value.get(key), dict):
+            return [value[key]] if is_message(value[key]) else messages_of_answer(value[key])
+    if "output" in value and value.get("object") == "response":
+        return messages_in(value["output"])
+    if is_message(value) and "messages" not in value:
+        return [value]
+    return None
+
+
+def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call | None:
+    """What the record says as one call of a run; None if the model gave no last message.
+
+    A record that keeps the answer among the messages may as well be a whole run, and runs of one task often
+    begin alike. Its history is therefore all of it: only a record that begins with all of it goes on from it.
+    """
+    given = found.turns[found.asked :]
+    if not given:
+        return None
+    hashes = hashes_of(found.turns)
+    if not answered:
+        return Call(history=hashes, earlier=len(found.steps))
+    response = line.get("response")
+    own = response.get("id") if isinstance(response, dict) else None
+    parents = (_anywhere(line, key) for key in _PARENTS)
+    return Call(
+        session=first_text(line, _SESSIONS),
+        history=hashes[: found.asked],
+        parent=next((str(parent)[:200] for parent in parents if isinstance(parent, str | int)), ""),
+        own=str(own)[:200] if own is not None else first_text(line, ("id",)),
+        answer=hashes[found.asked] if len(given) == 1 else None,
+        earlier=found.earlier,
+    )
+
+
+def _anywhere(line: Mapping[str, Any], key: str) -> Any:
+    """A field of the record, or of the request or response inside it."""
+    if (value := line.get(key)) is not None:
+        return value
+    for name in (*_INSIDE, "response"):
+        held = line.get(name)
+        if isinstance(held, dict) and (value := held.get(key)) is not None:
+            return value
+    return None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json_value(text)
+    except (ValueError, RecursionError):
+        return text

@@ -11,9 +11,11 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
+from skillpress.doors.traces.call_pattern import CallPattern
 from skillpress.doors.traces.trace import TracesError
 
 _YES = frozenset(
@@ -77,30 +79,37 @@ class SuccessField:
     equal_to: str | None = None
 
     def of(self, value: Any) -> bool | None:
-        """Whether a field's value is a success; None if there is no value.
+        """Whether a field's value is a success; None if there is no value, or if it is not a number (NaN).
 
         Raises:
             TracesError: the value is neither yes nor no, and no condition says when it is a success.
         """
-        if value is None:
+        if self.equal_to is not None and str(value).strip().lower() == self.equal_to.lower():
+            return True
+        if is_unknown(value):
             return None
         if self.at_least is not None:
-            if isinstance(value, bool | int | float):
-                return value >= self.at_least
-            raise TracesError(f"--success {self.path}: {value!r:.80} is not a number, so >= does not fit")
+            found = number(value)
+            if found is None:
+                raise TracesError(f"--success {self.path}: {value!r:.80} is not a number, so >= does not fit")
+            return found >= self.at_least
         if self.equal_to is not None:
-            if str(value).strip().lower() == self.equal_to.lower():
-                return True
-            wanted = _number(self.equal_to)
-            return wanted is not None and wanted == _number(value)
-        if isinstance(value, bool | int | float) and value in (0, 1):
-            return bool(value)
-        if isinstance(value, str) and (word := value.strip().lower()) in _YES | _NO:
-            return word in _YES
-        raise TracesError(
-            f"--success {self.path}: {value!r:.80} says neither yes nor no; "
-            f"write {self.path}>=NUMBER or {self.path}=VALUE"
-        )
+            wanted = number(self.equal_to)
+            return wanted is not None and wanted == number(value)
+        said = yes_or_no(value)
+        if said is None:
+            raise TracesError(
+                f"--success {self.path}: {value!r:.80} says neither yes nor no; "
+                f"write {self.path}>=NUMBER or {self.path}=VALUE"
+            )
+        return said
+
+    @property
+    def text(self) -> str:
+        """The option as the user would write it."""
+        if self.at_least is not None:
+            return f"{self.path}>={self.at_least:g}"
+        return self.path if self.equal_to is None else f"{self.path}={self.equal_to}"
 
 
 def success_field(text: str) -> SuccessField:
@@ -119,11 +128,29 @@ def success_field(text: str) -> SuccessField:
     return SuccessField(_named(path, text), equal_to=value.strip() if equal else None)
 
 
-def _number(value: Any) -> float | None:
+def is_unknown(value: Any) -> bool:
+    """Whether a value says nothing: null, an empty text or NaN, also as a text."""
+    if isinstance(value, str):
+        return value.strip().lower() in ("", "nan")
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def number(value: Any) -> float | None:
+    """A value as a number: a number itself, a yes or no, or a text of a number; None for anything else."""
+    if isinstance(value, bool | int | float):
+        return value
     try:
-        return float(value)
-    except (ValueError, TypeError, OverflowError):
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
         return None
+
+
+def yes_or_no(value: Any) -> bool | None:
+    """What a value says by itself: true, false, 1 and 0 in any type, or a word such as ``passed``."""
+    if isinstance(value, str) and (word := value.strip().lower()) in _YES | _NO:
+        return word in _YES
+    found = number(value)
+    return bool(found) if found in (0, 1) else None
 
 
 def _named(path: str, text: str) -> str:
@@ -133,22 +160,44 @@ def _named(path: str, text: str) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A time as a number: a number itself, or an ISO 8601 text. None for anything else, including infinity
-    and NaN, which order nothing."""
+    """A time as a number: a number itself, also written as a text, or a date as ISO 8601, RFC 2822 or a table
+    writes it (without a zone: UTC). None for anything else, including infinity and NaN."""
+    if isinstance(value, datetime):
+        return _timestamp(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        found = datetime.fromisoformat(value).timestamp() if isinstance(value, str) else float(value)
-    except (ValueError, OverflowError):
+        found = float(value)
+    except OverflowError:
         return None
+    except ValueError:
+        found = math.nan
+        for read in (datetime.fromisoformat, _from_table, parsedate_to_datetime):
+            try:
+                return _timestamp(read(str(value).strip()))
+            except (ValueError, TypeError, IndexError):
+                continue
     return found if math.isfinite(found) else None
+
+
+def _from_table(text: str) -> datetime:
+    return datetime.fromisoformat(re.sub(r"\s*(UTC|GMT|Z)$", "+00:00", text.replace("/", "-")))
+
+
+def _timestamp(moment: datetime) -> float | None:
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except OverflowError:
+        return None
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The fields that say more about a record; None takes what its format says by itself."""
+    """What the user says about the records; None takes what its format says by itself."""
 
     success: SuccessField | None = None
     task: str | None = None
     version: str | None = None
     time: str | None = None
+    call: CallPattern | None = None
+    """The form of calls in text; None if the text holds none that the format does not know."""

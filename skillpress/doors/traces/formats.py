@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillpress.doors.traces import atif, chat, mlflow_traces
+from skillpress.doors.traces import (
+    agents_sdk,
+    atif,
+    chat,
+    claude_code,
+    codex,
+    inspect_logs,
+    langchain,
+    langfuse,
+    mlflow_traces,
+    nemo_gym,
+    openhands,
+    otlp,
+    rollout_rows,
+    rows,
+    sharegpt,
+    swe_agent,
+    tau_bench,
+    verifiers,
+)
 from skillpress.doors.traces.fields import Wanted, seconds
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
@@ -25,18 +44,62 @@ class Format:
     """The trace with everything that the format says about it; raises UnreadableTraceError."""
     field: Callable[[Any, str], Any]
     """The value of a field that the user named; None if there is none."""
+    runs: Callable[[Any], Sequence[Any] | None] | None = None
+    """The records of a JSON value that holds several runs; None if the value is not such a document."""
+    run_of: Callable[[Any], str | None] | None = None
+    """For a format that writes one run as many records, such as an event or a span on each line: the key of
+    the run that a record belongs to, or None if the record is not one of these. All records with one key, in
+    the file's order and as a list, are what ``recognises`` and ``read`` take. A key may be empty."""
 
 
-FORMATS = (
+def _of_lines(name: str, module: Any) -> Format:
+    """A format that writes one run as many records."""
+    return Format(name, module.recognises, module.read, module.field, run_of=module.run_of)
+
+
+_WHOLE = (
     Format("ATIF", atif.recognises, atif.read, atif.field),
     Format("MLflow traces", mlflow_traces.recognises, mlflow_traces.read, mlflow_traces.field),
+    _of_lines("Claude Code sessions", claude_code),
+    _of_lines("Codex sessions", codex),
+    _of_lines("skillpress rows", rollout_rows),
+    Format("OpenTelemetry spans", otlp.recognises, otlp.read, otlp.field, otlp.runs, otlp.run_of),
+    _of_lines("Langfuse exports", langfuse),
+    Format("inspect logs", inspect_logs.recognises, inspect_logs.read, inspect_logs.field, inspect_logs.runs),
+    Format("SWE-agent trajectories", swe_agent.recognises, swe_agent.read, swe_agent.field, swe_agent.runs),
+    _of_lines("OpenHands", openhands),
+    Format("tau-bench results", tau_bench.recognises, tau_bench.read, tau_bench.field, tau_bench.runs),
+    Format("NeMo-Gym rollouts", nemo_gym.recognises, nemo_gym.read, nemo_gym.field),
+    Format("verifiers results", verifiers.recognises, verifiers.read, verifiers.field),
+    Format("agents SDK run states", agents_sdk.recognises, agents_sdk.read, agents_sdk.field),
+    Format("LangChain messages", langchain.recognises, langchain.read, langchain.field),
+    Format("ShareGPT", sharegpt.recognises, sharegpt.read, sharegpt.field),
     Format("chat completions", chat.recognises, chat.read, chat.field),
 )
+"""The more particular a format is, the earlier it comes: the first that recognises a record reads it."""
+_ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
+FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, _ROWS.read, rows.field))
 
 
 def format_of(record: Any) -> Format | None:
     """The format of a JSON value; None if no format here recognises it."""
     return next((known for known in FORMATS if known.recognises(record)), None)
+
+
+def runs_in(value: Any) -> Sequence[Any] | None:
+    """The records of a JSON value that holds several runs; None if it is a record itself, or unknown."""
+    for known in FORMATS:
+        if known.runs is not None and (found := known.runs(value)) is not None:
+            return found
+    return None
+
+
+def part_of(value: Any) -> tuple[Format, str] | None:
+    """The format and the run of a JSON value that is only a part of a run; None for any other value."""
+    for known in FORMATS:
+        if known.run_of is not None and (key := known.run_of(value)) is not None:
+            return known, key
+    return None
 
 
 def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
@@ -47,7 +110,8 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         TracesError: a named field says neither yes nor no.
     """
     try:
-        return _with_fields(known.read(record), known, record, wanted)
+        trace = _with_fields(known.read(record), known, record, wanted)
+        return trace if wanted.call is None else wanted.call.read(trace)
     except UnreadableTraceError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
@@ -61,7 +125,9 @@ def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Tr
         raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}
     if wanted.success is not None:
-        changed["success"] = wanted.success.of(known.field(record, wanted.success.path))
+        value = known.field(record, wanted.success.path)
+        changed["success"], changed["score"] = wanted.success.of(value), None
+        changed["outcome"] = wanted.success.path
     for name in ("task", "version"):
         if (path := getattr(wanted, name)) is not None:
             value = known.field(record, path)

@@ -1,60 +1,69 @@
-"""The JSON values of a file, one at a time, from lines or from one document, each also with gzip.
+"""The JSON values of a text, one at a time: from lines, or from documents of many lines each.
 
-The content of a file decides how it is read. Lines are read as a stream, so that a log may be larger than the
-memory. A document (one value over many lines, such as an exported list) is read whole. A list of records, and
-an object with a list under ``traces``, hold one record per item.
+The content decides how a text is read. Lines are read as a stream, so that a log may be larger than the
+memory. Documents (indented values, one or several after one another) are read whole. What breaks off at the
+head or the tail of a text is named as bad, and the rest is read.
 """
 
 from __future__ import annotations
 
-import gzip
-import zlib
+import json
+import re
+from bisect import bisect_right
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
-from skillpress.doors.traces.trace import UnreadableTraceError, json_value
+from skillpress.doors.traces.trace import UnreadableTraceError, json_value, whole_text
 
 LONGEST_LINE = 256 << 20
 """The longest line that is read, in bytes; longer ones are skipped."""
 LARGEST_DOCUMENT = 2 << 30
 """The largest document that is read, in bytes, since it is held in memory whole."""
+MOST_STRANGE = 10_000
+"""Lines in a row that are neither values nor indented, after which a text is not read as documents."""
+BLANK = b" \t\r\n\0"
+"""Bytes around a line that mean nothing. A log that was cut while it was written may hold stretches of
+zeros."""
 
 
 class Value(NamedTuple):
     """One value of a file, or the reason why it has none."""
 
     number: int
-    """Its line, or its position in a list, from 1 on."""
+    """Its line or row, or its position in a list, from 1 on."""
     offset: int
     """The byte at which its line begins; -1 if the file cannot seek there."""
     value: Any
     """A JSON value, or an ``UnreadableTraceError``."""
+    member: str = ""
+    """The member of an archive that holds it."""
+    row: int = -1
+    """Its row in a table, from 0 on; -1 outside of tables."""
 
 
-def values(path: Path) -> Iterator[Value]:
-    """All values of a file, in order."""
-    with _opened(path) as file:
-        sought = not isinstance(file, gzip.GzipFile)
-        try:
-            found = _document(file) if _is_document(file) else _lines(file, sought)
-            yield from found
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            yield Value(0, -1, UnreadableTraceError(f"the compressed file breaks off ({error})"))
+def text_values(file: IO[bytes], sought: bool) -> Iterator[Value]:
+    """All values of a text, in order.
+
+    Args:
+        sought: whether an offset is enough to find a line again.
+    """
+    found = _documents(file) if _holds_documents(file) else _lines(file, sought)
+    yield from found
 
 
 def value_at(path: Path, offset: int) -> Any:
     """The value of the line that begins at a byte."""
     with path.open("rb") as file:
         file.seek(offset)
-        return parsed(file.readline(LONGEST_LINE))
+        return parsed(_stripped(file.readline(LONGEST_LINE)))
 
 
 def parsed(line: bytes) -> Any:
     """A line's value, or an ``UnreadableTraceError`` that says why it has none."""
     try:
-        return json_value(line.decode("utf-8-sig"))
+        return json_value(whole_text(line))
     except UnicodeDecodeError as error:
         return UnreadableTraceError(f"not UTF-8 at byte {error.start}")
     except ValueError as error:
@@ -63,29 +72,42 @@ def parsed(line: bytes) -> Any:
         return UnreadableTraceError("nested too deeply")
 
 
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        compressed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if compressed else path.open("rb")
+def _stripped(line: bytes) -> bytes:
+    """A line without what surrounds its value. A list may have one item on each line, with a comma behind."""
+    return line.removeprefix(BOM_UTF8).strip(BLANK).removesuffix(b",")
 
 
-def _is_document(file: IO[bytes]) -> bool:
-    """Whether a value spans several lines. Afterwards the file is at its beginning again.
+def _holds_documents(file: IO[bytes]) -> bool:
+    """Whether values span several lines. Afterwards the file is at its beginning again.
 
-    In that case neither of the first two non-empty lines is a value, or the first is a single bracket.
+    They do if the first line is only a bracket (and not that of a list whose items have a line each), or if
+    no line is a list or an object by itself. A log may begin with any number of bad lines, so all are tried,
+    until many lines in a row are neither values nor indented: then these are bad lines.
     """
-    firsts: list[bytes] = []
-    while len(firsts) < 2 and (line := file.readline(LONGEST_LINE)):
-        if line.strip():
-            firsts.append(line.removeprefix(BOM_UTF8))
-    file.seek(0)
-    if firsts and firsts[0].strip() in (b"[", b"{"):
-        return True
-    return bool(firsts) and firsts[0].lstrip()[:1] in (b"[", b"{") and not any(map(_is_value, firsts))
+    number = strange = 0
+    opened = b""
+    try:
+        while line := file.readline(LONGEST_LINE):
+            text = _stripped(line)
+            begin = line.removeprefix(BOM_UTF8).lstrip(b"\0")[:1]
+            number += bool(text)
+            if number == 1 and text in (b"[", b"{"):
+                opened = text
+            elif text and opened:
+                return not (opened == b"[" and _is_container(text))
+            elif begin in (b"[", b"{") and _is_container(text):
+                return False
+            if text:
+                strange = 0 if begin in (b" ", b"\t", b"}", b"]") else strange + 1
+            if strange == MOST_STRANGE:
+                return False
+        return number > 0
+    finally:
+        file.seek(0)
 
 
-def _is_value(line: bytes) -> bool:
-    return not isinstance(parsed(line), UnreadableTraceError)
+def _is_container(text: bytes) -> bool:
+    return len(text) > 2 and text[:1] in (b"[", b"{") and isinstance(parsed(text), list | dict)
 
 
 def _lines(file: IO[bytes], sought: bool) -> Iterator[Value]:
@@ -98,30 +120,77 @@ def _lines(file: IO[bytes], sought: bool) -> Iterator[Value]:
                 offset += len(rest)
             offset += len(rest)
             yield Value(number, -1, UnreadableTraceError(f"longer than {LONGEST_LINE >> 20} MiB"))
-        elif line.strip():
-            value = parsed(line)
-            held = items(value)
-            if held is None:
-                yield Value(number, begun if sought else -1, value)
-            else:  # a whole document on one line
-                yield from (Value(item, -1, each) for item, each in enumerate(held, 1))
+        elif (text := _stripped(line)) and text not in (b"[", b"]"):
+            yield Value(number, begun if sought else -1, parsed(text))
 
 
-def _document(file: IO[bytes]) -> Iterator[Value]:
+def _documents(file: IO[bytes]) -> Iterator[Value]:
     content = file.read(LARGEST_DOCUMENT + 1)
     if len(content) > LARGEST_DOCUMENT:
         why = f"a document of more than {LARGEST_DOCUMENT >> 30} GiB; write one record on each line"
         yield Value(1, -1, UnreadableTraceError(why))
         return
-    value = parsed(content)
-    held = items(value)
-    yield from (Value(item, -1, each) for item, each in enumerate([value] if held is None else held, 1))
+    value = parsed(content.strip(BLANK))
+    if not isinstance(value, UnreadableTraceError):
+        yield Value(1, -1, value)
+        return
+    try:
+        text = whole_text(content)
+    except UnicodeDecodeError:
+        yield Value(1, -1, value)
+        return
+    yield from _Pieces(text)
 
 
-def items(value: Any) -> list[Any] | None:
-    """The records that a value holds; None if it is a record itself."""
-    if isinstance(value, Mapping) and isinstance(value.get("traces"), list):
-        return list(value["traces"])
-    if isinstance(value, list) and not (value and isinstance(value[0], Mapping) and "role" in value[0]):
-        return value
-    return None
+_BETWEEN = re.compile(r"[\s,\]\0\ufeff]*")
+_OPENING = re.compile(r"^([ \t]*)[{\[]", re.MULTILINE)
+
+
+class _Pieces:
+    """The values of a text that is not one JSON value: several documents, or a document that breaks off.
+
+    A value that cannot be read ends where the next one of its level begins: the next bracket at the beginning
+    of a line, or in a list the next one with the indentation of its items.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._openings = [(match.start(), len(match[1])) for match in _OPENING.finditer(text)]
+        self._level = 0 if text.lstrip("\ufeff \r\n\t\0")[:1] in ("{", "[") else self._lowest()
+
+    def __iter__(self) -> Iterator[Value]:
+        decoder = json.JSONDecoder(parse_int=float)  # it finds the ends only, so no integer is too large
+        text, at, line, counted = self._text, 0, 1, 0
+        while (at := _end(_BETWEEN, text, at)) < len(text):
+            line, counted = line + text.count("\n", counted, at), at
+            why, value, end = "not JSON: a part of a value", None, at
+            try:
+                value, end = decoder.raw_decode(text, at)
+            except ValueError as error:
+                why = f"not JSON: {error}"
+            except RecursionError:
+                why = "nested too deeply"
+            if isinstance(value, list | dict):
+                yield Value(line, -1, parsed(text[at:end].encode("utf-8", "surrogatepass")))
+                at = end
+            elif text[at] == "[":  # the list breaks off; its first items may be whole
+                at = _end(_BETWEEN, text, at + 1)
+                self._level = at - text.rfind("\n", 0, at) - 1
+            else:
+                yield Value(line, -1, UnreadableTraceError(why))
+                at = self._next(at)
+
+    def _lowest(self) -> int:
+        """The indentation of the items of a list whose head is missing; 0 if it was not a list."""
+        listed = self._text.rstrip().endswith("]")
+        return min((level for _, level in self._openings), default=0) if listed else 0
+
+    def _next(self, at: int) -> int:
+        after = bisect_right(self._openings, (at, len(self._text)))
+        levels: Sequence[tuple[int, int]] = self._openings[after:]
+        return next((place for place, level in levels if level <= self._level), len(self._text))
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at

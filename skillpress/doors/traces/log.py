@@ -2,29 +2,29 @@
 
 Bad lines are counted, named and skipped. If they were many, the page would describe something else than the
 log. So reading fails if more than ``most_bad`` of all lines are bad. A file without any trace fails too,
-unless it was found in a folder beside traces.
+unless it was found in a folder beside traces. The members of an archive are like the files of a folder.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
 from pathlib import Path
 
 from skillpress.core.errors import StorageError
 from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.formats import Format, format_of, read_record, unrecognised
-from skillpress.doors.traces.json_files import Value, value_at, values
+from skillpress.doors.traces.files import found_files, listed
+from skillpress.doors.traces.formats import Format, read_record, unrecognised
+from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
 from skillpress.doors.traces.missing_fields import NamedFields
-from skillpress.doors.traces.projection import WORDS, TraceProjection
-from skillpress.doors.traces.rollouts import is_parquet, read_rollouts
-from skillpress.doors.traces.trace import Bad, Place, Trace, TracesError, UnreadableTraceError
+from skillpress.doors.traces.outcomes import Outcomes
+from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
+from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
+from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
+from skillpress.doors.traces.trace import Bad, PassedOver, Place, Trace, TracesError, UnreadableTraceError
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
-"""The endings of files that are read in a folder. A file named by the user is read whatever its name."""
-HOPELESS = 1000
-"""Lines without any trace before a file is given up."""
 BAD_NAMED = 10_000
 """The most bad lines that are named; all are counted."""
 ROLLOUTS = "skillpress rollouts"
@@ -46,6 +46,8 @@ class Log:
     version: list[str] = field(default_factory=list)
     time: list[float | None] = field(default_factory=list)
     place: list[Place] = field(default_factory=list)
+    pieces: dict[int, tuple[Piece, ...]] = field(default_factory=dict)
+    """The records of each trace that several records make up, by its position in these lists."""
     alphabet: Skills = ()
     renamed: dict[str, str] = field(default_factory=dict)
     """The projection's labels to skills."""
@@ -57,12 +59,23 @@ class Log:
     """Labels without a skill to their number of steps; the empty label counts steps without any."""
     bad: list[Bad] = field(default_factory=list)
     bad_lines: int = 0
-    passed_over: list[Path] = field(default_factory=list)
-    """Files in a folder that hold no trace."""
-    left_out: int = 0
-    """Runs of other agents inside traces."""
-    doubt: str | None = None
-    """A warning for the user about the named success field; None if there is nothing odd."""
+    good_lines: int = 0
+    """Records that are traces, or parts of some."""
+    passed_over: list[PassedOver] = field(default_factory=list)
+    """Files in folders, and members of archives, that hold no trace."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """What the traces hold beside their steps, by reason; see ``Trace.left_out``."""
+    called: int = 0
+    """Steps that call a tool."""
+    in_words: int = 0
+    """Steps in words. Together with ``called`` these are all steps."""
+    tools: Counter[str] = field(default_factory=Counter)
+    """Tools to the number of their calls; empty for a call that names none. Only the first ``NAMES_HELD``."""
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    first: Trace | None = None
+    """The first trace, whole."""
+    warnings: list[str] = field(default_factory=list)
+    """What is odd about outcomes and fields, a sentence each."""
 
     def __len__(self) -> int:
         return len(self.skills)
@@ -78,31 +91,34 @@ def read_log(
     """Read files and folders.
 
     Args:
-        progress: called now and then with the number of traces so far.
+        progress: called now and then with the number of records so far.
 
     Raises:
         TracesError: there is nothing to read, a named file has no trace, too many lines are bad, or a named
             field says neither yes nor no, or is in no trace.
-            StorageError: a named file is Parquet but not a rollout file of this version. Such a file in a
-                folder is skipped.
+        StorageError: a named file holds rollouts of a version that cannot be read. In a folder it is passed
+            over.
     """
-    named = _files(paths)
-    log = Log([path for path, _ in named])
+    named, passed = found_files(paths)
+    log = Log([path for path, _ in named], passed_over=passed)
     fields = NamedFields(wanted)
     reader = _Reader(log, projection, wanted, fields, progress)
     for number, (path, in_folder) in enumerate(named):
         reader.read(number, path, in_folder)
+    reader.join()
     if not len(log):
-        raise TracesError(f"no trace in {_listed(paths)}: {_first_reason(log)}")
-    lines = len(log) + log.bad_lines
+        raise TracesError(f"no trace in {listed(paths)}: {_first_reason(log)}")
+    lines = log.good_lines + log.bad_lines
     if log.bad_lines > most_bad * lines:
         raise TracesError(
             f"{log.bad_lines:,} of {lines:,} lines are not traces, more than --most-bad {most_bad:g} allows; "
             f"the first: {_first_reason(log)}"
         )
     fields.check()
-    log.doubt = fields.doubt()
+    log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
     _settle(log, projection)
+    if log.first is None:
+        log.first = next((trace for _, trace in traces_at(log, wanted, [0])), None)
     return log
 
 
@@ -119,107 +135,195 @@ class _Reader:
     ) -> None:
         self._log, self._projection, self._wanted, self._progress = log, projection, wanted, progress
         self._fields = fields
-        self._shared: dict[Skills, Skills] = {}
+        self._joiner = Joiner()
+        self._numbers: list[int] = []
+        """The place of each of the log's traces in the order of reading."""
+        self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}
+        self._tools: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
+        self._skills: dict[Skills, Skills] = {}
         self._texts: dict[str, str] = {}
 
     def read(self, number: int, path: Path, in_folder: bool) -> None:
         """Add one file's traces. Its bad lines count unless it was only found beside traces."""
-        before, bad, counted = len(self._log), len(self._log.bad), self._log.bad_lines
-        if is_parquet(path):
-            self._log.parquet.append(number)
-            try:
-                for episode, trace in read_rollouts(path):
-                    self._add(trace, Place(number, episode, episode), ROLLOUTS)
-                    self._fields.rollout()
-            except StorageError:
-                if not in_folder:
-                    raise
-        else:
-            self._read_json(number, path)
-        if len(self._log) > before:
-            return
-        if not in_folder:
-            raise TracesError(f"no trace in {path}: {_first_reason(self._log, bad)}")
-        del self._log.bad[bad:]
-        self._log.bad_lines = counted
-        self._log.passed_over.append(path)
-
-    def _read_json(self, number: int, path: Path) -> None:
-        known: Format | None = None
-        found = passed = 0
-        for index, value in enumerate(values(path)):
-            known, trace = _trace(value, known, self._wanted, path)
-            if isinstance(trace, Trace):
-                found += 1
-                assert known is not None
-                self._add(trace, Place(number, value.number, index, value.offset), known.name)
-                self._fields.record(value.value, trace)
-                continue
-            passed += 1
-            self._log.bad_lines += 1
-            if len(self._log.bad) < BAD_NAMED:
-                self._log.bad.append(Bad(str(path), value.number, trace))
-            if not found and passed == HOPELESS:
-                return
-
-    def _add(self, trace: Trace, place: Place, known: str) -> None:
         log = self._log
-        labels = self._projection(trace.steps)
-        skills = tuple(label for label in labels if label is not None)
-        log.skills.append(self._shared.setdefault(skills, skills))
-        log.steps.append(len(labels))
-        if len(skills) < len(labels):
-            log.unlabelled[""] += len(labels) - len(skills)
-        log.success.append(trace.success)
-        log.task.append(self._texts.setdefault(trace.task, trace.task))
-        log.version.append(self._texts.setdefault(trace.version, trace.version))
-        log.time.append(trace.time)
-        log.place.append(place)
-        log.formats[known] += 1
-        log.left_out += trace.left_out
-        if len(log) % 2000 == 0:
-            self._progress(len(log))
+        before, bad, passed = log.good_lines, len(log.bad), len(log.passed_over)
+        try:
+            if is_rollouts(path):
+                self._read_rollouts(number, path)
+            else:
+                for member, found in groupby(records(number, path), lambda record: record.place.member):
+                    self._read_member(path, member, found, in_folder)
+        except StorageError as error:
+            if not in_folder:
+                raise
+            log.passed_over.append(PassedOver(str(path), str(error)))
+        if log.good_lines > before:
+            return
+        inside = log.passed_over[passed:]
+        if in_folder and not inside:
+            log.passed_over.append(PassedOver(str(path), "it is empty"))
+        if not in_folder:
+            why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad)
+            raise TracesError(f"no trace in {path}: {why}")
+
+    def _read_rollouts(self, number: int, path: Path) -> None:
+        self._log.parquet.append(number)
+        for episode, trace in read_rollouts(path):
+            self._log.good_lines += 1
+            self._add(self._kept(trace, [Place(number, episode, episode)], ROLLOUTS), trace)
+            self._fields.rollout()
+
+    def _read_member(self, path: Path, member: str, found: Iterable[Record], in_folder: bool) -> None:
+        """Add the traces of a file, or of a member of an archive."""
+        log, name = self._log, f"{path}/{member}" if member else str(path)
+        before, bad, counted = log.good_lines, len(log.bad), log.bad_lines
+        parts: dict[tuple[str, str], tuple[Format, list[Record]]] = {}
+        for record in found:
+            if (part := known_part(record.value)) is None:
+                self._read(name, record, known_format(record.value), [record.place])
+                continue
+            _, held = parts.setdefault((part[0].name, part[1]), (part[0], []))
+            held.append(record._replace(value=None) if record.place.offset >= 0 else record)
+        for known, held in parts.values():
+            places = [record.place for record in held]
+            if all(place.offset >= 0 for place in places):
+                held = list(records_again(path, places))
+            self._read(name, Record(places[0], [record.value for record in held]), known, places)
+        if log.good_lines == before and (in_folder or member):
+            log.passed_over.append(PassedOver(name, _first_why(log, bad)))
+            del log.bad[bad:]
+            log.bad_lines = counted
+
+    def _read(self, name: str, record: Record, known: Format | None, places: Sequence[Place]) -> None:
+        """Add one record, or the records that one run is written as."""
+        try:
+            if isinstance(record.value, UnreadableTraceError):
+                raise record.value
+            if known is None:
+                raise UnreadableTraceError(unrecognised(record.value))
+            trace = read_record(known, record.value, self._wanted)
+            kept = self._kept(trace, places, known.name)
+        except TracesError as error:
+            raise TracesError(f"{name}, line {record.place.number}: {error}") from error
+        except (UnreadableTraceError, RecursionError) as error:
+            self._bad(name, record.place.number, error, len(places))
+            return
+        self._log.good_lines += len(places)
+        self._fields.record(record.value, trace)
+        if trace.call is None:
+            self._add(kept, trace)
+        else:
+            self._joiner.add(trace.call, trace.steps, kept)
+        if self._log.good_lines % 2000 == 0:
+            self._progress(self._log.good_lines)
+
+    def _bad(self, name: str, number: int, error: Exception, lines: int) -> None:
+        self._log.bad_lines += lines
+        if len(self._log.bad) < BAD_NAMED:
+            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            self._log.bad.append(Bad(name, number, why))
+
+    def _kept(self, trace: Trace, places: Sequence[Place], known: str) -> Kept:
+        labels = tuple(self._projection(trace.steps))
+        tools = tuple(step.tool for step in trace.steps)
+        return Kept(
+            labels=self._labels.setdefault(labels, labels),
+            tools=self._tools.setdefault(tools, tools),
+            success=trace.success,
+            task=self._texts.setdefault(trace.task, trace.task),
+            version=self._texts.setdefault(trace.version, trace.version),
+            time=trace.time,
+            outcome=trace.outcome,
+            score=trace.score,
+            left_out=trace.left_out,
+            format=known,
+            number=self._log.good_lines,
+            pieces=tuple(Piece(place) for place in places),
+        )
+
+    def _add(self, kept: Kept, whole: Trace | None) -> None:
+        log = self._log
+        if not len(log):
+            log.first = whole
+        if len(kept.pieces) > 1:
+            log.pieces[len(log)] = kept.pieces
+        skills = tuple(chain.from_iterable(kept.labels))
+        log.skills.append(self._skills.setdefault(skills, skills))
+        log.steps.append(len(kept.labels))
+        log.success.append(kept.success)
+        log.task.append(kept.task)
+        log.version.append(kept.version)
+        log.time.append(kept.time)
+        log.place.append(kept.pieces[-1].place)
+        self._numbers.append(kept.number)
+        log.formats[kept.format] += 1
+        log.left_out.update(kept.left_out)
+        if () in kept.labels:
+            log.unlabelled[""] += kept.labels.count(())
+        log.outcomes.add(kept.outcome, kept.success, kept.score)
+        self._count(kept.tools)
+
+    def _count(self, tools: Sequence[str | None]) -> None:
+        log = self._log
+        for tool in tools:
+            if tool is None:
+                log.in_words += 1
+                continue
+            log.called += 1
+            if tool in log.tools or len(log.tools) < NAMES_HELD:
+                log.tools[tool] += 1
+
+    def join(self) -> None:
+        """Add the runs that model calls make up, each where its first call was read."""
+        log, before = self._log, len(self._log)
+        for kept in self._joiner.runs():
+            self._add(kept, None)
+        log.left_out.update(self._joiner.left_out)
+        if len(log) > before > 0:
+            _reorder(log, sorted(range(len(log)), key=self._numbers.__getitem__))
+
+
+def _reorder(log: Log, order: Sequence[int]) -> None:
+    for name in ("skills", "steps", "success", "task", "version", "time", "place"):
+        held = getattr(log, name)
+        setattr(log, name, [held[position] for position in order])
+    log.pieces = {new: log.pieces[old] for new, old in enumerate(order) if old in log.pieces}
+    if order[0] != 0:
+        log.first = None
 
 
 def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, Trace]]:
-    """Read some of a log's traces again, with everything their steps hold: (position in the log, trace)."""
+    """Read some of a log's traces again, with everything their steps hold: (position in the log, trace). A
+    trace whose file has changed since is left out."""
+    pieces = {position: log.pieces.get(position, (Piece(log.place[position]),)) for position in which}
+    held: dict[Place, object] = {}
     for number, path in enumerate(log.files):
-        here = {place.position: p for p in which if (place := log.place[p]).file == number}
-        if number in log.parquet:
-            for episode, trace in read_rollouts(path, frozenset(here)) if here else ():
-                yield here[episode], trace
-            continue
-        for index, value in _values_at(path, {index: log.place[p] for index, p in here.items()}):
-            found = _trace(value, None, wanted, path)[1]
-            if isinstance(found, Trace):
-                yield here[index], found
+        here = [piece.place for found in pieces.values() for piece in found if piece.place.file == number]
+        if here and number in log.parquet:
+            episodes = {log.place[p].position: p for p in which if log.place[p].file == number}
+            for episode, trace in read_rollouts(path, frozenset(episodes)):
+                yield episodes[episode], trace
+        elif here:
+            held.update(records_again(path, sorted(here)))
+            for position in [p for p, found in pieces.items() if all(x.place in held for x in found)]:
+                again = _trace_of(pieces.pop(position), held, wanted)
+                if again is not None and len(again.steps) == log.steps[position]:
+                    success, task = log.success[position], log.task[position]
+                    version = log.version[position]
+                    yield position, replace(again, success=success, task=task, version=version)
 
 
-def _values_at(path: Path, places: Mapping[int, Place]) -> Iterator[tuple[int, Value]]:
-    """Some values of a file, by seeking if its lines allow it."""
-    if all(place.offset >= 0 for place in places.values()):
-        for index, place in places.items():
-            yield index, Value(place.number, place.offset, value_at(path, place.offset))
-    else:
-        yield from ((index, value) for index, value in enumerate(values(path)) if index in places)
-
-
-def _trace(
-    value: Value, known: Format | None, wanted: Wanted, path: Path
-) -> tuple[Format | None, Trace | str]:
-    """A value's format and trace, or the reason why it has none; ``known`` is the previous value's format."""
-    if isinstance(value.value, UnreadableTraceError):
-        return known, str(value.value)
-    if known is None or not known.recognises(value.value):
-        known = format_of(value.value)
-    if known is None:
-        return None, unrecognised(value.value)
+def _trace_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> Trace | None:
+    """The trace of records that were read again; None if they are not what they were."""
+    values = [held[piece.place] for piece in pieces]
     try:
-        return known, read_record(known, value.value, wanted)
-    except UnreadableTraceError as error:
-        return known, str(error)
-    except TracesError as error:
-        raise TracesError(f"{path}, line {value.number}: {error}") from error
+        if (part := known_part(values[0])) is not None:
+            return read_record(part[0], values, wanted)
+        found = [(known_format(value), value) for value in values]
+        traces = [read_record(known, value, wanted) for known, value in found if known is not None]
+        return joined(traces, pieces) if len(traces) == len(pieces) else None
+    except (UnreadableTraceError, TracesError, RecursionError):
+        return None
 
 
 def _settle(log: Log, projection: TraceProjection) -> None:
@@ -230,10 +334,6 @@ def _settle(log: Log, projection: TraceProjection) -> None:
             counts[label] += times
     log.renamed = projection.settle(counts)
     log.alphabet = tuple(dict.fromkeys(log.renamed.values()))
-    if not log.alphabet or not counts.keys() & log.renamed.keys():
-        raise TracesError(
-            "no step has a skill: no rule fits an action, or (without --rules) no step calls a tool or acts"
-        )
     for label, count in counts.items():
         if label not in log.renamed:
             log.unlabelled[label.removeprefix(WORDS)] += count
@@ -244,34 +344,14 @@ def _settle(log: Log, projection: TraceProjection) -> None:
     log.skills = [changed[skills] for skills in log.skills]
 
 
-def _files(paths: Sequence[Path]) -> list[tuple[Path, bool]]:
-    """(file, whether it was found in a folder)."""
-    found: list[tuple[Path, bool]] = []
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if file.name.lower().endswith(SUFFIXES))
-            found += [(file, True) for file in inside if file.is_file()]
-        elif path.is_file():
-            found.append((path, False))
-        elif path.exists():
-            raise TracesError(
-                f"{path}: is a pipe or a device, readable only once; write it to a file and name the file"
-            )
-        else:
-            raise TracesError(
-                f"{path}: no such file or folder; name files of traces, or folders that hold some"
-            )
-    if not found:
-        raise TracesError(f"no files in {_listed(paths)}: looked for {', '.join(SUFFIXES)}")
-    return found
-
-
 def _first_reason(log: Log, start: int = 0) -> str:
     if len(log.bad) <= start:
-        return "it is empty"
+        inside = log.passed_over
+        return f"{inside[0].file}: {inside[0].why}" if inside and not start else "it is empty"
     first = log.bad[start]
     return f"{first.file}, line {first.number}: {first.why}"
 
 
-def _listed(paths: Sequence[Path]) -> str:
-    return ", ".join(map(str, paths[:5])) + (" ..." if len(paths) > 5 else "")
+def _first_why(log: Log, start: int) -> str:
+    """Why a file in a folder has no trace."""
+    return log.bad[start].why if len(log.bad) > start else "it is empty"

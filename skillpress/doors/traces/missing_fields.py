@@ -1,4 +1,8 @@
-"""Refuse a field that the user named if no trace has it, since every trace would silently lack it."""
+"""What is odd about a log's fields: one that the user named and no trace has, and times that cannot be read.
+
+Every trace would silently lack a field that no trace has. So reading fails, and the command falls back on
+the outcomes that the log itself keeps, if there are some (``console/reading.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,17 @@ from skillpress.doors.traces.trace import Trace, TracesError
 OF_ROLLOUTS = {"success": "won", "task": "task_id", "version": "policy", "time": "policy_version"}
 """The fields of our own rollout files that answer each option, whatever field the user names."""
 _LEVELS, _SHOWN = 4, 12
+_TIMES = ("created", "created_at", "timestamp", "time")
+"""Where records keep their time."""
+
+
+class MissingFieldError(TracesError):
+    """No trace has a field that the user named."""
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(message)
+        self.option = option
+        """Without its dashes."""
 
 
 class NamedFields:
@@ -27,9 +42,9 @@ class NamedFields:
             "time": wanted.time,
         }
         self._named = {option: path for option, path in every.items() if path is not None}
-        self._wanted, self._there = wanted, Counter[str]()
+        self._there = Counter[str]()
         self._example: Any = None
-        self._rollouts = self._records = self._won = 0
+        self._rollouts = self._records = self._unread_times = 0
 
     def rollout(self) -> None:
         """Count a trace of one of our own rollout files."""
@@ -40,7 +55,8 @@ class NamedFields:
         if self._example is None:
             self._example = record
         self._records += 1
-        self._won += bool(trace.success)
+        if trace.time is None and isinstance(record, Mapping):
+            self._unread_times += any(record.get(name) is not None for name in _TIMES)
         empty: dict[str, Any] = {"success": None, "task": "", "version": "", "time": None}
         self._there.update(option for option in self._named if getattr(trace, option) != empty[option])
 
@@ -48,7 +64,7 @@ class NamedFields:
         """Check all traces at the end.
 
         Raises:
-            TracesError: no trace has a field that the user named.
+            MissingFieldError: no trace has a field that the user named.
         """
         for option, path in self._named.items():
             if not self._records and path != OF_ROLLOUTS[option]:
@@ -60,19 +76,17 @@ class NamedFields:
                 known = list(dict.fromkeys(_paths(self._example)))
                 listed = ", ".join(known[:_SHOWN]) + (" ..." if len(known) > _SHOWN else "")
                 unread = " as a time that can be read" if option == "time" and path in known else ""
-                raise TracesError(
+                raise MissingFieldError(
+                    option,
                     f"--{option} {path}: none of {self._records:,} traces has it{unread}; the first has "
-                    f"{listed}{did_you_mean(path, known)}"
+                    f"{listed}{did_you_mean(path, known)}",
                 )
 
-    def doubt(self) -> str | None:
-        """A warning if no trace succeeded by the named field although each of them has a value there."""
-        success = self._wanted.success
-        if success is None or not self._there["success"] or self._won:
-            return None
-        rule = f">={success.at_least:g}" if success.at_least is not None else ""
-        rule = rule or (f"={success.equal_to}" if success.equal_to is not None else "")
-        return f"--success {success.path}{rule}: not one of {self._there['success']:,} traces succeeded by it"
+    def doubts(self) -> Iterator[str]:
+        """What is odd beside that, a sentence each."""
+        if self._unread_times:
+            traces = "1 trace has" if self._unread_times == 1 else f"{self._unread_times:,} traces have"
+            yield f"{traces} a time that cannot be read; it counts as unknown"
 
 
 def _paths(record: Any, level: int = 0) -> Iterator[str]:

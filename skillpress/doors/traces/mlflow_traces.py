@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from skillpress.doors.traces.chat import calls_of
+from skillpress.doors.traces.chat import messages_of_answer
+from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted, json_value
 
@@ -126,13 +127,11 @@ def _steps(spans: Sequence[Any]) -> Iterator[TraceStep]:
 
 def _sampled(outputs: Any) -> Iterator[TraceStep]:
     """A chat model's answer: its calls, or its words."""
-    choices = outputs.get("choices") if isinstance(outputs, Mapping) else None
-    message = choices[0].get("message") if choices else outputs
-    calls = list(calls_of(message)) if isinstance(message, Mapping) else []
-    for _, name, arguments in calls:
-        yield TraceStep(name, arguments)
-    if not calls:
-        yield TraceStep(None, message.get("content") if isinstance(message, Mapping) else message)
+    messages = messages_of_answer(outputs)
+    if messages is not None:
+        yield from read_conversation([], messages).steps
+    else:
+        yield TraceStep(None, outputs.get("content") if isinstance(outputs, Mapping) else outputs)
 
 
 def _inside_tool(span: Any, above: Mapping[Any, Any], kinds: Mapping[Any, Any]) -> bool:

@@ -11,16 +11,23 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts, stretches
 from skillpress.doors.traces.trace import Trace, acted
 
 _COLUMNS = (*TRAJECTORY_KEY, "policy", "policy_version", "won", "action", "invalid")
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file begins like a Parquet file."""
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
+def is_rollouts(path: Path) -> bool:
+    """Whether a file is a Parquet file that skillpress wrote, of any kind and version."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"PAR1":
+                return False
+        return "skillpress" in pl.read_parquet_metadata(path)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return False
 
 
 def read_rollouts(path: Path, only: frozenset[int] | None = None) -> Iterator[tuple[int, Trace]]:
@@ -51,6 +58,7 @@ def _trace(rows: list[Mapping[str, Any]]) -> Trace:
             if row["action"] is not None  # a summary has none
         ),
         success=first["won"],
+        outcome="won",
         task=first["task_id"],
         version=first["policy"],
         time=float(first["policy_version"]),

@@ -18,6 +18,14 @@ no skill. All conditions of a rule must hold:
 - ``after``: an earlier step that was not refused had this skill, and with ``until`` no step since then had
   that one.
 
+A table may also say which tools run command lines of a shell:
+
+    shell: {bash: command, terminal: input}    # a tool (with ``*``) and its argument
+
+Their calls are split into the commands that they run (``shell.py``), and each command is matched as a step
+that has this argument alone, so ``finds: '^ls\\b'`` finds the ``ls`` in ``cd /repo && ls | head``. Such a
+step has as many skills as commands with a rule.
+
 The alphabet is the skills in the table's order, so it is fixed before a log is read. ``tables/`` has tables
 for our environments; tests compare them with the environments' own projections.
 """
@@ -34,6 +42,8 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.core.yaml_files import read_yaml_file
+from skillpress.doors.traces.projection import Labels
+from skillpress.doors.traces.shell import commands, text_of_command
 from skillpress.doors.traces.trace import (
     MOST_CHARACTERS,
     TracesError,
@@ -70,6 +80,20 @@ class Rule:
         return self.finds is None or self.finds.search(seen.text(self.argument)) is not None
 
 
+@dataclass(frozen=True)
+class Shell:
+    """The tools whose calls are command lines of a shell."""
+
+    tool: re.Pattern[str]
+    argument: str
+
+    def parts(self, step: TraceStep) -> list[TraceStep]:
+        """A step for each command that the line runs, with this argument alone."""
+        arguments = arguments_of(step)
+        line = text_of_command(arguments.get(self.argument) if arguments else step.content)
+        return [step._replace(content={self.argument: run}) for run in commands(line[:MOST_CHARACTERS])]
+
+
 class Seen:
     """One step as rules see it: each text is made at most once, and only if a rule needs it."""
 
@@ -99,21 +123,32 @@ class Seen:
 class RuleProjection:
     """φ(τ) by the first rule that fits."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._rules = tuple(rules)
+    def __init__(self, rules: Sequence[Rule], shells: Sequence[Shell] = ()) -> None:
+        self._rules, self._shells = tuple(rules), tuple(shells)
         self.alphabet = tuple(dict.fromkeys(rule.skill for rule in rules))
 
-    def __call__(self, steps: Sequence[TraceStep]) -> list[str | None]:
+    def __call__(self, steps: Sequence[TraceStep]) -> list[Labels]:
         """See ``projection.TraceProjection``."""
         latest: dict[str, int] = {}
-        labels: list[str | None] = []
-        for number, step in enumerate(steps):
-            seen = Seen(step)
-            label = next((rule.skill for rule in self._rules if rule.fits(seen, latest)), None)
-            labels.append(label)
-            if label is not None and not step.refused:
-                latest[label] = number
+        number = 0
+        labels: list[Labels] = []
+        for step in steps:
+            found = []
+            for part in self._parts(step):
+                seen, number = Seen(part), number + 1
+                label = next((rule.skill for rule in self._rules if rule.fits(seen, latest)), None)
+                if label is not None:
+                    found.append(label)
+                    if not step.refused:
+                        latest[label] = number
+            labels.append(tuple(found))
         return labels
+
+    def _parts(self, step: TraceStep) -> Sequence[TraceStep]:
+        for shell in self._shells:
+            if step.tool is not None and shell.tool.match(step.tool):
+                return shell.parts(step) or (step,)
+        return (step,)
 
     def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
         """The table's own skills, whether they occur or not."""
@@ -143,15 +178,27 @@ def read_rules(path: Path) -> RuleProjection:
     """
     content = read_yaml_file(path)
     rows = content.get("rules") if isinstance(content, Mapping) else None
-    if not isinstance(rows, list) or not rows or len(content) > 1:
-        raise TracesError(f"{path}: it must hold one key, rules, with a list of rules")
+    if not isinstance(rows, list) or not rows or not content.keys() <= {"rules", "shell"}:
+        raise TracesError(f"{path}: it must hold rules, a list of rules, and may hold shell beside it")
     rules = [_rule(row, f"{path}: rule {number}") for number, row in enumerate(rows, 1)]
     skills = {rule.skill for rule in rules}
     for number, rule in enumerate(rules, 1):
         for name in ("after", "until"):
             if (named := getattr(rule, name)) is not None and named not in skills:
                 raise TracesError(f"{path}: rule {number}: {name}: no rule gives the skill {named!r}")
-    return RuleProjection(rules)
+    return RuleProjection(rules, _shells(content.get("shell") or {}, path))
+
+
+def _shells(content: Any, path: Path) -> list[Shell]:
+    shells = []
+    for tool, argument in content.items() if isinstance(content, Mapping) else [(content, None)]:
+        if not (isinstance(tool, str) and tool and isinstance(argument, str) and argument):
+            raise TracesError(
+                f"{path}: shell: it must name each tool and the argument that holds its commands, such as "
+                "{bash: command}"
+            )
+        shells.append(Shell(re.compile(translate(tool)), argument))
+    return shells
 
 
 _KEYS = tuple(field.name for field in fields(Rule))

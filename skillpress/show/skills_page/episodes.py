@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.log import Log, traces_at
-from skillpress.doors.traces.projection import TraceProjection
+from skillpress.doors.traces.projection import Labels, TraceProjection
 from skillpress.doors.traces.trace import Trace, TraceStep, action_of, text_of
 from skillpress.show.skills_page.content import Content
 from skillpress.show.skills_page.visible import line, visible
@@ -27,7 +27,7 @@ ACTION, ANSWER = 400, 300
 
 @dataclass(frozen=True)
 class ShownStep:
-    """One step."""
+    """One step, or a further skill of the step above."""
 
     number: int
     skill: str | None
@@ -35,6 +35,8 @@ class ShownStep:
     action: str
     answer: str
     refused: bool
+    first: bool = True
+    """Whether it is the line of the step itself; a step of several skills has further lines."""
 
 
 @dataclass(frozen=True)
@@ -124,25 +126,28 @@ def _episode(
         outcome={True: "success", False: "failure", None: "outcome unknown"}[trace.success],
         version=line(trace.version, 60),
         frames=tuple(_first(whole)),
-        steps=len(steps),
+        steps=len(trace.steps),
         viewer=viewer_id(log, position),
     )
 
 
-def _skills(labels: Iterable[str | None], renamed: Mapping[str, str]) -> Iterator[str | None]:
-    return (None if label is None else renamed.get(label) for label in labels)
+def _skills(found: Iterable[Labels], renamed: Mapping[str, str]) -> Iterator[list[str]]:
+    return ([renamed[label] for label in labels if label in renamed] for labels in found)
 
 
-def _shown(steps: Sequence[TraceStep], skills: Iterable[str | None]) -> Iterator[ShownStep]:
-    for number, (step, skill) in enumerate(zip(steps, skills, strict=True), 1):
+def _shown(steps: Sequence[TraceStep], skills: Iterable[Sequence[str]]) -> Iterator[ShownStep]:
+    """Each step, and below it a line for each further skill."""
+    for number, (step, found) in enumerate(zip(steps, skills, strict=True), 1):
         yield ShownStep(
             number,
-            skill,
+            found[0] if found else None,
             tool="" if step.tool is None else line(step.tool, 60),
             action=visible(action_of(step), ACTION),
             answer=visible(text_of(step.answer), ANSWER),
             refused=step.refused,
         )
+        for skill in found[1:]:
+            yield ShownStep(number, skill, tool="", action="", answer="", refused=False, first=False)
 
 
 def _first(whole: Sequence[Frame]) -> Iterator[Frame]:

@@ -6,7 +6,6 @@ scripts, so that even markup that slipped through could not run.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -18,6 +17,7 @@ from skillpress.measure.analysis.mdl_report import coverage, parts
 from skillpress.show.skills_page.comparison import Comparison, Contrast
 from skillpress.show.skills_page.content import Content
 from skillpress.show.skills_page.episodes import CONTRASTS, ROUTINES, Episode
+from skillpress.show.skills_page.understood import left_out, outcome_lines, skill_names
 from skillpress.show.skills_page.visible import line, visible
 from skillpress.skills.dictionary import Skills
 
@@ -25,7 +25,7 @@ _SHOW = Path(str(files("skillpress.show")))  # a path, which Jinja's loader of s
 COLORS = 8
 """The number of cell fills in ``skills.css``; the alphabet's skills take them in turn."""
 LONGEST_CELL = 28
-BAD_SHOWN, UNLABELLED_SHOWN, FILES_SHOWN = 20, 12, 12
+BAD_SHOWN, UNLABELLED_SHOWN, FILES_SHOWN, TOOLS_SHOWN = 20, 12, 12, 12
 
 TEMPLATES = Environment(
     loader=FileSystemLoader((_SHOW / "skills_page" / "templates", _SHOW / "report" / "templates")),
@@ -65,12 +65,10 @@ def render(
         viewer: address of a viewer of the same rollout files; None if there is none.
     """
     log = content.log
+    passed_over = {passed.file for passed in log.passed_over}
+    files = [line(str(path), 160) for path in log.files if str(path) not in passed_over]
     color = {skill: number % COLORS for number, skill in enumerate(log.alphabet)}
     known = {episode.position: episode for episode in episodes}
-    counts: Counter[str] = Counter()
-    for skills, times in Counter(log.skills).items():
-        for skill in skills:
-            counts[skill] += times
     return TEMPLATES.get_template("skills.html.j2").render(
         content=content,
         log=log,
@@ -94,14 +92,19 @@ def render(
         parts=list(parts(content.dictionary).iter_rows(named=True)),
         lengths=list(coverage(content.dictionary).iter_rows(named=True)),
         windows=_windows(content),
-        counts=counts.most_common(),
+        counts=skill_names(log),
+        tools=[(line(name, 60) or "(no name)", count) for name, count in log.tools.most_common(TOOLS_SHOWN)],
+        outcomes=outcome_lines(log),
+        left_out=list(left_out(log)),
+        warnings=[line(warning, 400) for warning in log.warnings],
         steps=sum(log.steps),
         successes=sum(found is True for found in log.success),
         failures=sum(found is False for found in log.success),
         bad_shown=log.bad[:BAD_SHOWN],
         unlabelled=[(name, count) for name, count in log.unlabelled.most_common(UNLABELLED_SHOWN)],
-        files=[line(str(path), 160) for path in log.files[:FILES_SHOWN]],
-        passed_over=[line(str(path), 160) for path in log.passed_over[:FILES_SHOWN]],
+        files=files[:FILES_SHOWN],
+        files_read=len(files),
+        passed_over=log.passed_over[:FILES_SHOWN],
     )
 
 

@@ -66,6 +66,12 @@ def application(catalogue: Catalogue, port: int) -> ASGIApp:
     return Starlette(routes=routes, middleware=guards)
 
 
+def page_application(page: str, port: int) -> ASGIApp:
+    """The ASGI application of a page that holds everything it shows."""
+    guards = [Middleware(Protected), Middleware(PageGuard, pages="own", port=port)]
+    return Starlette(routes=[Route("/", lambda request: HTMLResponse(page))], middleware=guards)
+
+
 class Protected:
     """Adds the protective headers to every answer, including refusals."""
 
@@ -126,7 +132,8 @@ def listen(port: int | None) -> socket.socket:
     raise UserError(f"--port: {port} cannot be used ({trouble.strerror}); name another port")
 
 
-def serve(catalogue: Catalogue, opened: socket.socket) -> None:
-    """Serve until the process has to end."""
+def serve(shown: Catalogue | str, opened: socket.socket) -> None:
+    """Serve a catalogue, or a page, until the process has to end."""
     port = opened.getsockname()[1]
-    server_of(application(catalogue, port), lifespan="off").run(sockets=[opened])
+    made = page_application(shown, port) if isinstance(shown, str) else application(shown, port)
+    server_of(made, lifespan="off").run(sockets=[opened])

@@ -65,7 +65,14 @@ def test_a_log_becomes_a_page_and_tables(
     )
     told = capsys.readouterr()
     assert "log.jsonl, line 61: not a known format" in told.err and "1 bad line was passed over" in told.err
-    assert "60 traces, 200 steps, 3 skills" in told.out and "skills.html" in told.out
+    assert told.out.splitlines()[:5] == [
+        "read: 60 traces (chat completions), 200 steps: 160 call a tool, 40 are words",
+        "tools: search 60, edit 60, test 40",
+        "outcomes: solved: 40 won, 20 lost",
+        "left out: 1 bad line",
+        "skills: 3, by the names of tools or actions; 40 steps without a skill",
+    ]
+    assert "skills.html" in told.out
 
 
 def test_bad_lines_of_the_run_before_are_gone(skills: Run, tmp_path: Path) -> None:
@@ -163,7 +170,7 @@ def test_traces_that_mlflow_itself_exports_are_read(skills: Run, tmp_path: Path)
     )
     for file in ("list.json", "frame.jsonl"):
         html = (skills(tmp_path / file, "--success", "solved") / "skills.html").read_text()
-        assert "4 traces with 16 steps, MLflow traces" in html and "3 successes, 1 failures" in html
+        assert "4 traces with 16 steps, MLflow traces" in html and "solved: 3 won, 1 lost" in html
 
 
 def test_a_folder_of_atif_documents_is_read(skills: Run, tmp_path: Path) -> None:
@@ -171,7 +178,7 @@ def test_a_folder_of_atif_documents_is_read(skills: Run, tmp_path: Path) -> None
         (tmp_path / "jobs" / str(number)).mkdir(parents=True)
         (tmp_path / "jobs" / str(number) / "trajectory.json").write_text(json.dumps(atif(), indent=2))
     html = (skills(tmp_path / "jobs", "--success", "extra.verifier.reward>=1") / "skills.html").read_text()
-    assert "3 traces with 12 steps, ATIF" in html and "3 runs of other agents inside" in html
+    assert "3 traces with 12 steps, ATIF" in html and "3 runs of sub-agents" in html
 
 
 def test_code_repairs_explorer_has_the_skills_of_its_environment(

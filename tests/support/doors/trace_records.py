@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import Any
+
+_SESSIONS = count(1)
 
 
 def atif(**changes: Any) -> dict[str, Any]:
-    """A record of ATIF 1.7, as in its specification."""
+    """A record of ATIF 1.7, as in its specification; each has a session of its own."""
     return {
         "schema_version": "ATIF-v1.7",
-        "session_id": "run-1",
+        "session_id": f"session-{next(_SESSIONS)}",
         "trajectory_id": "run-1/main",
         "agent": {"name": "mender", "version": "2.1", "model_name": "small"},
         "steps": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from skillpress.console.command import main
 from skillpress.pipeline import exit_codes
+from tests.support.doors.trace_records import chat
 from tests.support.show.viewer_samples import write_all
 
 
@@ -21,6 +23,7 @@ from tests.support.show.viewer_samples import write_all
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
     write_all(folder)
+    (folder / "page.html").write_text("<!doctype html>")
     return folder
 
 
@@ -40,12 +43,36 @@ def test_it_answers_at_the_address_that_it_prints_until_ctrl_c(samples: Path, re
         assert running.wait(timeout=60) == 0
 
 
+@pytest.mark.kills
+@pytest.mark.parametrize("named", ["skills", "skills/skills.html"])
+def test_the_skills_page_of_any_agents_log_is_served_like_episodes(
+    named: str, tmp_path: Path, repository: Path
+) -> None:
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(chat(id=str(n)))}\n" for n in range(9)))
+    assert main(["skills", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "skills")]) == 0
+    command = [sys.executable, "-m", "skillpress.console.command", "view", named, "--no-browser"]
+    environment = os.environ | {"PYTHONPATH": str(repository)}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        told = re.fullmatch(r"the skills page skills/skills\.html: (http://\S+/) \(Ctrl-C ends it\)\n", line)
+        assert told, line
+        with urlopen(told[1], timeout=60) as answer:
+            assert answer.read() == (tmp_path / "skills" / "skills.html").read_bytes()
+            assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        running.send_signal(signal.SIGINT)
+        assert running.wait(timeout=60) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["nowhere"], "view: nowhere: there is no such file or folder"),
         (["tasks.parquet"], "view: tasks.parquet: holds tasks, and rollouts are wanted"),
         (["ordinary.parquet", "--tokenizer", "."], "view: tokenizer.json: no such file"),
+        (["page.html"], "view: page.html: not a readable Parquet file"),
         (["dictionary.json"], "view: dictionary.json: not a readable Parquet file"),
     ],
 )

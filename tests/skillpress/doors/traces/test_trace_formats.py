@@ -64,7 +64,8 @@ def test_a_turn_without_a_call_is_a_step_in_words() -> None:
 
 def test_what_each_format_says_of_the_run() -> None:
     written, said, traced = read(atif()), read(chat()), read(mlflow_trace())
-    assert (written.name, written.version, written.left_out) == ("run-1/main", "mender 2.1 small", 1)
+    assert (written.name, written.version) == ("run-1/main", "mender 2.1 small")
+    assert written.left_out == {"runs of sub-agents": 1, "steps of copied context": 1}
     assert (said.name, said.task, said.version, said.time) == ("run-1", "gcd", "small", 1700000000.0)
     assert (traced.name, traced.task, traced.version) == ("tr-1", "gcd", "m-1")
     assert written.time == traced.time is not None
@@ -132,7 +133,10 @@ def test_a_path_goes_through_names_with_dots_and_lists() -> None:
             "damaged ATIF record.*function_name",
         ),
         (chat(messages=[{"role": "user"}, "text"]), "without a role"),
-        (chat(messages=[{"role": "assistant", "tool_calls": [{"id": 1}]}]), "damaged chat completions"),
+        (
+            chat(messages=[{"role": "assistant", "tool_calls": [{"id": 1}]}]),
+            "a tool call without a name; its keys are id",
+        ),
         (mlflow_trace(data={}), "without spans"),
         ({"trace_id": "x", "trace": "{"}, "'trace' is not JSON"),
     ],
@@ -157,7 +161,7 @@ CALL = {"id": "1", "type": "function", "function": {"name": "edit", "arguments":
 def test_calls_are_read_however_a_log_writes_them(message: dict[str, Any], tools: list[str]) -> None:
     steps = read({"messages": [{"role": "assistant", "content": None, **message}]}).steps
     assert [step.tool for step in steps] == tools
-    assert NameProjection()(steps) == [tool or None for tool in tools]
+    assert NameProjection()(steps) == [(tool,) if tool else () for tool in tools]
 
 
 ODD = [None, 0, 1, -1, 10**400, math.nan, math.inf, "", "x", "\ud800", "[1]", '{"name": 3}', True]
@@ -197,9 +201,10 @@ def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
     [
         ("1", 1.0, True), ("1", 1, True), ("1.0", 1, True), ("1", "1.0", True), ("1", 0.0, False),
         ("1", True, True), ("won", "Won ", True), ("nan", math.nan, True), ("1", "won", False),
+        ("1", math.nan, None), ("1", "NaN", None), ("1", "", None), ("1", None, None), ("1", 10**400, False),
     ],
 )  # fmt: skip
-def test_a_value_is_equal_as_a_text_or_as_a_number(rule: str, value: Any, won: bool) -> None:
+def test_a_value_is_equal_as_a_text_or_as_a_number(rule: str, value: Any, won: bool | None) -> None:
     assert success_field(f"reward={rule}").of(value) is won
 
 

@@ -123,8 +123,8 @@ def test_a_link_opens_the_trace_behind_a_phrase(browser: Browser, tmp_path: Path
 def test_the_page_says_what_it_found(tmp_path: Path) -> None:
     html = page_from(made_log(tmp_path / "log", ("look", "edit", "test"), ("x",), traces=180))
     for sentence in (
-        "120 successes, 60 failures",
-        "18 of 198 lines are not traces",
+        "won: 120 won, 60 lost",
+        "18 of 198 lines, which are not traces",
         "Bonferroni",
         "ordered by time",
     ):

@@ -1,0 +1,140 @@
+"""What ``skillpress skills`` and ``skillpress rules`` share: their options, and the reading of a log."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from skillpress.core.arguments import Parser, real
+from skillpress.doors.traces.call_pattern import call_pattern
+from skillpress.doors.traces.fields import Wanted, success_field
+from skillpress.doors.traces.log import ROLLOUTS, Log, read_log
+from skillpress.doors.traces.missing_fields import MissingFieldError
+from skillpress.doors.traces.projection import NameProjection, TraceProjection
+from skillpress.doors.traces.trace import TracesError
+from skillpress.doors.traces.words import Words
+from skillpress.pipeline import exit_codes
+
+FEW_CALLS = 0.05
+"""The share of steps below which the calls of a log are so few that the command says so."""
+DOCS = "docs/skills_of_any_agent.md"
+
+
+class NotUnderstoodError(TracesError):
+    """The steps of a log are not what their skills would be read from."""
+
+
+def add_reading_options(parser: Parser) -> None:
+    """The options that say how a log is read."""
+    add = parser.add_argument
+    add("traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some")
+    add("--call", metavar="PATTERN", help="a regular expression of calls in text, with the group "
+        "(?P<tool>...) and perhaps (?P<arguments>...)")  # fmt: skip
+    add("--most-bad", type=real(at_least=0, at_most=1), default=0.1, metavar="SHARE",
+        help="share of bad lines above which nothing is written (default 0.1)")  # fmt: skip
+
+
+def add_field_options(parser: Parser) -> None:
+    """The options that name fields."""
+    add = parser.add_argument
+    add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER or FIELD=VALUE of "
+        "a record (default: the field where the format keeps it)")  # fmt: skip
+    add("--task", metavar="FIELD", help="the task; traces of one task are not independent")
+    add("--version", metavar="FIELD", help="the agent's version")
+    add("--time", metavar="FIELD", help="what orders the traces")
+
+
+def wanted_by(chosen: Namespace) -> Wanted:
+    """What the options say about the records.
+
+    Raises:
+        TracesError: ``--success`` or ``--call`` cannot be read.
+    """
+    named = {name: getattr(chosen, name, None) for name in ("success", "task", "version", "time")}
+    return Wanted(
+        success=None if named["success"] is None else success_field(named["success"]),
+        task=named["task"],
+        version=named["version"],
+        time=named["time"],
+        call=None if chosen.call is None else call_pattern(chosen.call),
+    )
+
+
+def read(
+    command: str, paths: Sequence[Path], projection: TraceProjection, wanted: Wanted, most_bad: float
+) -> tuple[Log, Wanted]:
+    """The log, and how it was read: without a ``--success`` that no trace has, if the log itself keeps
+    outcomes. The log's warnings then say so.
+
+    Args:
+        command: named in front of the count of traces.
+    """
+    shown = sys.stderr.isatty()
+
+    def progress(traces: int) -> None:
+        if shown:
+            print(f"\r{command}: {traces:,} traces", end="", file=sys.stderr, flush=True)
+
+    try:
+        return read_log(paths, projection, wanted, most_bad, progress), wanted
+    except MissingFieldError as error:
+        if error.option != "success":
+            raise
+        own = replace(wanted, success=None)
+        log = read_log(paths, projection, own, most_bad, progress)
+        if not (kept := ", ".join(log.outcomes.named())):
+            raise
+        log.warnings.insert(0, f"{error}; the outcomes are those that the log keeps in {kept}")
+        return log, own
+    finally:
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def check_understood(log: Log, projection: TraceProjection, words: str | None) -> None:
+    """Add what is odd about a log's steps to its warnings.
+
+    Args:
+        words: the value of ``--words``.
+
+    Raises:
+        NotUnderstoodError: the steps have no skills, or their words are not commands.
+    """
+    if isinstance(projection, NameProjection):
+        refusal = refusal_of(log, projection.words)
+        if refusal is not None and words is None:
+            raise NotUnderstoodError(f"{refusal}. {_ways(projection.words)}")
+        if refusal is not None:
+            log.warnings.append(f"{refusal}; --words {words} was given all the same")
+        elif 0 < log.called < FEW_CALLS * sum(log.steps):
+            log.warnings.append(
+                f"only {log.called:,} of {sum(log.steps):,} steps call a tool; the others are words"
+            )
+    if not any(log.skills):
+        raise NotUnderstoodError(
+            "no step has a skill: no rule fits an action, or (without --rules) no step calls a tool by "
+            "name or acts; --look shows how the log was read"
+        )
+
+
+def refusal_of(log: Log, words: Words) -> str | None:
+    """Why the words of a log must not be drawn as they are; None if nothing is wrong, and for our own rollout
+    files, whose words are actions."""
+    return None if set(log.formats) == {ROLLOUTS} else words.refusal(log.in_words, log.called)
+
+
+def _ways(words: Words) -> str:
+    return (
+        "--look shows how the log was read; --call PATTERN reads calls from the text, a table of rules "
+        "(--rules) names steps by their words, --words first takes the first word of each step as its skill, "
+        f"--words none gives them no skill ({DOCS}#words)"
+    )
+
+
+def tell_warnings(command: str, log: Log) -> None:
+    """Print the warnings."""
+    for warning in log.warnings:
+        exit_codes.say(f"{command}: {warning}")

@@ -1,0 +1,79 @@
+"""The members of a zip, read one after another and never unpacked to disk.
+
+A log of Inspect (``.eval``) is a zip with a header and a member for each sample. Each sample is given out as
+the log would hold it if it were one JSON document, with the header's account of the evaluation.
+"""
+
+from __future__ import annotations
+
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from skillpress.doors.traces.json_files import Value, parsed
+from skillpress.doors.traces.trace import UnreadableTraceError
+
+ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
+"""How the files begin; the second is an empty one."""
+HEADERS, SAMPLES = ("header.json", "_journal/start.json"), "samples/"
+"""The second holds the header of an evaluation that did not end."""
+LARGEST_HEADER = 64 << 20
+BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError)
+"""What reading a damaged zip raises; RuntimeError for one with a password, or compressed in a way that Python
+cannot read."""
+
+
+def member_values(
+    path: Path, read: Callable[[IO[bytes]], Iterator[Value]], only: frozenset[str] | None = None
+) -> Iterator[Value]:
+    """The values of all members, in the archive's order.
+
+    Args:
+        read: gives the values of one opened member.
+        only: the wanted members; None reads all of them.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = _header(archive)
+            for info in archive.infolist():
+                name = info.filename
+                foreign = header is not None and not name.startswith(SAMPLES)
+                if not info.is_dir() and not foreign and (only is None or name in only):
+                    for value in _member(archive, info, read):
+                        yield _sample(value, header)
+    except BROKEN as error:
+        yield Value(0, -1, UnreadableTraceError(f"a zip that cannot be read ({error})"))
+
+
+def _member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, read: Callable[[IO[bytes]], Iterator[Value]]
+) -> Iterator[Value]:
+    name = info.filename
+    try:
+        with archive.open(info) as file:
+            for value in read(file):
+                yield value._replace(member=name, offset=-1)
+    except BROKEN as error:
+        yield Value(0, -1, UnreadableTraceError(f"cannot be read ({error})"), name)
+
+
+def _header(archive: zipfile.ZipFile) -> Any:
+    """What an Inspect log says about its evaluation; None if this is not such a log."""
+    for name in HEADERS:
+        try:
+            with archive.open(name) as file:
+                value = parsed(file.read(LARGEST_HEADER))
+        except (KeyError, *BROKEN):
+            continue
+        if isinstance(value, dict) and isinstance(value.get("eval"), dict):
+            return {"status": "started", **value}
+    return None
+
+
+def _sample(value: Value, header: Any) -> Value:
+    if header is None or not isinstance(value.value, dict):
+        return value
+    return value._replace(value={**header, "samples": [value.value]})

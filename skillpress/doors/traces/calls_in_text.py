@@ -1,0 +1,306 @@
+"""Tool calls that an agent writes into its words.
+
+Models without an API for tools write calls as text, each in its own notation. Such text is read as a call
+only where the log shows that it is one: the prompt explains the notation, or most turns use it. Fenced code
+blocks and labelled actions also occur in ordinary prose, so for these a majority is not enough: the prompt
+must ask for them, or the answers must look like a program's output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from skillpress.core.markup import THOUGHT, THOUGHT_END
+from skillpress.doors.traces.trace import MOST_CHARACTERS, acted, json_value
+
+Written = tuple[str | None, Any]
+"""(tool, arguments) of a call in text; the tool is None for an action in words."""
+
+_NAMES, _ARGUMENTS = (
+    ("name", "tool", "function", "action"),
+    ("arguments", "parameters", "args", "input", "action_input"),
+)
+_BLOCK = ("```",)
+_SHELLS = "bash|sh|shell|zsh|console|mswea_bash_command"
+_FUNCTION = re.compile(r"<function=([^>\n]{1,200})>(.*?)(?:</function>|(?=<function=)|\Z)", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\n]{1,200})>(.*?)(?:</parameter>|(?=<parameter=)|\Z)", re.DOTALL)
+_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_INVOKE = re.compile(r'<invoke\s+name="([^"\n]{1,200})"\s*>(.*?)(?:</invoke>|\Z)', re.DOTALL)
+_INVOKED = re.compile(r'<parameter\s+name="([^"\n]{1,200})"[^>]*>(.*?)</parameter>', re.DOTALL)
+_PYTHON_CALL = re.compile(r"\s*([\w.]{1,200})\.call\((.*)\)", re.DOTALL)
+_DEEPSEEK = re.compile(
+    r"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?([^\n<`]{1,200})(.*?)(?:<｜tool▁call▁end｜>|\Z)",
+    re.DOTALL,
+)
+_HARMONY = re.compile(
+    r"to=(?:functions\.)?([\w.-]{1,200}).{0,100}?<\|message\|>(.*?)(?:<\|call\|>|\Z)", re.DOTALL
+)
+_EXECUTE = re.compile(r"<execute_(bash|ipython|browse)>(.*?)(?:</execute_\1>|\Z)", re.DOTALL)
+_ACTION_TAG = re.compile(r"<action>(.*?)(?:</action>|\Z)", re.DOTALL)
+_FENCE = re.compile(rf"```(?:{_SHELLS})[ \t]*\n(.*?)\n?```", re.DOTALL)
+_CODE = re.compile(r"```(?:python|py)[ \t]*\n(.*?)\n?```", re.DOTALL)
+_LABEL = re.compile(r"^[ \t>*#]*act(?:ion)?[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_LABELLED_INPUT = re.compile(
+    r"^[ \t>*#]*action[ _]input[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
+)
+_BRACKETS = re.compile(r"([A-Za-z_][\w.-]{0,80})\s*(?:\[(.*)\]|\((.*)\))\s*\Z", re.DOTALL)
+_NAME_IN_JSON = re.compile(r'"name"\s*:\s*"([^"\n]{1,200})"')
+_ASKED_FOR_BLOCKS = re.compile(
+    r"\b(?:exactly|only|single|one|each|every|your|must)\b.{0,80}"
+    r"\b(?:code|bash|shell|command|python) ?(?:block|blob|cell)"
+    r"|triple backtick|```mswea_|format_example|\b(?:put|write) your (?:\w+ )?(?:code|command)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKED_FOR_LABELS = re.compile(r"^\W*act(?:ion)?\b[ \d*]*:", re.IGNORECASE | re.MULTILINE)
+_OUTPUT = re.compile(
+    r"\s*(?:the )?(?:<(?:output|returncode|observation|stdout|exception|warning|tool_response"
+    r"|execution_result)|observation\b"
+    r"|exit code|execution (?:result|output)|output of|stdout|returncode|\(open file|\$ |your command ran)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Notation:
+    """One way of writing calls."""
+
+    name: str
+    marks: tuple[str, ...]
+    """Texts of which one is in every turn that uses the notation."""
+    calls: Callable[[str], list[Written]]
+    asked: re.Pattern[str] | None = None
+    """For a notation that ordinary prose has too: what a prompt says that asks for it. A prompt explains any
+    other notation by its marks."""
+
+
+class Heard(NamedTuple):
+    """What an agent read."""
+
+    system: str
+    task: str
+    """The first message of its user."""
+    replies: Sequence[str]
+    """The messages behind the turns in words, one each."""
+    tools: bool
+    """Whether the record lists tools that the agent may call."""
+    called: bool
+    """Whether it made other calls through an API. Its words are then not read by a notation of prose."""
+
+
+def notation_of(said: Sequence[str], heard: Heard) -> Notation | None:
+    """The notation in which an agent writes its calls; None if its words are only words."""
+    best: tuple[int, Notation] | None = None
+    for notation in NOTATIONS:
+        used = sum(bool(written(notation, words)) for words in said)
+        if used > (best[0] if best is not None else 0) and _is_call(notation, used, len(said), heard):
+            best = used, notation
+    return None if best is None else best[1]
+
+
+def written(notation: Notation, words: Any) -> list[Written]:
+    """The calls in the words of a turn. Calls inside a thought are not made."""
+    if not isinstance(words, str) or not any(mark in words for mark in notation.marks):
+        return []
+    return notation.calls(_behind_thought(words))
+
+
+def _is_call(notation: Notation, used: int, turns: int, heard: Heard) -> bool:
+    most = 2 * used >= turns
+    if notation.asked is None:
+        shown = any(mark in prompt for prompt in (heard.system, heard.task) for mark in notation.marks)
+        return shown or heard.tools or most
+    if heard.called:
+        return False
+    asked = notation.asked.search(heard.system) or notation.asked.search(heard.task)
+    shown = asked is not None or (notation.marks == _BLOCK and _BLOCK[0] in heard.system)
+    answered = sum(bool(_OUTPUT.match(text)) for text in heard.replies)
+    return most and (shown or (used > 1 and 2 * answered >= used))
+
+
+def _behind_thought(words: str) -> str:
+    _, closed, behind = words.rpartition(THOUGHT_END)
+    if closed:
+        return behind
+    return words if THOUGHT not in words else words.partition(THOUGHT)[0]
+
+
+def _functions(text: str) -> list[Written]:
+    return list(_tagged_functions(text))
+
+
+def _tagged_functions(text: str) -> Iterator[Written]:
+    for name, body in _FUNCTION.findall(text):
+        parameters = {key.strip(): _trimmed(value) for key, value in _PARAMETER.findall(body)}
+        if not parameters and body.strip()[:1] == "{":
+            parameters = _loaded(body.strip()) or {}
+        yield name.strip(), parameters
+
+
+def _tool_calls(text: str) -> list[Written]:
+    found: list[Written] = []
+    for body in _TAGGED.findall(text):
+        inside = body.strip()
+        if "<function=" in inside:
+            found += _functions(inside)
+        elif "<arg_key>" in inside or (inside and inside[0] not in "{["):
+            pairs = {key.strip(): value for key, value in _PAIR.findall(inside)}
+            found.append((re.split(r"[\s<]", inside, maxsplit=1)[0], pairs))
+        else:
+            found += _in_json(inside)
+    return found
+
+
+def _invoked(text: str) -> list[Written]:
+    return [
+        (name, {key: _trimmed(value) for key, value in _INVOKED.findall(body)})
+        for name, body in _INVOKE.findall(text)
+    ]
+
+
+def _python_tag(text: str) -> list[Written]:
+    _, _, body = text.partition("<|python_tag|>")
+    body = body.partition("<|e")[0].strip()
+    if called := _PYTHON_CALL.match(body):
+        return [(called[1], {"arguments": called[2]})]
+    if body[:1] in ("{", "["):
+        return _in_json(body)
+    return [("python", {"code": body})] if body else []
+
+
+def _bracketed(text: str) -> list[Written]:
+    """Mistral's ``[TOOL_CALLS]``, as JSON or with a name before the arguments."""
+    _, _, body = text.partition("[TOOL_CALLS]")
+    body = body.strip()
+    if body[:1] in ("[", "{"):
+        return _in_json(body)
+    name, mark, arguments = body.partition("{")
+    name = name.removesuffix("[ARGS]").strip()
+    return [(name, mark + arguments)] if name and "\n" not in name else []
+
+
+def _deepseek(text: str) -> list[Written]:
+    return [
+        (name.strip(), body.removeprefix("<｜tool▁sep｜>").strip().strip("`").removeprefix("json").strip())
+        for name, body in _DEEPSEEK.findall(text)
+    ]
+
+
+def _harmony(text: str) -> list[Written]:
+    return [(name, body.strip()) for name, body in _HARMONY.findall(text)]
+
+
+def _executed(text: str) -> list[Written]:
+    return [
+        (f"execute_{kind}", {"command" if kind == "bash" else "code": body.strip()})
+        for kind, body in _EXECUTE.findall(text)
+    ]
+
+
+def _action_tags(text: str) -> list[Written]:
+    """The last ``<action>``: a call in JSON, or words."""
+    found = _ACTION_TAG.findall(text)
+    if not found:
+        return []
+    action = found[-1].strip()
+    step = acted(action, "", False)
+    return (_in_json(action, strict=True) if step.tool is None else []) or [(step.tool, step.content)]
+
+
+def _fences(text: str) -> list[Written]:
+    """The last block of a shell's language; an agent that thinks first may quote others."""
+    found = _FENCE.findall(text)
+    return [("bash", {"command": found[-1].strip()})] if found else []
+
+
+def _code(text: str) -> list[Written]:
+    found = _CODE.findall(text)
+    return [("python", {"code": found[-1].strip()})] if found else []
+
+
+def _labelled(text: str) -> list[Written]:
+    """``Action: search`` and ``Action Input: ...``, ``Action: search[gcd]``, or ``Action: go to desk 1``."""
+    labels = [label.strip() for label in _LABEL.findall(text) if label.strip()]
+    if not labels:
+        return []
+    action = labels[-1].strip("`* ")
+    if (given := _LABELLED_INPUT.search(text)) is not None:
+        return [(action, _given(given[1]))]
+    if bracketed := _BRACKETS.match(action):
+        return [(bracketed[1], {"input": bracketed[2] if bracketed[2] is not None else bracketed[3]})]
+    return (_in_json(action, strict=True) if action[:1] == "{" else []) or [(None, action)]
+
+
+def _given(text: str) -> Any:
+    """The input of a labelled action: JSON, or the text before the next label."""
+    text = re.split(r"\n\s*(?:Observation|Thought)\b", text, maxsplit=1)[0].strip().strip("`").strip()
+    loaded = _loaded(text) if text[:1] == "{" else None
+    return loaded if loaded is not None else {"input": text}
+
+
+def _bare(text: str) -> list[Written]:
+    """A whole message that is a call in JSON."""
+    text = text.strip()
+    if text.startswith("```json") and text.endswith("```"):
+        text = text.removeprefix("```json").removesuffix("```").strip()
+    return _in_json(text, strict=True) if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else []
+
+
+def _in_json(text: str, strict: bool = False) -> list[Written]:
+    """The calls of a JSON text. Unless ``strict``, a call may have no arguments, and a text that is not JSON
+    is a call of the tool whose name can be seen in it."""
+    value = _loaded(text)
+    if value is None:
+        found = None if strict else _NAME_IN_JSON.search(text)
+        return [(found[1], text)] if found else []
+    each = value if isinstance(value, list) else [value]
+    calls = [call for one in each if (call := _json_call(one, strict)) is not None]
+    return calls if len(calls) == len(each) else []
+
+
+def _json_call(value: Any, strict: bool) -> Written | None:
+    if not isinstance(value, dict):
+        return None
+    for key in ("function", "action", "command", "tool_call"):
+        if isinstance(value.get(key), dict):
+            value = value[key]
+            break
+    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
+    given = next((key for key in _ARGUMENTS if key in value), None)
+    if name is None or (given is None and strict):
+        return None
+    return name, value[given] if given is not None else {}
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json_value(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _trimmed(value: str) -> str:
+    """A parameter without the line breaks that the notation puts around it."""
+    return value.removeprefix("\n").removesuffix("\n")[:MOST_CHARACTERS]
+
+
+NOTATIONS = (
+    Notation("<tool_call>", ("<tool_call>",), _tool_calls),
+    Notation("<function=...>", ("<function=",), _functions),
+    Notation("<invoke>", ("<invoke ",), _invoked),
+    Notation("<|python_tag|>", ("<|python_tag|>",), _python_tag),
+    Notation("[TOOL_CALLS]", ("[TOOL_CALLS]",), _bracketed),
+    Notation("DeepSeek", ("<｜tool▁call▁begin｜>",), _deepseek),
+    Notation("Harmony", ("<|message|>",), _harmony),
+    Notation("<execute_...>", ("<execute_bash>", "<execute_ipython>", "<execute_browse>"), _executed),
+    Notation("<action>", ("<action>",), _action_tags),
+    Notation("JSON", tuple(f'"{key}"' for key in _ARGUMENTS), _bare),
+    Notation("fenced shell", _BLOCK, _fences, _ASKED_FOR_BLOCKS),
+    Notation("fenced Python", _BLOCK, _code, _ASKED_FOR_BLOCKS),
+    Notation("labelled actions", ("Act", "ACT", "act"), _labelled, _ASKED_FOR_LABELS),
+)
+"""The more particular a notation, the earlier it comes. Of two that fit equally often, the first is taken."""
+FENCED_SHELL = next(notation for notation in NOTATIONS if notation.name == "fenced shell")

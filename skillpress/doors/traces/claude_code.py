@@ -1,0 +1,131 @@
+"""Sessions of Claude Code: a line for each message, with ``type``, ``message`` and ``sessionId``.
+
+One answer of the model is spread over several lines with the same message id. Lines of a side chain belong
+to a sub-agent: its run is counted and left out. Lines without a message (titles, snapshots, progress) say
+nothing. The stream that ``--output-format stream-json`` prints is read too; its last line says how the
+session ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from skillpress.doors.traces.atif import SUB_AGENTS
+from skillpress.doors.traces.conversation import read_conversation
+from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.outcome import Outcome
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+
+_MESSAGES = ("user", "assistant")
+_ENVELOPE = ("uuid", "sessionId", "session_id", "parentUuid", "leafUuid")
+_OTHERS = frozenset(
+    ["system", "summary", "result", "progress", "attachment", "file-history-snapshot", "queue-operation",
+     "ai-title", "custom-title", "last-prompt", "permission-mode", "mode", "agent-name", "tag", "pr-link",
+     "stream_event", "agent-setting", "rate_limit_event", "hook_event", "worktree-state",
+     "saved_hook_context"]
+)  # fmt: skip
+
+
+def run_of(record: Any) -> str | None:
+    """The session of a line, empty if it names none; None if the record is not a line of a session."""
+    if not isinstance(record, dict):
+        return None
+    kind = record.get("type")
+    is_message = kind in _MESSAGES and isinstance(record.get("message"), dict)
+    is_other = isinstance(kind, str) and kind in _OTHERS
+    if not (is_message or is_other) or not any(
+        key in record for key in (*_ENVELOPE, "messageId", "snapshot")
+    ):
+        return None
+    return str(record.get("sessionId") or record.get("session_id") or "")
+
+
+def recognises(record: Any) -> bool:
+    """Whether the record is the lines of a session."""
+    return isinstance(record, list) and bool(record) and all(run_of(line) is not None for line in record)
+
+
+def read(record: Any) -> Trace:
+    """The trace of a session.
+
+    Raises:
+        UnreadableTraceError: a message cannot be read, or only a sub-agent took part.
+    """
+    lines = list(_once(record))
+    aside = [line for line in lines if line.get("isSidechain") is True or line.get("parent_tool_use_id")]
+    ours = [line for line in lines if line.get("type") in _MESSAGES and line not in aside]
+    if aside and not ours:
+        raise UnreadableTraceError(
+            "the lines of a sub-agent alone; its session's run is read from its own file"
+        )
+    found = read_conversation(list(_messages(ours)))
+    ended = _outcome(lines)
+    models = (dig(line, "message.model") for line in ours)
+    times = (seconds(line.get("timestamp")) for line in ours)
+    agents = {line.get("agentId") or line.get("parent_tool_use_id") for line in aside}
+    agents |= {
+        line.get("uuid") for line in aside if not line.get("parentUuid") and not line.get("agentId")
+    } - {None}
+    return Trace(
+        next((key for line in lines if (key := run_of(line))), ""),
+        found.steps,
+        success=ended.success,
+        version=str(next(filter(None, models), ""))[:200],
+        time=next((time for time in times if time is not None), None),
+        left_out=found.left_out | ({SUB_AGENTS: max(1, len(agents - {None}))} if aside else {}),
+        outcome=ended.field,
+    )
+
+
+def field(record: Any, path: str) -> Any:
+    """The value at a path of the first line that has it."""
+    return next((value for line in record if (value := dig(line, path)) is not None), None)
+
+
+def _once(lines: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
+    """The lines, each once: a resumed session begins with a copy of the earlier one."""
+    seen: set[str] = set()
+    for line in lines:
+        name = line.get("uuid")
+        if isinstance(name, str):
+            if name in seen:
+                continue
+            seen.add(name)
+        yield line
+
+
+def _messages(lines: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    """The messages, those of one answer together."""
+    held: dict[str, Any] | None = None
+    for line in lines:
+        message = line["message"]
+        if line.get("isMeta") is True or line.get("isApiErrorMessage") is True:
+            continue
+        message = {"role": line["type"], **message}
+        parts = _parts(message.get("content"))
+        same = held is not None and message.get("id") is not None and message["id"] == held.get("id")
+        if held is not None and same:
+            held["content"] = [*held["content"], *parts]
+            continue
+        if held is not None:
+            yield held
+        held = {**message, "content": parts}
+    if held is not None:
+        yield held
+
+
+def _parts(content: Any) -> list[Any]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise UnreadableTraceError(f"a message's content is a {type(content).__name__}, not a text or a list")
+    return content
+
+
+def _outcome(lines: Sequence[Mapping[str, Any]]) -> Outcome:
+    """What the last line of a printed stream says."""
+    for line in reversed(lines):
+        if line.get("type") == "result" and isinstance(line.get("subtype"), str):
+            return Outcome("subtype", line["subtype"] == "success" and line.get("is_error") is not True)
+    return Outcome()

@@ -1,0 +1,268 @@
+"""OpenTelemetry spans by the conventions for generative AI, as OTLP in JSON or as an SDK prints them.
+
+A span ``execute_tool`` is a step; a span of a model has its answer in ``gen_ai.output.messages``, or in the
+older events (``gen_ai.choice``). Spans of a trace come in any order and in several documents. A result of
+an evaluation (``gen_ai.evaluation.result``) is the outcome. OpenInference and OpenLLMetry name the same
+things otherwise; their tool spans are read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from skillpress.doors.traces.chat import messages_of_answer
+from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.messages import is_message
+from skillpress.doors.traces.outcome import Outcome, outcome_of
+from skillpress.doors.traces.spans import Span, steps_of
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
+
+_KINDS: Mapping[str, Literal["tool", "model", "agent"]] = {
+    "execute_tool": "tool",
+    "tool": "tool",
+    "chat": "model",
+    "generate_content": "model",
+    "text_completion": "model",
+    "llm": "model",
+    "invoke_agent": "agent",
+    "agent": "agent",
+}
+_KIND_NAMES = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
+_MARKS = ("gen_ai.", "openinference.", "traceloop.", "llm.")
+_SESSIONS = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")
+
+
+def runs(value: Any) -> Sequence[Any] | None:
+    """The spans of an OTLP document; None if it is not one."""
+    resources = _listed(value, "resourceSpans", "resource_spans") if isinstance(value, dict) else None
+    if resources is None:
+        return None
+    spans: list[Any] = []
+    for resource in resources:
+        for scope in _listed(resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans") or ():
+            spans += _listed(scope, "spans") or ()
+    return spans
+
+
+def run_of(record: Any) -> str | None:
+    """The trace of a span; None if the record is not a span."""
+    if not isinstance(record, dict) or "name" not in record:
+        return None
+    context = record.get("context")
+    held = context if isinstance(context, dict) else record
+    trace, span = _either(held, "traceId", "trace_id"), _either(held, "spanId", "span_id")
+    timed = _either(record, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
+    if not isinstance(trace, str) or not isinstance(span, str) or timed is None:
+        return None
+    return trace if isinstance(record.get("attributes", []), list | dict) else None
+
+
+def recognises(record: Any) -> bool:
+    """Whether the record is the spans of a trace, some of them about a model or an agent."""
+    if not isinstance(record, list) or not record or any(run_of(span) is None for span in record):
+        return False
+    return any(str(key).startswith(_MARKS) for span in record for key in _attributes(span))
+
+
+def read(record: Any) -> Trace:
+    """The trace of spans.
+
+    Raises:
+        UnreadableTraceError: no span is a call of a tool or an answer of a model.
+    """
+    attributes = [_attributes(span) for span in record]
+    steps, left_out = steps_of([_span(span, held) for span, held in zip(record, attributes, strict=True)])
+    if not steps:
+        raise UnreadableTraceError(
+            "spans without a call of a tool or a message; record the content of messages "
+            "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)"
+        )
+    ended = _outcome(record, attributes)
+    return Trace(
+        run_of(record[0]) or "",
+        steps,
+        success=ended.success,
+        task=_named(attributes, _SESSIONS),
+        version=_named(attributes, ("gen_ai.agent.version", "gen_ai.request.model", "gen_ai.response.model")),
+        time=min(_start(span) for span in record) / 1e9,
+        left_out=left_out,
+        outcome=ended.field,
+        score=ended.score,
+    )
+
+
+def field(record: Any, path: str) -> Any:
+    """The value of the first span's attribute of this name, or at a path of a span."""
+    for span in record:
+        held = _attributes(span)
+        if (value := held[path] if path in held else dig(span, path)) is not None:
+            return value
+    return None
+
+
+def _span(span: Mapping[str, Any], held: Mapping[str, Any]) -> Span:
+    context = span.get("context") if isinstance(span.get("context"), dict) else span
+    return Span(
+        str(_either(context, "spanId", "span_id")),
+        str(_either(span, "parentSpanId", "parent_span_id", "parent_id") or ""),
+        _kind(span, held),
+        _start(span),
+        _tool(span, held),
+        _value(held, "gen_ai.tool.call.arguments", "tool_arguments", "input.value", "traceloop.entity.input"),
+        _value(held, "gen_ai.tool.call.result", "tool_response", "output.value", "traceloop.entity.output")
+        or "",
+        "ERROR" in str(dig(span, "status.code") or dig(span, "status.status_code"))
+        or dig(span, "status.code") == 2,
+        tuple(_said(span, held)),
+    )
+
+
+def _kind(span: Mapping[str, Any], held: Mapping[str, Any]) -> Literal["tool", "model", "agent", "other"]:
+    for name in _KIND_NAMES:
+        if isinstance(held.get(name), str) and (kind := _KINDS.get(held[name].lower())) is not None:
+            return kind
+    if "gen_ai.tool.name" in held and "gen_ai.tool.call.id" in held:
+        return "tool"
+    return "model" if "gen_ai.output.messages" in held else "other"
+
+
+def _tool(span: Mapping[str, Any], held: Mapping[str, Any]) -> str:
+    name = _either(held, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or span.get("name")
+    return str(name).removeprefix("execute_tool ") if name is not None else ""
+
+
+def _said(span: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[Any]:
+    """The messages of a model's answer, in the attribute, in the events, or in numbered attributes."""
+    found = _value(held, "gen_ai.output.messages")
+    events = [event for event in span.get("events") or () if isinstance(event, dict)]
+    for event in events:
+        inside = _attributes(event)
+        if found is None and event.get("name") == "gen_ai.client.inference.operation.details":
+            found = _value(inside, "gen_ai.output.messages")
+    if isinstance(found, list):
+        yield from (message for message in found if is_message(message))
+        return
+    for event in events:
+        if event.get("name") == "gen_ai.choice":
+            yield from _choice(event)
+    for prefix in ("gen_ai.completion.0", "llm.output_messages.0.message"):
+        numbered = _numbered(held, prefix)
+        if numbered:
+            yield {"role": "assistant", **numbered}
+
+
+def _choice(event: Mapping[str, Any]) -> Iterator[Any]:
+    """The message of an older event."""
+    inside = _attributes(event)
+    body = _value(inside, "gen_ai.event.content", "body") or event.get("body") or inside
+    message = _value(body, "message") if isinstance(body, dict) else None
+    if isinstance(message, dict):
+        yield {"role": "assistant", **message}
+    elif isinstance(body, dict) and ({"content", "tool_calls"} & body.keys()):
+        calls = _value(body, "tool_calls")
+        yield {"role": "assistant", "content": body.get("content"), "tool_calls": calls}
+    elif (messages := messages_of_answer(body)) is not None:
+        yield from messages
+
+
+def _numbered(held: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """A message out of attributes such as ``gen_ai.completion.0.tool_calls.0.name``."""
+    message: dict[str, Any] = {}
+    calls: dict[str, dict[str, Any]] = {}
+    for key, value in held.items():
+        if not key.startswith(prefix + "."):
+            continue
+        rest = key[len(prefix) + 1 :]
+        if rest.startswith("tool_calls."):
+            number, _, name = rest.removeprefix("tool_calls.").partition(".")
+            calls.setdefault(number, {})[name.rpartition(".")[2]] = value
+        elif rest in ("content", "role"):
+            message[rest] = value
+    if calls:
+        message["tool_calls"] = [calls[number] for number in sorted(calls)]
+    return message
+
+
+def _outcome(spans: Sequence[Any], attributes: Sequence[Mapping[str, Any]]) -> Outcome:
+    """The result of the first evaluation that says anything."""
+    events = (
+        _attributes(event) for span in spans for event in span.get("events") or () if isinstance(event, dict)
+    )
+    for held in (*attributes, *events):
+        name = held.get("gen_ai.evaluation.name")
+        for key in ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"):
+            if name is not None and held.get(key) is not None:
+                found = outcome_of(f"gen_ai.evaluation.{name}", held[key])
+                if found.success is not None or found.score is not None:
+                    return found
+    return Outcome()
+
+
+def _attributes(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes by name. OTLP writes them as a list of keys with typed values."""
+    attributes = held.get("attributes")
+    if isinstance(attributes, dict):
+        return attributes
+    if not isinstance(attributes, list):
+        return {}
+    return {
+        each["key"]: _typed(each.get("value"))
+        for each in attributes
+        if isinstance(each, dict) and isinstance(each.get("key"), str)
+    }
+
+
+def _typed(value: Any) -> Any:
+    """A value out of OTLP's wrapping."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    ((kind, inside),) = value.items()
+    kind = kind.replace("_", "").lower()
+    if kind == "arrayvalue":
+        return [_typed(each) for each in _listed(inside, "values") or ()]
+    if kind == "kvlistvalue":
+        return _attributes({"attributes": _listed(inside, "values") or []})
+    if kind == "intvalue" and isinstance(inside, str) and inside.lstrip("-").isdecimal() and len(inside) < 25:
+        return int(inside)
+    return inside if kind.endswith("value") else value
+
+
+def _start(span: Mapping[str, Any]) -> int:
+    """The start of a span, in nanoseconds, which seconds as a float could not tell apart."""
+    found = _either(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
+    if isinstance(found, str) and found.isdecimal() and len(found) < 25:
+        found = int(found)
+    if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**24:
+        return found
+    moment = seconds(found)
+    return 0 if moment is None or abs(moment) > 1e14 else round(moment * 1e9)
+
+
+def _value(held: Mapping[str, Any], *names: str) -> Any:
+    """The first value of some names; a JSON text is read."""
+    value = _either(held, *names)
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json_value(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _either(held: Any, *names: str) -> Any:
+    return (
+        next((held[name] for name in names if held.get(name) is not None), None)
+        if isinstance(held, dict)
+        else None
+    )
+
+
+def _named(attributes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    values = (held[name] for name in names for held in attributes if isinstance(held.get(name), str | int))
+    return str(next(values, ""))[:200]
+
+
+def _listed(held: Any, *names: str) -> list[Any] | None:
+    value = _either(held, *names)
+    return value if isinstance(value, list) else None

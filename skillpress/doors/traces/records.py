@@ -1,0 +1,120 @@
+"""The records that the values of a file hold, and some of these records again.
+
+A value is a record, or a document that holds several: a list, an object with a list under ``traces``, or what
+a format says (``Format.runs``). A row of a table is one record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from skillpress.doors.traces.files import values
+from skillpress.doors.traces.formats import Format, format_of, part_of, runs_in
+from skillpress.doors.traces.json_files import value_at
+from skillpress.doors.traces.trace import Place, UnreadableTraceError
+
+DEEPEST = 3
+"""Documents inside documents that are opened."""
+DAMAGED = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
+"""What a record of an unforeseen shape may raise."""
+
+
+class Record(NamedTuple):
+    """One record of a file, or the reason why a part of the file has none."""
+
+    place: Place
+    value: Any
+    """A JSON value, or an ``UnreadableTraceError``."""
+
+
+def records(file: int, path: Path, only: Sequence[Place] | None = None) -> Iterator[Record]:
+    """The records of a file, in order.
+
+    Args:
+        file: the file's number in the log.
+        only: as in ``files.values``.
+    """
+    member, position = "", 0
+    for value in values(path, only):
+        if value.member != member:
+            member, position = value.member, 0
+        if value.row >= 0:
+            yield Record(Place(file, value.number, value.row), value.value)
+            continue
+        held = list(records_in(value.value))
+        for item, record in enumerate(held, 1):
+            whole = len(held) == 1 and record is value.value
+            place = Place(
+                file,
+                value.number if whole or value.number != 1 else item,
+                position,
+                value.offset if whole else -1,
+                member,
+            )
+            position += 1
+            yield Record(place, record)
+
+
+def records_again(path: Path, places: Sequence[Place]) -> Iterator[Record]:
+    """The records at some places of one file, by seeking if its lines allow it."""
+    if all(place.offset >= 0 for place in places):
+        for place in places:
+            try:
+                yield Record(place, value_at(path, place.offset))
+            except OSError:
+                return
+        return
+    missing = {(place.member, place.position): place for place in places}
+    for found in records(places[0].file, path, places):
+        key = found.place.member, found.place.position
+        if key in missing:
+            yield Record(missing.pop(key), found.value)
+        if not missing:
+            return
+
+
+def records_in(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
+    """The records of a value; the value itself if it holds none."""
+    held = _held(value) if depth and isinstance(value, list | dict) else None
+    if held is None:
+        yield value
+        return
+    for item in held:
+        yield from records_in(item, depth - 1)
+
+
+def _held(value: Any) -> Sequence[Any] | None:
+    try:
+        runs = runs_in(value)
+        if runs is not None:
+            return runs
+        held = items(value)
+        return None if held is None or part_of(value) or format_of(value) else held
+    except DAMAGED:
+        return None
+
+
+def items(value: Any) -> list[Any] | None:
+    """The items of a list of objects, or of the list under ``traces``; None for any other value."""
+    held = value.get("traces") if isinstance(value, Mapping) else value
+    if not isinstance(held, list) or (held and not isinstance(held[0], list | dict)):
+        return None
+    return held
+
+
+def known_format(value: Any) -> Format | None:
+    """The format of a record; None if no format recognises it."""
+    try:
+        return format_of(value)
+    except DAMAGED:
+        return None
+
+
+def known_part(value: Any) -> tuple[Format, str] | None:
+    """The format and the run of a record that is only a part of a run."""
+    try:
+        return None if isinstance(value, UnreadableTraceError) else part_of(value)
+    except DAMAGED:
+        return None

@@ -1,0 +1,57 @@
+"""Rows of our own ``datasets`` export: one row per decision, and all rows of an episode are one run.
+
+They are read as the rollout file that they came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.trace import Trace, acted
+
+_OURS = {
+    "group_id",
+    "rollout_index",
+    "policy",
+    "policy_version",
+    "won",
+    "decision",
+    "summary",
+    "action",
+    "invalid",
+}
+
+
+def run_of(record: Any) -> str | None:
+    """The episode of a row; None if the record is not such a row."""
+    if not isinstance(record, dict) or not record.keys() >= _OURS:
+        return None
+    return f"{record['policy_version']}/{record['run']}/{record['group_id']}/{record['rollout_index']}"
+
+
+def recognises(record: Any) -> bool:
+    """Whether the record is the rows of an episode."""
+    return isinstance(record, list) and bool(record) and all(run_of(row) is not None for row in record)
+
+
+def read(record: Any) -> Trace:
+    """The trace of an episode."""
+    first = record[0]
+    return Trace(
+        f"{first['group_id']}/{first['rollout_index']}",
+        tuple(
+            acted(row["action"], row["observation"], row["invalid"] is not None)
+            for row in sorted(record, key=lambda row: row["decision"])
+            if not row["summary"]
+        ),
+        success=first["won"],
+        task=str(first["task_id"]),
+        version=str(first["policy"]),
+        time=seconds(first["policy_version"]),
+    )
+
+
+def field(record: Any, path: str) -> Any:
+    """The value at a path of the first row."""
+    return dig(record[0], path)

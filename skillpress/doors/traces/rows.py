@@ -1,0 +1,97 @@
+"""Rows of tables, such as Hugging Face's: a run in one column, as values or as JSON text.
+
+The column is known by its name (``messages``, ``conversations``, ``trajectory``, ...) or by being the only
+one that holds messages. Its value is read as the format that it has, and the row's other columns say the
+task and the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from skillpress.doors.traces.chat import trace_of
+from skillpress.doors.traces.conversation import Conversation
+from skillpress.doors.traces.fields import dig
+from skillpress.doors.traces.outcome import USUAL, outcome_at
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
+
+COLUMNS = (
+    "messages", "conversations", "conversation", "trajectory", "trajectories", "traj", "trace", "traces",
+    "history", "chat", "chat_history", "dialogue", "dialog", "turns", "transcript", "events",
+    "log", "data", "run", "completion",
+)  # fmt: skip
+"""Names of columns that hold runs, the plainest first."""
+
+Known = tuple[Callable[[Any], bool], Callable[[Any], Trace]]
+
+
+class Rows:
+    """Reads rows by the formats of their columns."""
+
+    def __init__(self, formats: Sequence[Known]) -> None:
+        self._formats = formats
+
+    def recognises(self, record: Any) -> bool:
+        """Whether a column of the record holds a run."""
+        return self._column(record) is not None
+
+    def read(self, record: Any) -> Trace:
+        """The trace in a row.
+
+        Raises:
+            UnreadableTraceError: the column's value cannot be read.
+        """
+        found = self._column(record)
+        if found is None:
+            raise UnreadableTraceError("a row without a column that holds a run")
+        value, read = found
+        trace = read(value)
+        beside = trace_of({key: held for key, held in record.items() if key != "id"}, Conversation())
+        ended = outcome_at(record, (*USUAL, "target"))
+        changed: dict[str, Any] = {"call": None}
+        for name in ("name", "task", "version"):
+            if not getattr(trace, name):
+                changed[name] = getattr(beside, name) or (
+                    str(record.get("id") or "")[:200] if name == "name" else ""
+                )
+        if trace.time is None:
+            changed["time"] = beside.time
+        if ended.field and trace.success is None:
+            changed |= {"outcome": ended.field, "success": ended.success, "score": ended.score}
+        return replace(trace, **changed)
+
+    def _column(self, record: Any) -> tuple[Any, Callable[[Any], Trace]] | None:
+        """(value, how to read it) of the column that holds a run."""
+        if not isinstance(record, dict):
+            return None
+        for name in COLUMNS:
+            if name in record and (found := self._known(record[name])) is not None:
+                return found
+        others = [
+            found for key, held in record.items() if key not in COLUMNS and (found := self._known(held))
+        ]
+        return others[0] if len(others) == 1 else None
+
+    def _known(self, value: Any) -> tuple[Any, Callable[[Any], Trace]] | None:
+        if isinstance(value, str):
+            value = _loaded(value)
+        if not isinstance(value, list | dict) or not value:
+            return None
+        return next(((value, read) for recognises, read in self._formats if recognises(value)), None)
+
+
+def field(record: Any, path: str) -> Any:
+    """The value at a path."""
+    return dig(record, path)
+
+
+def _loaded(text: str) -> Any:
+    """A JSON text's value, if it can hold a run; else None."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return None
+    try:
+        return json_value(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,74 @@
+"""ShareGPT: ``conversations`` of ``from`` and ``value``.
+
+Calls are turns of their own (``function_call``, with JSON as the value) or written in the text. Our own
+export (``skillpress export --format sharegpt``) is read as the rollout file that it came from: beside the
+talk it has each turn's action as the environment read it, and whether it was refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from skillpress.doors.traces.chat import trace_of
+from skillpress.doors.traces.conversation import Conversation, read_conversation
+from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
+
+OURS = {"group_id", "rollout_index", "policy_version", "won", "actions", "refused"}
+"""Fields that occur together only in our own export."""
+
+
+def recognises(record: Any) -> bool:
+    """Whether the record has a list of turns with a speaker each."""
+    return _turns(record) is not None
+
+
+def read(record: Any) -> Trace:
+    """The trace of a talk.
+
+    Raises:
+        UnreadableTraceError: a turn cannot be read.
+    """
+    turns = _turns(record)
+    if turns is None:
+        raise UnreadableTraceError("no list of turns")
+    if isinstance(record, dict) and record.keys() >= OURS:
+        return _exported(record, turns)
+    line = record if isinstance(record, dict) else {}
+    system = line.get("system")
+    before = [{"from": "system", "value": system}] if isinstance(system, str) and system else []
+    return trace_of(line, read_conversation([*before, *turns], tools=bool(line.get("tools"))))
+
+
+def field(record: Any, path: str) -> Any:
+    """The value at a path."""
+    return dig(record, path)
+
+
+def _turns(record: Any) -> list[Any] | None:
+    held = record.get("conversations", record.get("conversation")) if isinstance(record, dict) else record
+    if not isinstance(held, list) or not held or not isinstance(held[0], dict):
+        return None
+    return held if isinstance(held[0].get("from"), str) and "value" in held[0] else None
+
+
+def _exported(record: Mapping[str, Any], turns: list[Any]) -> Trace:
+    trace = trace_of({}, Conversation())
+    return replace(
+        trace,
+        name=f"{record['group_id']}/{record['rollout_index']}",
+        steps=tuple(_acted(record, turns)),
+        success=record["won"],
+        task=str(record["task_id"]),
+        version=str(record["policy"]),
+        time=seconds(record["policy_version"]),
+    )
+
+
+def _acted(record: Mapping[str, Any], turns: list[Any]) -> Iterator[TraceStep]:
+    """The steps of our export. The environment's last observation has no turn."""
+    heard = [turn["value"] for turn in turns if turn["from"] == "human"]
+    for number, (action, refused) in enumerate(zip(record["actions"], record["refused"], strict=True), 1):
+        yield acted(action, heard[number] if number < len(heard) else "", bool(refused))

@@ -1,0 +1,64 @@
+"""The small logs that were once read wrongly, each with its right reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillpress.console.command import main
+from skillpress.pipeline import exit_codes
+from tests.conftest import shared_data
+
+READ = {
+    "anthropic_blocks.jsonl": ("20 traces", "60 steps: 40 call a tool, 20 are words", "bash 20, edit 20"),
+    "bom_pretty.json": ("12 traces", "24 steps: 24 call a tool, 0 are words", "ls 12, edit 12"),
+    "both_call_fields.jsonl": ("12 traces", "24 steps: 24 call a tool, 0 are words", "ls 12, edit 12"),
+    "demonstration_messages.jsonl": ("12 traces", "12 steps: 12 call a tool, 0 are words", "ls 12"),
+    "float_reward.jsonl": ("12 traces", "24 steps: 24 call a tool, 0 are words", "ls 12, edit 12"),
+    "growing_history.jsonl": (
+        "10 traces", "40 steps: 40 call a tool, 0 are words", "ls 10, cat 10, edit 10, test 10",
+    ),
+    "huge_integer_time.jsonl": ("12 traces", "24 steps: 24 call a tool, 0 are words", "ls 12, edit 12"),
+    "lone_surrogate.jsonl": ("12 traces", "24 steps: 24 call a tool, 0 are words", "ls 12, edit 12"),
+    "responses_items.jsonl": ("12 traces", "24 steps: 12 call a tool, 12 are words", "search 12"),
+    "several_documents.json": ("12 traces", "24 steps: 24 call a tool, 0 are words", "ls 12, edit 12"),
+    "tool_calls_as_text.jsonl": ("12 traces", "12 steps: 12 call a tool, 0 are words", "ls 12"),
+    "truncated_head.jsonl": ("48 traces", "96 steps: 96 call a tool, 0 are words", "ls 48, edit 48"),
+}  # fmt: skip
+"""File to its traces, steps and tools."""
+OUTCOMES = {"float_reward.jsonl": "reward=1", "lone_surrogate.jsonl": "reward"}
+TOLD = {
+    "float_reward.jsonl": "outcomes: reward: 6 won, 6 lost",
+    "demonstration_messages.jsonl": "left out: 12 demonstration messages",
+    "huge_integer_time.jsonl": "1 trace has a time that cannot be read",
+    "truncated_head.jsonl": "left out: 2 bad lines",
+}
+
+
+@pytest.fixture(scope="session")
+def logs(repository: Path) -> Path:
+    return shared_data(repository, "logs", "small logs are")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_it_is_read_rightly(
+    name: str, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    success = ["--success", OUTCOMES.get(name, "solved")]
+    assert main(["skills", str(logs / name), *success, "--output", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    traces, steps, tools = READ[name]
+    assert told.out.splitlines()[:2] == [f"read: {traces} (chat completions), {steps}", f"tools: {tools}"]
+    assert TOLD.get(name, "") in told.out + told.err
+    assert (tmp_path / "skills.html").is_file()
+
+
+def test_calls_without_a_name_are_steps_without_a_skill(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = str(logs / "null_tool_name.jsonl")
+    assert main(["skills", "--look", log]) == 0
+    assert "(no name): 12 calls" in capsys.readouterr().out
+    assert main(["skills", log, "--output", str(tmp_path / "out")]) == exit_codes.USER_ERROR
+    assert "no step has a skill" in capsys.readouterr().err and not (tmp_path / "out").exists()

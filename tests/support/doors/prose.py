@@ -1,0 +1,158 @@
+"""Turns in prose, as a dozen writers might log them. Each writer's turns are a log of their own."""
+
+from __future__ import annotations
+
+PROSE: dict[str, list[str]] = {
+    "an eager assistant": [
+        "I'll start by looking at the repository structure to understand what we're working with.",
+        "Great! Now let me check the failing test before I change anything.",
+        "The bug is in the comparison: it should be `<=`, not `<`.",
+        "Let me fix that now.",
+        "Perfect! All tests pass. Is there anything else you would like me to do?",
+        "As you can see, the function now handles the empty list correctly.",
+    ],
+    "a terse engineer": [
+        "Looks like the cache is stale.",
+        "Will clear it and retry.",
+        "Same error. Checking the lock file.",
+        "Found it.",
+        "Two writers hold the same lock. Fixed in the config.",
+        "Done.",
+    ],
+    "a writer without capitals and stops": [
+        "ok so first thing i would try is to restart the server and see if that helps",
+        "hmm that did not work, what does the log say",
+        "yeah it is the port again i think something else is listening on it",
+        "you can find out with lsof and then we kill it",
+        "nice that was it",
+        "lmk if you need anything else",
+    ],
+    "a thinker": [
+        "Thought: I need to find the height of the tower before I can compare it.",
+        "The question asks for the year, so the first paragraph should be enough.",
+        "Since both films were released in 1994, the answer depends on the month.",
+        "Wait, that is not right, because the second one was delayed.",
+        "Therefore the answer is Pulp Fiction.",
+        "I am confident in this answer.",
+    ],
+    "a support agent": [
+        "Hello! Thank you for contacting us. How can I help you today?",
+        "Could you please give me your order number and the email address of your account?",
+        "Thank you, Maria. I have found your order #W2378156.",
+        "I'm sorry, but items on sale cannot be exchanged after 30 days.",
+        "Your refund of $54.20 will arrive within 5 to 7 business days.",
+        "You're welcome! Have a nice day.",
+    ],
+    "a writer of lists": [
+        "Here is my plan:\n1. Read the file\n2. Find the bug\n3. Fix it",
+        "**Summary**\n\n- The parser drops the last token.\n- The test does not cover it.",
+        "## Analysis\n\nThe loop runs once too often, so the last index is out of range.",
+        "Next steps:\n- Add a test.\n- Update the docs.",
+        "Changes made:\n\n* `gcd.py`: swapped the arguments.",
+        "## Result\nEverything is green now.",
+    ],
+    "a tutor": [
+        "To solve this equation, subtract 3 from both sides, which gives 2x = 8.",
+        "What do you get when you divide both sides by 2?",
+        "Exactly right, x equals 4!",
+        "Now try the next one on your own: 5x - 2 = 13.",
+        "Not quite. Remember that adding 2 to both sides comes first.",
+        "Well done, you have understood it.",
+    ],
+    "a narrator": [
+        "She opened the door slowly, and the cold air of the cellar met her face.",
+        "Nothing moved. Somewhere above, a clock struck nine.",
+        "He had promised to come back before dark, but the lamps were lit already.",
+        "Rain began to fall on the roof, softly at first and then in sheets.",
+        "They walked home without a word.",
+        "In the morning the letter was gone.",
+    ],
+    "a German": [
+        "Ich sehe mir zuerst die Fehlermeldung an.",
+        "Der Test schlägt fehl, weil die Liste leer ist.",
+        "Das habe ich jetzt behoben, bitte prüfen Sie es noch einmal.",
+        "Gibt es sonst noch etwas, das ich für Sie tun kann?",
+        "Die Datei liegt im falschen Ordner.",
+        "Alles klar, damit ist die Aufgabe erledigt.",
+    ],
+    "a Frenchwoman": [
+        "Je vais d'abord lire le fichier de configuration.",
+        "Il manque une virgule à la ligne douze.",
+        "C'est corrigé, les tests passent maintenant.",
+        "Souhaitez-vous que j'ajoute un test ?",
+        "Voici le résultat de la commande :",
+        "Merci, bonne journée !",
+    ],
+    "a Spaniard": [
+        "Primero voy a revisar el código para entender el problema.",
+        "El error está en la segunda función, porque no devuelve nada.",
+        "Ya está corregido.",
+        "¿Quieres que haga algo más?",
+        "La respuesta correcta es Madrid.",
+        "Perfecto, todas las pruebas pasan ahora.",
+    ],
+    "a Chinese": [
+        "我先看一下错误信息。",
+        "这个函数没有处理空列表的情况，所以测试失败了。",
+        "已经修复好了，请您再运行一次测试。",
+        "还有什么需要我帮忙的吗？",
+        "答案是北京。",
+        "好的，任务完成。",
+    ],
+    "a Russian": [
+        "Сначала я посмотрю на сообщение об ошибке.",
+        "Тест не проходит, потому что список пуст.",
+        "Теперь всё исправлено, проверьте ещё раз.",
+        "Могу ли я ещё чем-нибудь помочь?",
+        "Ответ: Москва.",
+        "Хорошо, задача выполнена.",
+    ],
+    "a Japanese": [
+        "まずエラーメッセージを確認します。",
+        "リストが空の場合に対応していないため、テストが失敗しています。",
+        "修正しましたので、もう一度お試しください。",
+        "他に何かお手伝いできることはありますか？",
+        "答えは東京です。",
+        "かしこまりました。これで完了です。",
+    ],
+    "an agent that reports what it does": [
+        "Opened settings page.",
+        "Clicked the search box and typed 'blue shirt'.",
+        "The results page shows 24 items, sorted by price.",
+        "Selected the third item because it is the cheapest one in size M.",
+        "Added it to the cart and proceeded to checkout.",
+        "The order was placed successfully.",
+    ],
+    "a translator": [
+        "The cat sat on the mat.",
+        "I would like a cup of coffee, please.",
+        "Where is the nearest railway station?",
+        "My brother has been living in Oslo since 2011.",
+        "It was raining when we left the house.",
+        "They have not answered our letter yet.",
+    ],
+}  # fmt: skip
+
+CALLS_IN_TEXT: dict[str, list[str]] = {
+    "thoughts and actions": [
+        "Thought: I need the article on Oslo.\nAction: search\nAction Input: Oslo",
+        "Thought: The population is given there.\nAction: lookup\nAction Input: population",
+        "Thought: Now I know.\nAction: finish\nAction Input: 709,037",
+    ],
+    "tags of its own": [
+        "Let me see.<run_tool name=\"ls\">/src</run_tool>",
+        "<run_tool name=\"cat\">/src/a.py</run_tool>",
+        "<run_tool name=\"edit\">/src/a.py 3 x = 1</run_tool> That should do.",
+    ],
+    "fenced blocks of its own": [
+        "I look at the folder.\n```tool_use\nls /src\n```",
+        "```tool_use\ncat /src/a.py\n```",
+        "Then I edit.\n```tool_use\nedit /src/a.py\n```",
+    ],
+    "JSON in the answer": [
+        '{"thought": "look first", "action": "ls", "arguments": {"path": "/src"}}',
+        '{"thought": "read it", "action": "cat", "arguments": {"path": "/src/a.py"}}',
+        '{"thought": "done", "action": "finish", "arguments": {}}',
+    ],
+}  # fmt: skip
+"""Turns whose calls no reader knows, by the way they are written."""
