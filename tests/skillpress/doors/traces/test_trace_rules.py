@@ -14,7 +14,6 @@ from skillpress.doors.traces.rules import RuleProjection, find_rules, read_rules
 from skillpress.doors.traces.trace import TracesError, TraceStep, acted
 from skillpress.environments import bundle
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
-from skillpress.environments.text.rules import one_each
 
 TABLE = r"""
 rules:
