@@ -58,11 +58,12 @@ def read(record: Any) -> Trace:
 
 
 def _call(record: Mapping[str, Any]) -> Call | None:
-    """The place in its run of a document that continues another or is continued; None for a whole run."""
+    """The place in its run of a document that continues another, so that it begins with a copy of it, or is
+    continued; None for a whole run."""
     session = str(record.get("session_id") or "")
     first = _CONTINUED.sub("", session)
-    copied = any(step.get("is_copied_context") for step in record["steps"])
-    if not first or not (record.get("continued_trajectory_ref") or copied or first != session):
+    copied = [bool(step.get("is_copied_context")) for step in record["steps"][:1]]
+    if not first or not (record.get("continued_trajectory_ref") or copied == [True] or first != session):
         return None
     return Call(session=first[:200], own=str(record.get("trajectory_id") or session)[:200])
 

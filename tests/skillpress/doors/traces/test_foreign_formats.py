@@ -345,8 +345,10 @@ def test_atif_documents_that_continue_one_another_name_one_run() -> None:
 
 
 def test_an_atif_document_of_its_own_is_a_whole_run() -> None:
-    steps = [step for step in atif()["steps"] if not step.get("is_copied_context")]
-    assert read(atif(steps=steps)).call is None
+    assert read(atif()).call is None
+    first, *others = atif()["steps"]
+    copied = read(atif(session_id="s", steps=[{**first, "is_copied_context": True}, *others])).call
+    assert copied is not None and copied.session == "s"
 
 
 STRANGERS = [
