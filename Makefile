@@ -27,10 +27,11 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick changed test nightly test-thorough test-vllm kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
+.PHONY: help run check quick changed test nightly test-thorough test-vllm kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
+	@echo "make check     look at an experiment's environment before training (PARAMS=params/wordle_smoke.yaml)"
 	@echo "make quick     tests that import nothing heavy and start nothing (two minutes)"
 	@echo "make changed   tests that import what differs from the branch main"
 	@echo "make test      all tests but those below"
@@ -48,6 +49,10 @@ help:
 # It ends when make does, kill -9 included, and its stages with it (skillpress/pipeline/parent.py).
 run: setup mlruns/mlflow.db
 	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
+
+# Before anybody trains: resets repeat, demonstrations win, prompts fit, how fast and how easy the environment is.
+check: setup
+	@$(PYTHON) -m skillpress.console.command check $(addprefix --params ,$(PARAMS))
 
 # Tests that import no torch and no orchestrator and start nothing, found by their imports (tests/support/selection.py).
 DEFAULT_SUITE := not slow and not thorough and not vllm

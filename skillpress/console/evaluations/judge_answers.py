@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked = answers.select("question", "answers", "answer").unique(
             ["question", "answer"], maintain_order=True
         )
-        with judged(asked, _grade, PROMPT, chosen, params=params, output=output) as (found, told):
+        with judged(asked.clone, _grade, PROMPT, chosen, params=params, output=output) as (found, told):
             grades = answers.join(found, on=["question", "answer"], nulls_equal=True, maintain_order="left")
             write_grades(output, grades)
         for (policy,), those in grades.group_by("policy", maintain_order=True):

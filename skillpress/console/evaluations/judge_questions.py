@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     section = params.environment
     if not isinstance(section, NotebookQaParameters):
         raise ParamsError(f"environment.name: is {section.name!r}; only questions of notebook_qa are judged")
-    questions = questions_to_judge(section)
+    questions = partial(questions_to_judge, section)
     with judged(questions, _judge, PROMPT, chosen, params=params, output=chosen.output) as (verdicts, told):
         write_table(chosen.output, verdicts, "verdicts")
     said = Counter(verdicts["objective"].to_list())

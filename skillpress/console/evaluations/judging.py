@@ -42,7 +42,13 @@ Judge = Callable[[pl.DataFrame, Ask], pl.DataFrame]
 
 @contextmanager
 def judged(
-    rows: pl.DataFrame, judge: Judge, prompt: str, chosen: Namespace, *, params: Params, output: Path
+    wanted: Callable[[], pl.DataFrame],
+    judge: Judge,
+    prompt: str,
+    chosen: Namespace,
+    *,
+    params: Params,
+    output: Path,
 ) -> Iterator[tuple[pl.DataFrame, str]]:
     """All rows with their verdicts, and what the judge's answers came to in words (empty if they were all
     in order).
@@ -51,6 +57,7 @@ def judged(
     and the same call continues from there.
 
     Args:
+        wanted: the rows to judge, read after the model was found.
         prompt: the judge's prompt; verdicts under another one do not count.
         chosen: the command line, with the options of :func:`add_judge`.
         output: the file that the caller writes in the context.
@@ -61,6 +68,7 @@ def judged(
         "prompt": prompt,
         "longest": chosen.max_new_tokens,
     }
+    rows = wanted()
     store = ResumeStore(
         output.with_name(f"{output.name}.unfinished"), content_key({**asked, "rows": rows.to_dicts()}, [])
     )

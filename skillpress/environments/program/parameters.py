@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skillpress.core.lab import ROOT
-from skillpress.core.registry import CALL_READERS
+from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.core.sections import registered
 from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.play.programs.tool_calls import Reader
 
 Reference = Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
 """``module:function``, importable from the lab's folder."""
@@ -46,6 +47,11 @@ class ProgramParameters(EnvironmentParameters):
     def has_oracle(self) -> bool:
         """False: a program's model has no demonstrator."""
         return False
+
+    def make_reader(self) -> Reader:
+        """What reads the calls in the model's responses."""
+        found: Reader = lookup(CALL_READERS, self.calls, "environment.calls")
+        return found
 
     @property
     def tasks_file(self) -> Path:

@@ -7,7 +7,6 @@ from typing import NoReturn
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import AgentState, Info
-from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.environments.bundle import AgentParts
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.play.programs.agent import ProgramAgent
@@ -44,7 +43,7 @@ def program_agent(section: ProgramParameters, parts: AgentParts) -> ProgramAgent
     return ProgramAgent(
         render=parts.encode_request,
         budget=parts.budget,
-        read=lookup(CALL_READERS, section.calls, "environment.calls"),
+        read=section.make_reader(),
         decode=parts.decode,
         reward=parts.reward,
         engine=parts.engine,

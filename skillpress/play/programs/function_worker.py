@@ -1,8 +1,9 @@
-"""The process that calls functions: ``python -m skillpress.play.programs.function_worker FD
-MODULE:FUNCTION``.
+"""The process that calls functions.
 
-It reads a JSON line for each call, and writes one at the call's end. Async functions share one loop; others
-run in threads.
+    python -m skillpress.play.programs.function_worker FD MODULE:FUNCTION [FOLDER...]
+
+The module may be in one of the folders. The process reads a JSON line for each call, and writes one at the
+call's end. Async functions share one loop; others run in threads.
 """
 
 from __future__ import annotations
@@ -86,4 +87,5 @@ async def _call(
 
 
 if __name__ == "__main__":
+    sys.path[:0] = sys.argv[3:]
     main(int(sys.argv[1]), sys.argv[2])

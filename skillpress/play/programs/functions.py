@@ -72,7 +72,6 @@ class _Worker:
     def __init__(self, function: str, paths: tuple[Path, ...]) -> None:
         self.waiting: dict[int, Callable[[Ended], None]] = {}
         ours, theirs = socket.socketpair()
-        path = os.pathsep.join([*map(str, paths), os.environ.get("PYTHONPATH", "")])
         with theirs:
             self.process = subprocess.Popen(
                 [
@@ -81,8 +80,9 @@ class _Worker:
                     "skillpress.play.programs.function_worker",
                     str(theirs.fileno()),
                     function,
+                    *map(str, paths),
                 ],
-                env={**os.environ, **NO_TELEMETRY, "PYTHONPATH": path.strip(os.pathsep)},
+                env={**os.environ, **NO_TELEMETRY},
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 preexec_fn=die_with_parent,

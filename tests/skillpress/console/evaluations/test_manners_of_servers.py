@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.console.evaluations.chat import Chat
-from skillpress.console.evaluations.evaluate import held_out_tasks
-from skillpress.console.evaluations.parameters import evaluation_params
+from skillpress.console.evaluations.parameters import evaluation_params, tasks_of
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.trajectory import Task, Trajectory
@@ -30,7 +29,7 @@ PARAMS = evaluation_params("countdown", "http://host/v1", options=OPTIONS)
 
 @pytest.fixture(scope="module")
 def tasks() -> list[Task]:
-    return held_out_tasks(PARAMS)
+    return tasks_of(PARAMS, "test")
 
 
 def play(tasks: list[Task], folder: Path, manner, deadline: float = 60.0) -> list[Trajectory]:
