@@ -18,8 +18,9 @@ FILES = {"python": "my_agent.py", "json": "tasks.jsonl", "yaml": "mine.yaml"}
 
 
 def test_the_pages_program_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = PAGE.read_text().partition("## What a program is given")[0]
     for language, code in re.findall(
-        r"^```(python|json|yaml)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
+        r"^```(python|json|yaml)\n(.*?)^```$", example, re.MULTILINE | re.DOTALL
     ):
         (tmp_path / FILES[language]).write_text(code)
     command = re.search(r"^skillpress (evaluate .*)$", PAGE.read_text(), re.MULTILINE)

@@ -11,6 +11,7 @@ from skillpress.core.lab import ROOT
 from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.core.sections import registered
 from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.environments.text.stated_rules import StatedRules
 from skillpress.play.programs.tool_calls import Reader
 
 Reference = Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
@@ -31,6 +32,8 @@ class ProgramParameters(EnvironmentParameters):
     """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
     mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
     JSON."""
+    skills: StatedRules = StatedRules()
+    """Rules that name calls, such as ``[edit view *, Look]``; none if calls have no skills."""
     calls: Annotated[str, registered(CALL_READERS)] = "hermes"
     """How the model's chat template writes calls of tools."""
     seconds: Annotated[float, Field(gt=0)]

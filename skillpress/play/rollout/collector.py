@@ -29,11 +29,9 @@ from skillpress.play.rollout.requests import EpisodeRequest
 from skillpress.play.rollout.vector import StepResult, VectorEnvironment
 
 PATIENCE_SECONDS = 1800.0
-"""If the agent decides nothing for this long, the collector gives up. Engines have shorter deadlines of their
-own, and vector environments have one for each step."""
+"""The collector gives up on an agent after this time without any decision. Engines have shorter deadlines."""
 TURN_SECONDS = 0.002
 """While both parties have open requests, the collector waits for each in turn for this long."""
-
 
 Advise = Callable[[Task, str, int], str]
 """Maps (task, first observation, version of the weights that play) to the knowledge that the agent is given
@@ -51,15 +49,13 @@ class CollectionStatistics:
     episodes: int = 0
     environment_steps: int = 0
     decisions: int = 0
-    """Number of responses sampled: one per step and per summary. More than that would mean work for episodes
-    that have ended."""
+    """Number of responses sampled: one per step and per summary."""
     prefilled_tokens: int = 0
     """Number of prompt tokens that the engine computed for them; 0 if the engine does not count them."""
     seconds: float = 0.0
     """Seconds spent playing episodes."""
     agent_seconds: float = 0.0
-    """The part of ``seconds`` in which the agent had an open request. In the rest, the agent and its engine
-    waited for environments."""
+    """The part of ``seconds`` in which the agent had an open request."""
 
     def __add__(self, other: CollectionStatistics) -> CollectionStatistics:
         """The totals of both."""
