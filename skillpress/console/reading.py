@@ -114,8 +114,10 @@ def check_understood(log: Log, projection: TraceProjection, words: str | None) -
                 f"only {log.called:,} of {sum(log.steps):,} steps call a tool; the others are words"
             )
     if not any(log.skills):
+        nameless = log.tools.get("", 0)
+        counted = f"{nameless:,} of {sum(log.steps):,} steps call a tool without a name; " if nameless else ""
         raise NotUnderstoodError(
-            "no step has a skill: no rule fits an action, or (without --rules) no step calls a tool by "
+            f"no step has a skill: {counted}no rule fits an action, or (without --rules) no step calls a tool by "
             "name or acts; --look shows how the log was read"
         )
 
