@@ -117,8 +117,8 @@ def check_understood(log: Log, projection: TraceProjection, words: str | None) -
         nameless = log.tools.get("", 0)
         counted = f"{nameless:,} of {sum(log.steps):,} steps call a tool without a name; " if nameless else ""
         raise NotUnderstoodError(
-            f"no step has a skill: {counted}no rule fits an action, or (without --rules) no step calls a tool "
-            "by name or acts; --look shows how the log was read"
+            f"no step has a skill: {counted}no rule fits an action, or (without --rules) no step calls a "
+            "tool by name or acts; --look shows how the log was read"
         )
 
 
