@@ -149,7 +149,7 @@ def test_a_foreign_parquet_beside_traces_is_passed_over(
     assert "3 traces" in capsys.readouterr().out and "b.parquet" in page.read_text()
     command = ["skills", str(tmp_path / "logs" / "b.parquet"), "--output", str(tmp_path / "other")]
     assert main(command) == exit_codes.USER_ERROR
-    assert "not a table of skillpress (its columns are mine)" in capsys.readouterr().err
+    assert "not a known format; its keys are mine" in capsys.readouterr().err
 
 
 def test_traces_that_mlflow_itself_exports_are_read(skills: Run, tmp_path: Path) -> None:

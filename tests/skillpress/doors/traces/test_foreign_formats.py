@@ -297,7 +297,7 @@ def test_the_outcome_is_found_where_the_format_keeps_it(name: str) -> None:
         (True, True, 1.0),
         (0.5, None, 0.5),
         (float("nan"), None, None),
-        ("1.0", None, 1.0),
+        ("1.0", True, 1.0),
         ("passed", True, None),
         (None, None, None),
         ([1], None, None),
