@@ -58,7 +58,11 @@ def steps() -> EvaluationSteps:
     )
     return evaluation_steps(
         frame.with_columns(
-            thought=pl.lit(""), observation=pl.lit(""), first_observation=pl.lit(""), policy_version=pl.lit(0)
+            thought=pl.lit(""),
+            observation=pl.lit(""),
+            first_observation=pl.lit(""),
+            policy_version=pl.lit(0),
+            skills=pl.lit(None, pl.List(pl.String)),
         )
     )
 
