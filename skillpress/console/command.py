@@ -61,6 +61,11 @@ COMMANDS = {
         "how likely episodes are under one policy against another",
         layers=("train",),
     ),
+    "actions": Command(
+        "skillpress.console.evaluations.actions",
+        "how likely a policy's actions are, whatever words express them",
+        layers=("train",),
+    ),
     "judge-questions": Command(
         "skillpress.console.evaluations.judge_questions",
         "let a model say which training questions are objective, for environment.objectivity",

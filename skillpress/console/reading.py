@@ -115,10 +115,11 @@ def check_understood(log: Log, projection: TraceProjection, words: str | None) -
             )
     if not any(log.skills):
         nameless = log.tools.get("", 0)
-        counted = f"{nameless:,} of {sum(log.steps):,} steps call a tool without a name; " if nameless else ""
+        steps = f"{nameless:,} of {sum(log.steps):,} steps"
+        counted = f" ({steps} call a tool without a name)" if nameless else ""
         raise NotUnderstoodError(
-            f"no step has a skill: {counted}no rule fits an action, or (without --rules) no step calls a "
-            "tool by name or acts; --look shows how the log was read"
+            "no step has a skill: no rule fits an action, or (without --rules) no step calls a tool by name "
+            f"or acts; --look shows how the log was read{counted}"
         )
 
 

@@ -169,9 +169,9 @@ def test_a_file_that_names_no_states_is_read_but_not_replayed(tmp_path: Path) ->
     keeping = buffer(tmp_path)
     keeping(1, collected(played))
     file = keeping.store.part("replay", 1)
-    old = rollout_frame(played).drop("state_key", "kind")
+    old = rollout_frame(played).drop("state_key", "kind", "skills", "answer")
     old.write_parquet(file, metadata={"skillpress": "rollouts/3"})
     assert read_rollouts(file) == [replace(played[0], steps=(replace(step, state_key=None),))]
-    assert list(ROLLOUT_SCHEMA)[-2:] == ["state_key", "kind"]
+    assert list(ROLLOUT_SCHEMA)[-4:] == ["state_key", "kind", "skills", "answer"]
     with pytest.raises(StorageError, match=r"replay-00000001\.parquet: schema is 'rollouts/3'"):
         keeping(2, Collected())

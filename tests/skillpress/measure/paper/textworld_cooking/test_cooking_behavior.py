@@ -63,6 +63,7 @@ def steps() -> EvaluationSteps:
             first_observation=pl.lit(""),
             policy_version=pl.lit(0),
             skills=pl.lit(None, pl.List(pl.String)),
+            answer=pl.lit(None, pl.String),
         )
     )
 
