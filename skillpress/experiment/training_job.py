@@ -73,7 +73,11 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             shaper=_shaper(experiment, ranks),
             learner=learner,
             mismatch=MismatchCheck(
-                learner, ranks, params.seed, section.mismatch_limit, engine.promises.exact_logprobs
+                learner,
+                ranks,
+                seed=params.seed,
+                limit=section.mismatch_limit,
+                exact=engine.promises.exact_logprobs,
             ),
             engine=engine,
             ranks=ranks,

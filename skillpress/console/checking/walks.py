@@ -132,7 +132,7 @@ def _walk(
         answers.append(Answer(*environment.step(action)))
         seconds += time.perf_counter() - started
         actions.append(action)
-    return Walk(task, tuple(actions), tuple(answers), seconds)
+    return Walk(task, tuple(actions), answers=tuple(answers), seconds=seconds)
 
 
 @contextmanager

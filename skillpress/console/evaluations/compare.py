@@ -67,10 +67,12 @@ def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
             )
             whole = " (Pass@1)" if test.budget == longest else ""
             success = f"within {test.budget}{whole}"
-            yield Row(name, success, first_share, second_share, test, divided_by=episodes)
+            yield Row(name, success, first=first_share, second=second_share, test=test, divided_by=episodes)
         if compared.verdicts is not None:
             mine, yours = (_mean([self_consistency(t, votes).mean for t in side]) for side in tables)
-            yield Row(name, f"SC@{votes}", mine, yours, compared.verdicts, divided_by=verdicts)
+            yield Row(
+                name, f"SC@{votes}", first=mine, second=yours, test=compared.verdicts, divided_by=verdicts
+            )
 
 
 def table(pairs: Sequence[Pair], found: Sequence[Row]) -> str:

@@ -29,6 +29,8 @@ from skillpress.doors.formats.texts import Said, Texts, facts
 VERSION = "ATIF-v1.7"
 ACT = "act"
 """The function that every action calls; its argument is ``action``."""
+ENDING = ("run", "seed", "won", "terminated", "truncated", "outcome")
+"""The fields of an episode that say how it ended, and of which run it was."""
 
 
 def write_atif(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
@@ -66,7 +68,7 @@ def document(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
             "total_steps": 1 + len(steps),
             "extra": {"reward": trajectory.total_reward},
         },
-        "extra": facts(trajectory, "run", "seed", "won", "terminated", "truncated", "outcome"),
+        "extra": facts(trajectory, *ENDING),
     }
 
 

@@ -45,7 +45,7 @@ def member_values(
                     for value in _member(archive, info, read):
                         yield _sample(value, header)
     except BROKEN as error:
-        yield Value(0, -1, UnreadableTraceError(f"a zip that cannot be read ({error})"))
+        yield Value(0, -1, value=UnreadableTraceError(f"a zip that cannot be read ({error})"))
 
 
 def _member(
@@ -57,7 +57,7 @@ def _member(
             for value in read(file):
                 yield value._replace(member=name, offset=-1)
     except BROKEN as error:
-        yield Value(0, -1, UnreadableTraceError(f"cannot be read ({error})"), name)
+        yield Value(0, -1, value=UnreadableTraceError(f"cannot be read ({error})"), member=name)
 
 
 def _header(archive: zipfile.ZipFile) -> Any:

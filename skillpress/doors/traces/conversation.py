@@ -72,7 +72,9 @@ def read_conversation(
     steps, earlier = _steps(turns, len(asked), notation)
     if unknown := sum(turn.role == "other" for turn in turns):
         left_out[UNKNOWN_SPEAKERS] = unknown
-    return Conversation(tuple(steps), tuple(turns), len(asked), earlier, dict(left_out))
+    return Conversation(
+        tuple(steps), tuple(turns), asked=len(asked), earlier=earlier, left_out=dict(left_out)
+    )
 
 
 def hashes_of(turns: Sequence[Turn]) -> tuple[int, ...]:
@@ -94,7 +96,7 @@ def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[Turn]:
         if before is not None and turn.item and before.item and before.role == turn.role == "assistant":
             words = turn.words if before.words is None else before.words
             calls, answers = before.calls + turn.calls, before.answers + turn.answers
-            turns[-1] = Turn("assistant", words, calls, answers, True)
+            turns[-1] = Turn("assistant", words, calls=calls, answers=answers, item=True)
         else:
             turns.append(turn)
     return turns
@@ -126,7 +128,7 @@ def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:
     system = "\n".join(text_of(turn.words) for turn in turns if turn.role == "system")
     task = next((text_of(turn.words) for turn in turns if turn.role == "user"), "")
     called = any(turn.calls for turn in turns)
-    return notation_of(said, Heard(system, task, replies, tools, called))
+    return notation_of(said, Heard(system, task, replies=replies, tools=tools, called=called))
 
 
 class _Calls:

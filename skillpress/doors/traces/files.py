@@ -62,31 +62,31 @@ def values(path: Path, only: Sequence[Place] | None = None) -> Iterator[Value]:
             yield from row_values(path, head, rows)
         elif only is not None and all(place.offset >= 0 for place in only):
             for place in only:
-                yield Value(place.number, place.offset, value_at(path, place.offset))
+                yield Value(place.number, place.offset, value=value_at(path, place.offset))
         else:
             with path.open("rb") as file:
                 yield from _opened_values(file)
     except OSError as error:
-        yield Value(0, -1, UnreadableTraceError(f"cannot be read ({error.strerror or error})"))
+        yield Value(0, -1, value=UnreadableTraceError(f"cannot be read ({error.strerror or error})"))
 
 
 def _opened_values(file: IO[bytes]) -> Iterator[Value]:
     """The values of an opened file that is neither an archive nor a table."""
     head = _head(file)
     if why := _foreign(head):
-        yield Value(0, -1, UnreadableTraceError(why))
+        yield Value(0, -1, value=UnreadableTraceError(why))
     elif head.startswith(GZIP):
         try:
             with gzip.open(file, "rb") as inside:
                 for value in _opened_values(cast(IO[bytes], inside)):
                     yield value._replace(offset=-1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            yield Value(0, -1, UnreadableTraceError(f"the compressed file breaks off ({error})"))
+            yield Value(0, -1, value=UnreadableTraceError(f"the compressed file breaks off ({error})"))
     elif head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             yield from text_values(cast(IO[bytes], codecs.EncodedFile(file, "utf-8", "utf-16")), sought=False)
         except UnicodeError as error:
-            yield Value(0, -1, UnreadableTraceError(f"not UTF-16: {error}"))
+            yield Value(0, -1, value=UnreadableTraceError(f"not UTF-16: {error}"))
     else:
         yield from text_values(file, sought=True)
 

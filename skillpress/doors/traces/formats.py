@@ -54,31 +54,56 @@ class Format:
 
 def _of_lines(name: str, module: Any) -> Format:
     """A format that writes one run as many records."""
-    return Format(name, module.recognises, module.read, module.field, run_of=module.run_of)
+    return Format(name, module.recognises, read=module.read, field=module.field, run_of=module.run_of)
 
 
 _WHOLE = (
-    Format("ATIF", atif.recognises, atif.read, atif.field),
-    Format("MLflow traces", mlflow_traces.recognises, mlflow_traces.read, mlflow_traces.field),
+    Format("ATIF", atif.recognises, read=atif.read, field=atif.field),
+    Format("MLflow traces", mlflow_traces.recognises, read=mlflow_traces.read, field=mlflow_traces.field),
     _of_lines("Claude Code sessions", claude_code),
     _of_lines("Codex sessions", codex),
     _of_lines("skillpress rows", rollout_rows),
-    Format("OpenTelemetry spans", otlp.recognises, otlp.read, otlp.field, otlp.runs, otlp.run_of),
+    Format(
+        "OpenTelemetry spans",
+        otlp.recognises,
+        read=otlp.read,
+        field=otlp.field,
+        runs=otlp.runs,
+        run_of=otlp.run_of,
+    ),
     _of_lines("Langfuse exports", langfuse),
-    Format("inspect logs", inspect_logs.recognises, inspect_logs.read, inspect_logs.field, inspect_logs.runs),
-    Format("SWE-agent trajectories", swe_agent.recognises, swe_agent.read, swe_agent.field, swe_agent.runs),
+    Format(
+        "inspect logs",
+        inspect_logs.recognises,
+        read=inspect_logs.read,
+        field=inspect_logs.field,
+        runs=inspect_logs.runs,
+    ),
+    Format(
+        "SWE-agent trajectories",
+        swe_agent.recognises,
+        read=swe_agent.read,
+        field=swe_agent.field,
+        runs=swe_agent.runs,
+    ),
     _of_lines("OpenHands", openhands),
-    Format("tau-bench results", tau_bench.recognises, tau_bench.read, tau_bench.field, tau_bench.runs),
-    Format("NeMo-Gym rollouts", nemo_gym.recognises, nemo_gym.read, nemo_gym.field),
-    Format("verifiers results", verifiers.recognises, verifiers.read, verifiers.field),
-    Format("agents SDK run states", agents_sdk.recognises, agents_sdk.read, agents_sdk.field),
-    Format("LangChain messages", langchain.recognises, langchain.read, langchain.field),
-    Format("ShareGPT", sharegpt.recognises, sharegpt.read, sharegpt.field),
-    Format("chat completions", chat.recognises, chat.read, chat.field),
+    Format(
+        "tau-bench results",
+        tau_bench.recognises,
+        read=tau_bench.read,
+        field=tau_bench.field,
+        runs=tau_bench.runs,
+    ),
+    Format("NeMo-Gym rollouts", nemo_gym.recognises, read=nemo_gym.read, field=nemo_gym.field),
+    Format("verifiers results", verifiers.recognises, read=verifiers.read, field=verifiers.field),
+    Format("agents SDK run states", agents_sdk.recognises, read=agents_sdk.read, field=agents_sdk.field),
+    Format("LangChain messages", langchain.recognises, read=langchain.read, field=langchain.field),
+    Format("ShareGPT", sharegpt.recognises, read=sharegpt.read, field=sharegpt.field),
+    Format("chat completions", chat.recognises, read=chat.read, field=chat.field),
 )
 """The more particular a format is, the earlier it comes: the first that recognises a record reads it."""
 _ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
-FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, _ROWS.read, rows.field))
+FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, read=_ROWS.read, field=rows.field))
 
 
 def format_of(record: Any) -> Format | None:

@@ -119,25 +119,25 @@ def _lines(file: IO[bytes], sought: bool) -> Iterator[Value]:
             while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 offset += len(rest)
             offset += len(rest)
-            yield Value(number, -1, UnreadableTraceError(f"longer than {LONGEST_LINE >> 20} MiB"))
+            yield Value(number, -1, value=UnreadableTraceError(f"longer than {LONGEST_LINE >> 20} MiB"))
         elif (text := _stripped(line)) and text not in (b"[", b"]"):
-            yield Value(number, begun if sought else -1, parsed(text))
+            yield Value(number, begun if sought else -1, value=parsed(text))
 
 
 def _documents(file: IO[bytes]) -> Iterator[Value]:
     content = file.read(LARGEST_DOCUMENT + 1)
     if len(content) > LARGEST_DOCUMENT:
         why = f"a document of more than {LARGEST_DOCUMENT >> 30} GiB; write one record on each line"
-        yield Value(1, -1, UnreadableTraceError(why))
+        yield Value(1, -1, value=UnreadableTraceError(why))
         return
     value = parsed(content.strip(BLANK))
     if not isinstance(value, UnreadableTraceError):
-        yield Value(1, -1, value)
+        yield Value(1, -1, value=value)
         return
     try:
         text = whole_text(content)
     except UnicodeDecodeError:
-        yield Value(1, -1, value)
+        yield Value(1, -1, value=value)
         return
     yield from _Pieces(text)
 
@@ -171,13 +171,13 @@ class _Pieces:
             except RecursionError:
                 why = "nested too deeply"
             if isinstance(value, list | dict):
-                yield Value(line, -1, parsed(text[at:end].encode("utf-8", "surrogatepass")))
+                yield Value(line, -1, value=parsed(text[at:end].encode("utf-8", "surrogatepass")))
                 at = end
             elif text[at] == "[":  # the list breaks off; its first items may be whole
                 at = _end(_BETWEEN, text, at + 1)
                 self._level = at - text.rfind("\n", 0, at) - 1
             else:
-                yield Value(line, -1, UnreadableTraceError(why))
+                yield Value(line, -1, value=UnreadableTraceError(why))
                 at = self._next(at)
 
     def _lowest(self) -> int:

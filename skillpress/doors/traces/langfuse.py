@@ -122,13 +122,13 @@ def _span(each: Mapping[str, Any]) -> Span:
     return Span(
         str(each.get("id")),
         str(_either(each, "parentObservationId", "parent_observation_id") or ""),
-        kind,
-        0.0 if start is None else start,
-        str(each.get("name") or "").removeprefix("execute_tool "),
-        _loaded(each.get("input")),
-        "" if output is None else output,
-        each.get("level") == "ERROR",
-        messages,
+        kind=kind,
+        start=0.0 if start is None else start,
+        tool=str(each.get("name") or "").removeprefix("execute_tool "),
+        arguments=_loaded(each.get("input")),
+        result="" if output is None else output,
+        failed=each.get("level") == "ERROR",
+        said=messages,
     )
 
 

@@ -170,7 +170,7 @@ class _Reader:
         self._log.parquet.append(number)
         for episode, trace in read_rollouts(path):
             self._log.good_lines += 1
-            self._add(self._kept(trace, [Place(number, episode, episode)], ROLLOUTS), trace)
+            self._add(self._kept(trace, [Place(number, episode, position=episode)], ROLLOUTS), trace)
             self._fields.rollout()
 
     def _read_member(self, path: Path, member: str, found: Iterable[Record], in_folder: bool) -> None:

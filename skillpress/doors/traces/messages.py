@@ -113,17 +113,19 @@ def turn_of(message: Any) -> Turn | None:
         )
     role = ROLES.get(speaker) or ROLES.get(speaker.lower(), "other")
     if role == "other" and speaker.lower() in _CALLERS:
-        return Turn("assistant", None, tuple(map(_call, _listed(_first(message, ("value", "content"))))))
+        return Turn(
+            "assistant", None, calls=tuple(map(_call, _listed(_first(message, ("value", "content")))))
+        )
     if role == "tool":
-        return Turn("tool", None, (), tuple(_tool_answers(message)))
+        return Turn("tool", None, calls=(), answers=tuple(_tool_answers(message)))
     words, calls, answers = _content(message)
     if role == "assistant":
         if not calls:
             calls = tuple(_called(message))
         if words is None and isinstance(message.get("refusal"), str):
             words = message["refusal"]
-        return Turn(role, words, calls, answers, kind == "message")
-    return Turn("tool" if answers and words is None else role, words, (), answers)
+        return Turn(role, words, calls=calls, answers=answers, item=kind == "message")
+    return Turn("tool" if answers and words is None else role, words, calls=(), answers=answers)
 
 
 def unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -195,7 +197,7 @@ def _item(kind: str, item: Mapping[str, Any]) -> Turn | None:
     identity = _text(item, ("call_id", "callId", "id"))
     if kind.endswith(_OUTPUTS):
         failed = item.get("status") in ("incomplete", "failed")
-        return Turn("tool", None, (), (Answer(identity, "", item.get("output"), failed),))
+        return Turn("tool", None, calls=(), answers=(Answer(identity, "", item.get("output"), failed),))
     named = kind in ("function_call", "custom_tool_call", "mcp_call", "hosted_tool_call")
     if named and "name" not in item:
         raise UnreadableTraceError(f"a {kind} without a name; its keys are {', '.join(map(str, item))[:120]}")
@@ -205,7 +207,7 @@ def _item(kind: str, item: Mapping[str, Any]) -> Turn | None:
     answers: tuple[Answer, ...] = ()
     if (output := _first(item, ("output", "outputs", "results", "error"))) is not None:  # tools of the server
         answers = (Answer(identity, tool, output, item.get("error") is not None),)
-    return Turn("assistant", None, (call,), answers, True)
+    return Turn("assistant", None, calls=(call,), answers=answers, item=True)
 
 
 def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[ToolCall, ...], tuple[Answer, ...]]:

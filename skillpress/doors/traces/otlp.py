@@ -106,15 +106,19 @@ def _span(span: Mapping[str, Any], held: Mapping[str, Any]) -> Span:
     return Span(
         str(_either(context, "spanId", "span_id")),
         str(_either(span, "parentSpanId", "parent_span_id", "parent_id") or ""),
-        _kind(span, held),
-        _start(span),
-        _tool(span, held),
-        _value(held, "gen_ai.tool.call.arguments", "tool_arguments", "input.value", "traceloop.entity.input"),
-        _value(held, "gen_ai.tool.call.result", "tool_response", "output.value", "traceloop.entity.output")
+        kind=_kind(span, held),
+        start=_start(span),
+        tool=_tool(span, held),
+        arguments=_value(
+            held, "gen_ai.tool.call.arguments", "tool_arguments", "input.value", "traceloop.entity.input"
+        ),
+        result=_value(
+            held, "gen_ai.tool.call.result", "tool_response", "output.value", "traceloop.entity.output"
+        )
         or "",
-        "ERROR" in str(dig(span, "status.code") or dig(span, "status.status_code"))
+        failed="ERROR" in str(dig(span, "status.code") or dig(span, "status.status_code"))
         or dig(span, "status.code") == 2,
-        tuple(_said(span, held)),
+        said=tuple(_said(span, held)),
     )
 
 

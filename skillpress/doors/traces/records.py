@@ -41,7 +41,7 @@ def records(file: int, path: Path, only: Sequence[Place] | None = None) -> Itera
         if value.member != member:
             member, position = value.member, 0
         if value.row >= 0:
-            yield Record(Place(file, value.number, value.row), value.value)
+            yield Record(Place(file, value.number, position=value.row), value.value)
             continue
         held = list(records_in(value.value))
         for item, record in enumerate(held, 1):
@@ -49,9 +49,9 @@ def records(file: int, path: Path, only: Sequence[Place] | None = None) -> Itera
             place = Place(
                 file,
                 value.number if whole or value.number != 1 else item,
-                position,
-                value.offset if whole else -1,
-                member,
+                position=position,
+                offset=value.offset if whole else -1,
+                member=member,
             )
             position += 1
             yield Record(place, record)

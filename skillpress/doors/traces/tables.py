@@ -39,9 +39,9 @@ def row_values(path: Path, begin: bytes, only: frozenset[int] | None = None) -> 
         for first, rows in _batches(path, begin, only):
             for place, row in enumerate(rows.iter_rows(named=True), first):
                 number = row.pop(_NUMBER) if only is not None else place
-                yield Value(number + 1, -1, plain(row), row=number)
+                yield Value(number + 1, -1, value=plain(row), row=number)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, struct.error, EOFError) as error:
-        yield Value(0, -1, UnreadableTraceError(f"the table cannot be read ({str(error)[:120]})"))
+        yield Value(0, -1, value=UnreadableTraceError(f"the table cannot be read ({str(error)[:120]})"))
 
 
 def plain(value: Any) -> Any:

@@ -57,7 +57,12 @@ def check_tasks(tasks: Sequence[Task]) -> None:
 def _task(row: Mapping[str, Any], split: str, seed: int) -> Task:
     identity = str(row["id"])
     return Task(
-        identity, ENVIRONMENT, derive(seed, identity), dict(row), split, str(row.get("stratum") or "")
+        identity,
+        ENVIRONMENT,
+        seed=derive(seed, identity),
+        spec=dict(row),
+        split=split,
+        stratum=str(row.get("stratum") or ""),
     )
 
 

@@ -73,7 +73,7 @@ def _figures(dataset: str, answers: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
     overlap = [f1(*pair, rule) for pair in pairs]
     correct, one = (pl.col("grade") == "correct").fill_null(False), pl.lit(1)
     return (
-        share(f"em_{dataset}", f"{dataset} {METRICS['em']}", exact, pl.col("em"), one, TABLE),
+        share(f"em_{dataset}", f"{dataset} {METRICS['em']}", exact, pl.col("em"), whole=one, table=TABLE),
         BehaviorFigure(
             key=f"f1_{dataset}",
             label=f"{dataset} {METRICS['f1']}",
@@ -82,7 +82,7 @@ def _figures(dataset: str, answers: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
             episodes=len(overlap),
             table=TABLE,
         ),
-        share(f"judge_{dataset}", f"{dataset} {METRICS['judge']}", graded, correct, one, TABLE),
+        share(f"judge_{dataset}", f"{dataset} {METRICS['judge']}", graded, correct, whole=one, table=TABLE),
     )
 
 

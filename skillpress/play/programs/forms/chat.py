@@ -68,9 +68,9 @@ def _message(message: Any, number: int) -> Message:
     return Message(
         role,  # type: ignore[arg-type]  # a value of ROLES
         text_of(message.get("content"), f"{where}.content"),
-        tuple(calls),
-        str(message.get("tool_call_id") or message.get("name") or "") if role == "tool" else "",
-        str(message.get("reasoning_content") or message.get("reasoning") or ""),
+        calls=tuple(calls),
+        answers=str(message.get("tool_call_id") or message.get("name") or "") if role == "tool" else "",
+        thought=str(message.get("reasoning_content") or message.get("reasoning") or ""),
     )
 
 
@@ -139,4 +139,4 @@ def _head(identity: str, model: str, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{identity}", "object": kind, "created": int(time.time()), "model": model}
 
 
-FORM = Form("/chat/completions", read, write, stream, vendor_error)
+FORM = Form("/chat/completions", read, write=write, stream=stream, error=vendor_error)

@@ -68,7 +68,7 @@ def _messages(message: Any, where: str) -> list[Message]:
         "".join(str(b.get("thinking", "")) for b in of["thinking"]),
     )
     if text or calls or thought or not found:
-        found.append(Message(role, text, calls, thought=thought))
+        found.append(Message(role, text, calls=calls, thought=thought))
     return found
 
 
@@ -153,4 +153,4 @@ def _event(name: str, **content: Any) -> str:
     return event(json.dumps({"type": name, **content}, ensure_ascii=False), name)
 
 
-FORM = Form("/messages", read, write, stream, error)
+FORM = Form("/messages", read, write=write, stream=stream, error=error)

@@ -144,10 +144,10 @@ def request_of(
     return ModelRequest(
         tuple(messages),
         tuple(tools) if takes_tools(body) else (),
-        max_tokens,
-        stop,
-        whole(body, "n") or 1,
-        asked,
+        max_tokens=max_tokens,
+        stop=stop,
+        number=whole(body, "n") or 1,
+        asked=asked,
     )
 
 

@@ -67,7 +67,10 @@ def _join(messages: list[Message], more: Message) -> None:
         messages.append(more)
         return
     messages[-1] = Message(
-        "assistant", last.content + more.content, last.calls + more.calls, thought=last.thought + more.thought
+        "assistant",
+        last.content + more.content,
+        calls=last.calls + more.calls,
+        thought=last.thought + more.thought,
     )
 
 
@@ -177,4 +180,4 @@ def _items(identity: str, reply: Reply) -> list[dict[str, Any]]:
     return found
 
 
-FORM = Form("/responses", read, write, stream, vendor_error)
+FORM = Form("/responses", read, write=write, stream=stream, error=vendor_error)
