@@ -76,7 +76,8 @@ def commands(text: str, level: int = 0) -> list[str]:
 
 def program(word: str) -> str:
     """A command's first word without quotes and without the folder before it."""
-    return re.split("[<>]", _unquoted(word))[0].rstrip("/").rpartition("/")[2].strip()
+    name = _unquoted(re.split("[<>]", _unquoted(word))[0])
+    return name.rstrip("/").rpartition("/")[2].strip()
 
 
 def _without_bodies(text: str) -> str:
