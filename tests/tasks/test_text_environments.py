@@ -37,7 +37,7 @@ def test_an_environment_of_words_runs_through_every_stage(
     evaluation = json.loads((tmp_path / "results" / "evaluation.json").read_text())
     assert all(name in json.dumps(evaluation) for name in CLASSES[environment])
 
-    tables = clone.python("skillpress.pipeline.finished.paper_tables", ".", "--out", "tables")
+    tables = clone.python("skillpress.console.command", "tables", ".", "--out", "tables")
     assert tables.returncode == 0, tables.stderr
     written = (tmp_path / "tables" / "tables.md").read_text()
     assert all(title in written for title in ("Table 1", *PAPER_TABLES[environment]))
