@@ -139,7 +139,7 @@ def test_on_postgresql_it_runs_as_well_and_nothing_is_left_to_sqlite(
 
 def create_at_once(clone: Clone) -> None:
     """Processes that create MLflow's database at the same time; the second one must not fail."""
-    both = [clone.start("skillpress.pipeline.tracking.runs", output=subprocess.DEVNULL) for _ in range(2)]
+    both = [clone.start("skillpress.pipeline.tracking", output=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(timeout=300) for process in both] == [0, 0]
 
 

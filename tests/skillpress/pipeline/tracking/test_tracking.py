@@ -57,9 +57,10 @@ def test_processes_that_create_the_database_at_once_take_turns(tmp_path: Path, r
         "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/new/mlflow.db",
         "PYTHONPATH": str(repository),
     }
-    command = [sys.executable, "-m", "skillpress.pipeline.tracking.runs"]
+    command = [sys.executable, "-m", "skillpress.pipeline.tracking"]
     both = [subprocess.Popen(command, env=environment, cwd=repository) for _ in range(3)]
     assert [process.wait() for process in both] == [0, 0, 0]
+    assert (tmp_path / "new" / "mlflow.db").stat().st_size > 100_000
 
 
 @pytest.mark.parametrize(
