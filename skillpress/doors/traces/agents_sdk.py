@@ -40,11 +40,6 @@ def read(record: Any) -> Trace:
     return replace(trace, name=str(name or "")[:200], version=str(agent or "")[:200])
 
 
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
-
-
 def _generated(record: Mapping[str, Any]) -> list[Any] | None:
     """The items that the run generated. A hand-over may shorten the list that the next agent sees."""
     for names in _ITEMS:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import seconds
 from skillpress.doors.traces.trace import Call, Trace, TraceStep, UnreadableTraceError, acted
 
 SUB_AGENTS, COPIED = "runs of sub-agents", "steps of copied context"
@@ -95,11 +95,6 @@ def _acted(steps: list[Any]) -> Iterator[TraceStep]:
             calls, results = step.get("tool_calls"), (step.get("observation") or {}).get("results")
             action = calls[0]["arguments"]["action"] if calls else ""
             yield acted(str(action), results[0]["content"] if results else "", "invalid" in extra)
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
 
 
 def _steps(steps: list[Any]) -> Iterator[TraceStep]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skillpress.doors.traces.conversation import Conversation, hashes_of, read_conversation
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import seconds
 from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.trace import Call, Trace, UnreadableTraceError, json_value
@@ -48,11 +48,6 @@ def read(record: Any) -> Trace:
         messages, given, tools=bool(_anywhere(line, "tools") or _anywhere(line, "functions"))
     )
     return trace_of(line, found, _call(line, found, bool(given)))
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
 
 
 def trace_of(line: Mapping[str, Any], found: Conversation, call: Call | None = None) -> Trace:

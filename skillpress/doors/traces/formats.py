@@ -1,9 +1,11 @@
-"""The formats of records in JSON. A new one is a file with these four members and a line in the table."""
+"""The formats of records in JSON. A new one is a file with ``recognises`` and ``read``, and a line in the
+table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 from skillpress.doors.traces import (
@@ -26,7 +28,7 @@ from skillpress.doors.traces import (
     tau_bench,
     verifiers,
 )
-from skillpress.doors.traces.fields import Wanted, seconds
+from skillpress.doors.traces.fields import Wanted, dig, seconds
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
 SHOWN = 200
@@ -42,7 +44,7 @@ class Format:
     """Whether a JSON value is one of the format's records."""
     read: Callable[[Any], Trace]
     """The trace with everything that the format says about it; raises UnreadableTraceError."""
-    field: Callable[[Any, str], Any]
+    field: Callable[[Any, str], Any] = dig
     """The value of a field that the user named; None if there is none."""
     runs: Callable[[Any], Sequence[Any] | None] | None = None
     """The records of a JSON value that holds several runs; None if the value is not such a document."""
@@ -52,58 +54,35 @@ class Format:
     the file's order and as a list, are what ``recognises`` and ``read`` take. A key may be empty."""
 
 
-def _of_lines(name: str, module: Any) -> Format:
-    """A format that writes one run as many records."""
-    return Format(name, module.recognises, read=module.read, field=module.field, run_of=module.run_of)
+def _of(name: str, module: ModuleType) -> Format:
+    """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs`` and ``run_of`` if it
+    has them."""
+    optional = {part: getattr(module, part) for part in ("field", "runs", "run_of") if hasattr(module, part)}
+    return Format(name, module.recognises, read=module.read, **optional)
 
 
 _WHOLE = (
-    Format("ATIF", atif.recognises, read=atif.read, field=atif.field),
-    Format("MLflow traces", mlflow_traces.recognises, read=mlflow_traces.read, field=mlflow_traces.field),
-    _of_lines("Claude Code sessions", claude_code),
-    _of_lines("Codex sessions", codex),
-    _of_lines("skillpress rows", rollout_rows),
-    Format(
-        "OpenTelemetry spans",
-        otlp.recognises,
-        read=otlp.read,
-        field=otlp.field,
-        runs=otlp.runs,
-        run_of=otlp.run_of,
-    ),
-    _of_lines("Langfuse exports", langfuse),
-    Format(
-        "inspect logs",
-        inspect_logs.recognises,
-        read=inspect_logs.read,
-        field=inspect_logs.field,
-        runs=inspect_logs.runs,
-    ),
-    Format(
-        "SWE-agent trajectories",
-        swe_agent.recognises,
-        read=swe_agent.read,
-        field=swe_agent.field,
-        runs=swe_agent.runs,
-    ),
-    _of_lines("OpenHands", openhands),
-    Format(
-        "tau-bench results",
-        tau_bench.recognises,
-        read=tau_bench.read,
-        field=tau_bench.field,
-        runs=tau_bench.runs,
-    ),
-    Format("NeMo-Gym rollouts", nemo_gym.recognises, read=nemo_gym.read, field=nemo_gym.field),
-    Format("verifiers results", verifiers.recognises, read=verifiers.read, field=verifiers.field),
-    Format("agents SDK run states", agents_sdk.recognises, read=agents_sdk.read, field=agents_sdk.field),
-    Format("LangChain messages", langchain.recognises, read=langchain.read, field=langchain.field),
-    Format("ShareGPT", sharegpt.recognises, read=sharegpt.read, field=sharegpt.field),
-    Format("chat completions", chat.recognises, read=chat.read, field=chat.field),
+    _of("ATIF", atif),
+    _of("MLflow traces", mlflow_traces),
+    _of("Claude Code sessions", claude_code),
+    _of("Codex sessions", codex),
+    _of("skillpress rows", rollout_rows),
+    _of("OpenTelemetry spans", otlp),
+    _of("Langfuse exports", langfuse),
+    _of("inspect logs", inspect_logs),
+    _of("SWE-agent trajectories", swe_agent),
+    _of("OpenHands", openhands),
+    _of("tau-bench results", tau_bench),
+    _of("NeMo-Gym rollouts", nemo_gym),
+    _of("verifiers results", verifiers),
+    _of("agents SDK run states", agents_sdk),
+    _of("LangChain messages", langchain),
+    _of("ShareGPT", sharegpt),
+    _of("chat completions", chat),
 )
 """The more particular a format is, the earlier it comes: the first that recognises a record reads it."""
 _ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
-FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, read=_ROWS.read, field=rows.field))
+FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, read=_ROWS.read))
 
 
 def format_of(record: Any) -> Format | None:

@@ -67,11 +67,6 @@ def read(record: Any) -> Trace:
     )
 
 
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
-
-
 def _outcomes(record: Mapping[str, Any]) -> Iterator[Outcome]:
     """What each scorer found."""
     scores = record.get("scores")

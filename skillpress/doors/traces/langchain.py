@@ -47,11 +47,6 @@ def read(record: Any) -> Trace:
     return trace_of(line, read_conversation(messages or []))
 
 
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
-
-
 def _messages(record: Any) -> list[Any] | None:
     if isinstance(record, list):
         return record if record and _is_message(record[0]) else None

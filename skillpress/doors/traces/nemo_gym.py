@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
-from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.doors.traces.verifiers import completed
@@ -41,8 +40,3 @@ def read(record: Any) -> Trace:
     trace = trace_of(record["response"], found)
     task = next((str(record[key])[:200] for key in _TASKS if isinstance(record.get(key), str | int)), "")
     return replace(trace, task=task, outcome=ended.field, success=ended.success, score=ended.score)
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)

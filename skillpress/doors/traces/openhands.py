@@ -89,11 +89,6 @@ def read(record: Any) -> Trace:
     )
 
 
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
-
-
 def is_event(value: Any) -> bool:
     """Whether a value is an event of either form."""
     if not isinstance(value, dict) or value.get("source") not in _SOURCES:

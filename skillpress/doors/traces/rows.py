@@ -13,7 +13,6 @@ from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
 from skillpress.doors.traces.conversation import Conversation
-from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.outcome import USUAL, outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
 
@@ -80,11 +79,6 @@ class Rows:
         if not isinstance(value, list | dict) or not value:
             return None
         return next(((value, read) for recognises, read in self._formats if recognises(value)), None)
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
 
 
 def _loaded(text: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
 from skillpress.doors.traces.conversation import Conversation, read_conversation
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import seconds
 from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
 
 OURS = {"group_id", "rollout_index", "policy_version", "won", "actions", "refused"}
@@ -40,11 +40,6 @@ def read(record: Any) -> Trace:
     system = line.get("system")
     before = [{"from": "system", "value": system}] if isinstance(system, str) and system else []
     return trace_of(line, read_conversation([*before, *turns], tools=bool(line.get("tools"))))
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
 
 
 def _turns(record: Any) -> list[Any] | None:

@@ -75,11 +75,6 @@ def read(record: Any) -> Trace:
     )
 
 
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
-
-
 def _is_mini(record: Mapping[str, Any]) -> bool:
     named = str(record.get("trajectory_format", "")).startswith("mini-swe-agent")
     return (named or dig(record, "info.mini_version") is not None) and messages_in(

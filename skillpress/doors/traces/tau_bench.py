@@ -49,8 +49,3 @@ def read(record: Any) -> Trace:
     trial = record.get("trial")
     name = trace.name or (f"{trace.task}/{trial}" if isinstance(trial, int) else trace.task)
     return replace(trace, name=name, outcome=ended.field, success=ended.success, score=ended.score)
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)

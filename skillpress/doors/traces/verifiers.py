@@ -55,11 +55,6 @@ def read(record: Any) -> Trace:
     return replace(trace, task=task, outcome=ended.field, success=ended.success, score=ended.score)
 
 
-def field(record: Any, path: str) -> Any:
-    """The value at a path."""
-    return dig(record, path)
-
-
 def completed(prompt: list[Any], completion: list[Any]) -> Conversation:
     """The steps of a completion. Steps in the prompt are left out."""
     if not completion:

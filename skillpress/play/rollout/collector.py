@@ -34,8 +34,7 @@ TURN_SECONDS = 0.002
 """While both parties have open requests, the collector waits for each in turn for this long."""
 
 Advise = Callable[[Task, str, int], str]
-"""Maps (task, first observation, version of the weights that play) to the knowledge that the agent is given
-in that episode."""
+"""Maps (task, first observation, version of the playing weights) to the knowledge given in that episode."""
 
 
 class CollectionStoppedError(RuntimeError):
