@@ -13,7 +13,7 @@ from typing import Any, Literal
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.outcome import Outcome, outcome_of
-from skillpress.doors.traces.spans import Span, steps_of
+from skillpress.doors.traces.spans import Span, either, steps_of
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
 
 _KINDS: Mapping[Any, Literal["tool", "model", "agent", "other"]] = {
@@ -59,17 +59,17 @@ def read(record: Any) -> Trace:
     if not steps:
         raise UnreadableTraceError("observations without a call of a tool or an answer of a model")
     ended = _outcome(record)
-    models = (_either(each, "model", "providedModelName", "provided_model_name") for each in observations)
-    times = (seconds(_either(each, "startTime", "start_time")) for each in observations)
+    models = (either(each, "model", "providedModelName", "provided_model_name") for each in observations)
+    times = (seconds(either(each, "startTime", "start_time")) for each in observations)
     first = observations[0]
     return Trace(
-        str(_either(whole, "id") or _either(first, "traceId", "trace_id") or "")[:200],
+        str(either(whole, "id") or either(first, "traceId", "trace_id") or "")[:200],
         steps,
         success=ended.success,
-        task=str(
-            _either(whole, "sessionId", "session_id") or _either(first, "sessionId", "session_id") or ""
-        )[:200],
-        version=str(_either(whole, "version") or next(filter(None, models), ""))[:200],
+        task=str(either(whole, "sessionId", "session_id") or either(first, "sessionId", "session_id") or "")[
+            :200
+        ],
+        version=str(either(whole, "version") or next(filter(None, models), ""))[:200],
         time=min((time for time in times if time is not None), default=None),
         left_out=left_out,
         outcome=ended.field,
@@ -118,10 +118,10 @@ def _span(each: Mapping[str, Any]) -> Span:
     messages: Sequence[Any] = ()
     if kind == "model" and output is not None:
         messages = messages_of_answer(output) or [{"role": "assistant", "content": output}]
-    start = seconds(_either(each, "startTime", "start_time"))
+    start = seconds(either(each, "startTime", "start_time"))
     return Span(
         str(each.get("id")),
-        str(_either(each, "parentObservationId", "parent_observation_id") or ""),
+        str(either(each, "parentObservationId", "parent_observation_id") or ""),
         kind=kind,
         start=0.0 if start is None else start,
         tool=str(each.get("name") or "").removeprefix("execute_tool "),
@@ -145,7 +145,7 @@ def _outcome(record: Any) -> Outcome:
 
 
 def _scored(score: Mapping[str, Any]) -> Any:
-    text = _either(score, "stringValue", "string_value")
+    text = either(score, "stringValue", "string_value")
     return text if text is not None and score.get("value") is None else score.get("value")
 
 
@@ -156,7 +156,3 @@ def _loaded(value: Any) -> Any:
         except (ValueError, RecursionError):
             return value
     return value
-
-
-def _either(held: Mapping[str, Any], *names: str) -> Any:
-    return next((held[name] for name in names if held.get(name) is not None), None)

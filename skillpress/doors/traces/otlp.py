@@ -15,7 +15,7 @@ from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import Outcome, outcome_of
-from skillpress.doors.traces.spans import Span, steps_of
+from skillpress.doors.traces.spans import Span, either, steps_of
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
 
 _KINDS: Mapping[str, Literal["tool", "model", "agent"]] = {
@@ -51,8 +51,8 @@ def run_of(record: Any) -> str | None:
         return None
     context = record.get("context")
     held = context if isinstance(context, dict) else record
-    trace, span = _either(held, "traceId", "trace_id"), _either(held, "spanId", "span_id")
-    timed = _either(record, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
+    trace, span = either(held, "traceId", "trace_id"), either(held, "spanId", "span_id")
+    timed = either(record, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
     if not isinstance(trace, str) or not isinstance(span, str) or timed is None:
         return None
     return trace if isinstance(record.get("attributes", []), list | dict) else None
@@ -104,8 +104,8 @@ def field(record: Any, path: str) -> Any:
 def _span(span: Mapping[str, Any], held: Mapping[str, Any]) -> Span:
     context = span.get("context") if isinstance(span.get("context"), dict) else span
     return Span(
-        str(_either(context, "spanId", "span_id")),
-        str(_either(span, "parentSpanId", "parent_span_id", "parent_id") or ""),
+        str(either(context, "spanId", "span_id")),
+        str(either(span, "parentSpanId", "parent_span_id", "parent_id") or ""),
         kind=_kind(span, held),
         start=_start(span),
         tool=_tool(span, held),
@@ -132,7 +132,7 @@ def _kind(span: Mapping[str, Any], held: Mapping[str, Any]) -> Literal["tool", "
 
 
 def _tool(span: Mapping[str, Any], held: Mapping[str, Any]) -> str:
-    name = _either(held, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or span.get("name")
+    name = either(held, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or span.get("name")
     return str(name).removeprefix("execute_tool ") if name is not None else ""
 
 
@@ -234,7 +234,7 @@ def _typed(value: Any) -> Any:
 
 def _start(span: Mapping[str, Any]) -> int:
     """The start of a span, in nanoseconds, which seconds as a float could not tell apart."""
-    found = _either(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
+    found = either(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
     if isinstance(found, str) and found.isdecimal() and len(found) < 25:
         found = int(found)
     if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**24:
@@ -245,7 +245,7 @@ def _start(span: Mapping[str, Any]) -> int:
 
 def _value(held: Mapping[str, Any], *names: str) -> Any:
     """The first value of some names; a JSON text is read."""
-    value = _either(held, *names)
+    value = either(held, *names)
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json_value(value)
@@ -254,19 +254,11 @@ def _value(held: Mapping[str, Any], *names: str) -> Any:
     return value
 
 
-def _either(held: Any, *names: str) -> Any:
-    return (
-        next((held[name] for name in names if held.get(name) is not None), None)
-        if isinstance(held, dict)
-        else None
-    )
-
-
 def _named(attributes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     values = (held[name] for name in names for held in attributes if isinstance(held.get(name), str | int))
     return str(next(values, ""))[:200]
 
 
 def _listed(held: Any, *names: str) -> list[Any] | None:
-    value = _either(held, *names)
+    value = either(held, *names)
     return value if isinstance(value, list) else None

@@ -32,8 +32,9 @@ from skillpress.core.interface import (
 )
 from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction, Parser
-from skillpress.core.trajectory import Kind, RewardPart, TokenIds
+from skillpress.core.trajectory import Kind, TokenIds
 from skillpress.play.agents.context import Prompter
+from skillpress.play.agents.engine_agent import EngineAgent
 
 _UNASKED = Decision(
     prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "", "prompt_too_long")
@@ -54,7 +55,7 @@ class _Asked:
 
 
 @dataclass
-class LanguageAgent:
+class LanguageAgent(EngineAgent[_Asked]):
     """An agent that acts by sampling from a language model."""
 
     prompter: Prompter
@@ -64,19 +65,11 @@ class LanguageAgent:
     decode: Callable[[TokenIds], str]
     """Converts response token ids to text, without special tokens."""
     engine: Engine
-    """The agent's own engine. It answers this agent's requests and no others."""
     sampling: Sampling
     reflection: Reflection | None = None
     """How the agent reflects on earlier attempts; None if it is never given one."""
     _asked: dict[int, _Asked] = field(default_factory=dict, init=False, repr=False)
-    """The requests that the engine has not answered yet, by key."""
     _mute: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
-    """Decisions in states whose prompt does not fit; the engine is not asked for them."""
-
-    @property
-    def lockstep(self) -> bool:
-        """Same as the engine's promise."""
-        return self.engine.promises.lockstep
 
     def act(self, state: AgentState, seed: int = 0) -> tuple[str, str]:
         """(thought, action), which is empty if none was parsed, or if a summary is due: the thought then."""
@@ -93,29 +86,6 @@ class LanguageAgent:
             self._asked[request.key] = question
             asked.append(Request(request.key, question.prompt, self.sampling, request.seed))
         self.engine.submit(asked)
-
-    def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        found, self._mute = self._mute, []
-        if self._asked:
-            answers = self.engine.completed(0.0 if found else wait)
-            found += [(key, self._decision(self._asked.pop(key), answer)) for key, answer in answers]
-        return found
-
-    def abort(self) -> None:
-        """Forget all open requests, here and in the engine."""
-        self._asked.clear()
-        self._mute.clear()
-        self.engine.abort()
-
-    def close(self) -> None:
-        """Close the engine."""
-        self.engine.close()
-
-    def evaluate_step(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
-    ) -> tuple[RewardPart, ...]:
-        """The agent's reward for its step, computed from its response and the environment's answer."""
-        return self.reward(state, parsed, observation, info)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """Return X_{k+1}. After a state without a prompt the next has nothing to extend and is rebuilt."""

@@ -19,7 +19,8 @@ from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
 from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction
-from skillpress.core.trajectory import RewardPart, TokenIds, WeightSpan
+from skillpress.core.trajectory import TokenIds, WeightSpan
+from skillpress.play.agents.engine_agent import EngineAgent
 from skillpress.play.programs.requests import (
     Asked,
     Finish,
@@ -35,7 +36,7 @@ Render = Callable[[ModelRequest], TokenIds]
 
 
 @dataclass
-class ProgramAgent:
+class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
     """An ``interface.Agent`` that decides what a program is answered."""
 
     render: Render
@@ -48,15 +49,7 @@ class ProgramAgent:
     engine: Engine
     sampling: Sampling
     _asked: dict[int, tuple[Asked, TokenIds]] = field(default_factory=dict, init=False, repr=False)
-    """Requests that the engine has not answered yet, with their prompts, by key."""
     _mute: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
-    """Decisions on what the engine is not asked: a prompt that does not fit, or a program that asked
-    nothing."""
-
-    @property
-    def lockstep(self) -> bool:
-        """Same as the engine's promise."""
-        return self.engine.promises.lockstep
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """See ``interface.Agent``."""
@@ -70,30 +63,6 @@ class ProgramAgent:
             self._asked[request.key] = wanted, prompt
             asked.append(Request(request.key, prompt, self.sampling, request.seed))
         self.engine.submit(asked)
-
-    def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """See ``interface.Agent``."""
-        found, self._mute = self._mute, []
-        if self._asked:
-            for key, completion in self.engine.completed(0.0 if found else wait):
-                found.append((key, self._decision(*self._asked.pop(key), completion)))
-        return found
-
-    def abort(self) -> None:
-        """Forget all open requests, here and in the engine."""
-        self._asked.clear()
-        self._mute.clear()
-        self.engine.abort()
-
-    def close(self) -> None:
-        """Close the engine."""
-        self.engine.close()
-
-    def evaluate_step(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
-    ) -> tuple[RewardPart, ...]:
-        """The agent's reward for its step."""
-        return self.reward(state, parsed, observation, info)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """The program keeps its own past: the next state is its next request."""
@@ -111,13 +80,14 @@ class ProgramAgent:
             return (), f"prompt_too_long: {len(prompt)} tokens, of at most {self.budget}"
         return prompt, ""
 
-    def _decision(self, asked: Asked, prompt: TokenIds, completion: Completion) -> Decision:
-        kept, finish = self._cut(asked.request, completion)
+    def _decision(self, asked: tuple[Asked, TokenIds], completion: Completion) -> Decision:
+        wanted, prompt = asked
+        kept, finish = self._cut(wanted.request, completion)
         ids = completion.token_ids[:kept]
-        said = self.read(self._shown(asked.request, ids))
+        said = self.read(self._shown(wanted.request, ids))
         reply = Reply(
             content=said.content,
-            calls=_with_ids(said.calls, asked),
+            calls=_with_ids(said.calls, wanted),
             thought=said.thought,
             finish="tool_calls" if said.calls else finish,
             prompt_tokens=len(prompt),
