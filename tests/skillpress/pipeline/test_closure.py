@@ -163,6 +163,7 @@ NAMED_IN_TEXT = {
 """Modules that only a text names: two are started, and the files beside the other two are read."""
 
 
+@pytest.mark.heavy  # it imports the parts that it looks at, torch and the orchestrator among them
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("table", registry.registries(), ids=lambda table: table.group)
 def test_the_closure_of_every_stage_is_that_of_an_independent_import_graph(

@@ -113,10 +113,11 @@ def test_an_exception_is_an_error_that_names_task_and_slot() -> None:
 def test_who_is_aborted_is_left_behind_and_its_late_answer_is_dropped() -> None:
     gates = Gates()
     environments = ThreadVectorEnv(gates)
+    before = set(threading.enumerate())  # other tests of this process abandon threads that have not ended yet
     environments.start({0: A, 1: B})
     answered(environments, [0, 1])
     environments.step({0: "wait"})
-    threads = {thread.name: thread for thread in threading.enumerate()}
+    threads = {thread.name: thread for thread in set(threading.enumerate()) - before}
     environments.abort()
     assert environments.completed(0.0) == []
     environments.start({0: C})

@@ -27,9 +27,11 @@ def test_results_come_in_rank_order_and_every_rank_is_told_how_many_there_are(si
 
 @pytest.mark.kills
 def test_a_rank_that_is_killed_ends_the_others_and_the_error_names_it() -> None:
+    before = set(psutil.Process().children())
     with pytest.raises(RankError, match="rank 1 ended with exit code -9"):
         run_ranks(rank_work.die, 2)
-    assert not [child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
+    left = set(psutil.Process().children()) - before
+    assert not [child for child in left if "spawn_main" in " ".join(child.cmdline())]
 
 
 @pytest.mark.kills
