@@ -107,6 +107,7 @@ def test_however_a_log_is_stored_it_is_read_and_read_again(stored: str, tmp_path
     assert action_of(again[4].steps[0]) == "gcd"
 
 
+@pytest.mark.heavy
 def test_a_dataset_on_disk_is_a_folder_of_tables(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     rows = [{"id": value["id"], "messages": json_messages(value)} for value in numbered(2500)]
