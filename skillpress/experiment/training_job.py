@@ -72,13 +72,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             rollouts=rollouts,
             shaper=_shaper(experiment, ranks),
             learner=learner,
-            mismatch=MismatchCheck(
-                learner,
-                ranks,
-                seed=params.seed,
-                limit=section.mismatch_limit,
-                exact=engine.promises.exact_logprobs,
-            ),
+            mismatch=MismatchCheck(ranks, section.mismatch_limit, engine.promises.exact_logprobs),
             engine=engine,
             ranks=ranks,
             actions=action_metrics(

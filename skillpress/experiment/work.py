@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from skillpress.experiment.params import Params
 from skillpress.learn.algorithms.clipped_surrogate import SurrogateParameters
 from skillpress.learn.algorithms.corrected import CorrectedParameters
-from skillpress.learn.training.mismatch import RESPONSES
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,8 @@ def imitated(params: Params) -> Work:
 
 def scored(params: Params) -> dict[str, int]:
     """Tokens of training's passes through the model without a backward pass, by the reason for the pass."""
-    training, algorithm = params.training, params.algorithm
+    algorithm = params.algorithm
     learned = work(params)["train_policy"].tokens + replayed(params).tokens
-    longest = params.policy.context_tokens + params.sampling.max_new_tokens
     reasons = {
         "by the reference policy": bool(algorithm.kl_coefficient),
         "by the learner, for importance weights": isinstance(algorithm, CorrectedParameters)
@@ -84,6 +82,4 @@ def scored(params: Params) -> dict[str, int]:
         and algorithm.ratio == "trajectory",
         "for the values of states": algorithm.needs_values,
     }
-    found = {reason: learned for reason, given in reasons.items() if given}
-    responses = max(RESPONSES, params.processes)
-    return {**found, "to compare engine and learner": training.steps * responses * longest}
+    return {reason: learned for reason, given in reasons.items() if given}

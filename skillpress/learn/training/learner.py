@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,12 @@ from skillpress.learn.training.measured import Measured
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.learn.training.samples import Microbatch, Samples, microbatches
-from skillpress.learn.training.scoring_passes import ReferencePolicy, ScoringPasses, with_trajectory_sums
+from skillpress.learn.training.scoring_passes import (
+    ReferencePolicy,
+    ScoringPasses,
+    by_sample,
+    with_trajectory_sums,
+)
 from skillpress.learn.training.value_head import ValuedScorer, ValueHead
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import check_agreement, check_family
@@ -151,7 +156,12 @@ class Learner:
         scored = zip(parts, self._reference_logprobs(parts), strict=True)
         return [replace(part, reference_logprobs=logprobs) for part, logprobs in scored]
 
-    def update(self, samples: Samples, lessons: Samples | None = None) -> Measured:
+    def update(
+        self,
+        samples: Samples,
+        lessons: Samples | None = None,
+        compare: Callable[[Samples, Logprobs], None] | None = None,
+    ) -> Measured:
         """One optimizer step, or no step if no rank has a sample. Returns its measurements over all ranks.
 
         Args:
@@ -159,12 +169,16 @@ class Learner:
                 if there is a value head. If the loss asks for whole trajectories, they are whole and are
                 scored once more before the update.
             lessons: lessons of the same optimizer step; None on all ranks or on no rank.
+            compare: is told the samples and their log-probabilities [tokens] under the weights before the
+                update, if there is one. If it raises an error, no weight has changed. All ranks pass one, or
+                none does.
         """
         if samples.trajectory is not None:
             samples = with_trajectory_sums(samples, self.own_logprobs(samples))
         shared = self.scorer.shares_prompts
         batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device, shared))
-        passes = [partial(self._loss, batch) for batch in self._in_step(batches)]
+        rows, logprobs = [some for some, _ in batches], list[torch.Tensor]()
+        passes = [partial(self._loss, batch, logprobs) for batch in self._in_step([b for _, b in batches])]
         passes += [partial(self._lesson, batch) for batch in self._lessons_in_step(lessons)]
         if not passes:
             return Measured()
@@ -174,6 +188,8 @@ class Learner:
             self.engine.set_gradient_accumulation_boundary(index + 1 == len(passes))
             loss, metrics = scored()
             self.engine.backward(loss * self.ranks.size)
+            if compare is not None and index + 1 == len(passes):
+                compare(samples, by_sample(samples, rows, logprobs))
             self.engine.step()
             for name, value in {**metrics, "loss": loss.detach()}.items():
                 totals[name] += float(value)
@@ -186,6 +202,7 @@ class Learner:
             lessons={name.removeprefix(_OF_LESSONS): sums.pop(name) for name in taught},
             sums=sums,
             gradient_norm=None if norm is None else float(norm),
+            optimized=True,
         )
 
     def weights(self) -> dict[str, torch.Tensor]:
@@ -253,13 +270,17 @@ class Learner:
             batches = [replace(batch, responses=batch.responses.with_continuations()) for batch in batches]
         return batches
 
-    def _loss(self, batch: Microbatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def _loss(
+        self, batch: Microbatch, scored: list[torch.Tensor]
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of a batch, and metrics; its log-probabilities are appended to ``scored``."""
         if bool(self.loss.kl_coefficient) != (batch.reference_logprobs is not None):
             raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
         if self.valued != (batch.targets is not None):
             raise ValueError("samples for a learner with a value head, and no others, have targets")
         made = {} if batch.targets is None else {"made": batch.targets.made}
         logprobs, entropies, *values = self.engine(batch.responses, self.temperature, **made)
+        scored.append(logprobs.detach())
         loss, metrics = self.loss(
             ScoredTokens(
                 logprobs=logprobs,

@@ -27,6 +27,8 @@ class Measured:
     """Norm before clipping; None without an optimizer step, or if DeepSpeed does not report it."""
     lessons: dict[str, float] = field(default_factory=dict)
     """Like ``sums``, over lessons' tokens, with ``weight`` and ``tokens``; empty if no rank had lessons."""
+    optimized: bool = False
+    """Whether the optimizer changed weights."""
 
 
 def mean_metrics(updates: Sequence[Measured]) -> dict[str, float]:

@@ -2,9 +2,11 @@
 
 In an on-policy step, engine and learner have the same weights, those of the last update, and each computes
 its own log-probabilities of the sampled tokens. (With ``training.lag`` 1 only the first step and each step
-after a checkpoint are on-policy; samples of older weights differ for another reason.) The learner scores some
-responses. The differences are logged, and if they exceed rounding, training ends: with wrong
-log-probabilities every ratio is wrong, although nothing looks broken.
+after a checkpoint are on-policy; samples of older weights differ for another reason.) The first update of a
+step scores its samples anyway, under the weights that sampled them: these scores are compared before the
+optimizer changes anything, so the check costs no pass through the model. The differences are logged, and if
+they exceed rounding, training ends: with wrong log-probabilities every ratio is wrong, although nothing looks
+broken.
 """
 
 from __future__ import annotations
@@ -14,15 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from skillpress.core.errors import UserError
-from skillpress.core.seeds import generator
-from skillpress.learn.algorithms.batch import Indices
-from skillpress.learn.training.learner import Learner
+from skillpress.core.logprobs import Logprobs
+from skillpress.learn.algorithms.batch import members
 from skillpress.learn.training.log_ratios import LogRatios
 from skillpress.learn.training.samples import Samples
 from skillpress.play.workers.distributed import Ranks
-
-RESPONSES = 64
-"""The most responses scored in a step, over all ranks; each rank scores one if there are more ranks."""
 
 
 class MismatchError(UserError):
@@ -31,29 +29,28 @@ class MismatchError(UserError):
 
 @dataclass(frozen=True)
 class MismatchCheck:
-    """Compares engine and learner on a few responses of a step."""
+    """Compares engine and learner on the responses of a step's first update."""
 
-    learner: Learner
     ranks: Ranks
-    seed: int
     limit: float
     """The largest allowed mean over tokens of the absolute difference, in nats."""
     exact: bool
     """Whether the engine promises the learner's log-probabilities up to rounding."""
 
-    def __call__(self, samples: Samples, fresh: Indices, step: int) -> dict[str, float]:
-        """Metrics of training step ``step``; empty if no rank has a response.
+    def __call__(self, samples: Samples, logprobs: Logprobs, step: int) -> dict[str, float]:
+        """Metrics of training step ``step``; empty if no rank has a response of the learner's weights.
 
         Args:
-            fresh: rows of the samples that were drawn from the learner's current weights.
+            samples: this rank's samples, with their age.
+            logprobs: [tokens] under the learner's current weights.
 
         Raises:
             MismatchError: the difference is above the limit; raised on every rank.
         """
-        share = max(1, RESPONSES // self.ranks.size)
-        order = generator(self.seed, "mismatch", step, self.ranks.rank).permutation(len(fresh))
-        few = samples.select(fresh[order[:share]])
-        found = LogRatios.of(few, self.learner.own_logprobs(few)).everybodys(self.ranks)
+        assert samples.age is not None
+        fresh = np.flatnonzero(samples.age == 0)
+        scores = logprobs[members(fresh, samples.lengths)]
+        found = LogRatios.of(samples.select(fresh), scores).everybodys(self.ranks)
         if not len(found.tokens):
             return {}
         differences = np.abs(found.tokens)

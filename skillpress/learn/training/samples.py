@@ -58,6 +58,9 @@ class Samples:
     ``scoring_passes.py``."""
     plain_prompts: tuple[TokenIds, ...] | None = None
     """[samples] the prompts in which lessons are learned; None where these are rollouts."""
+    age: Indices | None = None
+    """[samples] training steps by which the weights that drew each are behind the learner's; None where
+    nobody asks."""
 
     @classmethod
     def of(
@@ -126,6 +129,7 @@ class Samples:
             trajectory=None if self.trajectory is None else self.trajectory[rows],
             trajectory_sums=None if self.trajectory_sums is None else self.trajectory_sums[rows],
             plain_prompts=None if self.plain_prompts is None else tuple(self.plain_prompts[r] for r in rows),
+            age=None if self.age is None else self.age[rows],
         )
 
     @classmethod
@@ -135,6 +139,7 @@ class Samples:
         targets = [part.targets for part in parts if part.targets is not None]
         numbers = [part.trajectory for part in parts if part.trajectory is not None]
         plain = [part.plain_prompts for part in parts if part.plain_prompts is not None]
+        ages = [part.age for part in parts if part.age is not None]
         return cls(
             pairs=Pairs.joined([part.pairs for part in parts]),
             logprobs=np.concatenate([part.logprobs for part in parts]),
@@ -143,6 +148,7 @@ class Samples:
             targets=ValueTargets.concatenate(targets) if targets else None,
             trajectory=np.concatenate(numbers) if numbers else None,
             plain_prompts=tuple(prompt for part in plain for prompt in part) if plain else None,
+            age=np.concatenate(ages) if ages else None,
         )
 
 
@@ -174,10 +180,10 @@ def sampled_steps(trajectories: Sequence[Trajectory]) -> list[Step]:
 
 def microbatches(
     samples: Samples, token_limit: int, device: torch.device | str, shared: bool = True
-) -> Iterator[Microbatch]:
-    """The samples as forward passes, see ``policy/passes.py``."""
+) -> Iterator[tuple[Indices, Microbatch]]:
+    """The samples as forward passes, each with its rows; see ``policy/passes.py``."""
     rows = pass_rows(samples.pairs, token_limit, shared)
-    return (pack(samples.select(some), device) for some in rows)
+    return ((some, pack(samples.select(some), device)) for some in rows)
 
 
 def by_token(values: Floats, counts: Indices) -> Floats:

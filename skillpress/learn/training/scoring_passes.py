@@ -20,8 +20,7 @@ from transformers import PreTrainedModel
 from skillpress.core.logprobs import Logprobs
 from skillpress.learn.algorithms.batch import Floats, Indices, members
 from skillpress.learn.algorithms.ratio_levels import unit_sums
-from skillpress.learn.training.samples import Microbatch, Samples, pack
-from skillpress.models.policy.passes import pass_rows
+from skillpress.learn.training.samples import Microbatch, Samples, microbatches
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import Scorer
@@ -46,10 +45,8 @@ class ScoringPasses:
 
     def logprobs(self, score: Score, samples: Samples) -> Logprobs:
         """[tokens] the log-probabilities of the responses."""
-        found = np.zeros_like(samples.logprobs)
-        for rows, scored in self._passes(samples, lambda batch: score(batch.responses, self.temperature)):
-            found[members(rows, samples.lengths)] = scored[0].float().cpu().numpy()
-        return found
+        passes = list(self._passes(samples, lambda batch: score(batch.responses, self.temperature)))
+        return by_sample(samples, [rows for rows, _ in passes], [scored[0] for _, scored in passes])
 
     def values(self, score: Score, samples: Samples) -> Floats:
         """[samples] V of the state of each, from a scorer with a value head."""
@@ -67,13 +64,25 @@ class ScoringPasses:
         self, samples: Samples, score: Callable[[Microbatch], tuple[torch.Tensor, ...]]
     ) -> Iterator[tuple[Indices, tuple[torch.Tensor, ...]]]:
         """The rows of each pass and their scores, without the passes that ``in_step`` added."""
-        parts = list(pass_rows(samples.pairs, self.token_limit, self.shared))
-        batches = self.in_step([pack(samples.select(rows), self.device) for rows in parts])
-        for index, batch in enumerate(batches):
+        parts = list(microbatches(samples, self.token_limit, self.device, self.shared))
+        for index, batch in enumerate(self.in_step([batch for _, batch in parts])):
             with torch.no_grad():
                 scored = score(batch)
             if index < len(parts):
-                yield parts[index], scored
+                yield parts[index][0], scored
+
+
+def by_sample(samples: Samples, rows: Sequence[Indices], scored: Sequence[torch.Tensor]) -> Logprobs:
+    """[tokens] log-probabilities in the order of the samples.
+
+    Args:
+        rows: the rows of each pass.
+        scored: [tokens of the pass] of each; further passes, without rows, are ignored.
+    """
+    found = np.zeros_like(samples.logprobs)
+    for some, logprobs in zip(rows, scored, strict=False):
+        found[members(some, samples.lengths)] = logprobs.float().cpu().numpy()
+    return found
 
 
 class ReferencePolicy:

@@ -6,10 +6,10 @@
     shape        fit the dictionary to the successes (E-step), and subtract lambda seg/T from their rewards
     evolve       every few steps, if there is a skill library: add skills from failures
     judge        the values of states if the algorithm asks for them, then its advantages per step
-    compare      the engine's log-probabilities with the learner's, before any weight changes; and describe
-                 the policy's probabilities of whole actions, if these can be listed
+    describe     the policy's probabilities of whole actions, if these can be listed
     update       every decision of every trajectory is a sample with its own state; the loss is the
-                 algorithm's, plus that of lessons if ``experience`` had further attempts played
+                 algorithm's, plus that of lessons if ``experience`` had further attempts played. Before any
+                 weight changes, the first update compares the engine's log-probabilities with the learner's
     leave        some groups of a few steps, for people to read
 
 Samples that teach nothing are skipped; this changes only the time.
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skillpress.core.engine import Engine
+from skillpress.core.logprobs import Logprobs
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Trajectory
 from skillpress.learn.algorithms.algorithm import Algorithm
@@ -37,7 +38,7 @@ from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.keeping.checkpoint import Stateful
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
-from skillpress.learn.training.measured import mean_metrics
+from skillpress.learn.training.measured import Measured, mean_metrics
 from skillpress.learn.training.minibatches import minibatches, updates_of_batch
 from skillpress.learn.training.mismatch import MismatchCheck
 from skillpress.learn.training.off_policy import correct
@@ -120,6 +121,7 @@ class TrainingStep:
             advantages=by_token(advantages[batch.tokens > 0], samples.lengths),
             targets=targets_of(batch, self.algorithm, self.ranks.sum),
             trajectory=self._numbers(batch) if self.algorithm.whole_trajectories else None,
+            age=_ages(collected, step),
         )
         metrics = self._update(step, samples, collected)
         seconds["update"] = clock.lap()
@@ -162,7 +164,6 @@ class TrainingStep:
         samples = self._weighed(samples, totals, updates)
         useful = np.arange(len(samples)) if self.algorithm.teaches_everywhere else samples.with_advantage
         random = generator(self.seed, "minibatches", step, 0)
-        compared = self.mismatch(samples, _fresh(collected, step), step)
         described = {} if self.actions is None else self.actions(collected.trajectories, step)
         shares = minibatches(samples.select(useful), updates, self.ranks, random)
         corrected: dict[str, float] = {}
@@ -171,7 +172,15 @@ class TrainingStep:
         shares = self.learner.with_reference(shares)
         lessons = self._lessons(collected.further, totals, updates, step)
         self.learner.begin_step(step)
-        made = [self.learner.update(*both) for both in zip(shares, lessons, strict=True)]
+        compared: dict[str, float] = {}
+
+        def compare(samples: Samples, logprobs: Logprobs) -> None:
+            compared.update(self.mismatch(samples, logprobs, step))
+
+        made: list[Measured] = []
+        for share, lesson in zip(shares, lessons, strict=True):
+            unchanged = not any(update.optimized for update in made)
+            made.append(self.learner.update(share, lesson, compare if unchanged else None))
         trained = self.ranks.sum({"tokens": float(lengths[useful].sum())})
         tokens = {"tokens_sampled": totals["tokens"], "tokens_trained": trained["tokens"]}
         staleness = {"staleness": totals["age"] / totals["tokens"]}
@@ -199,11 +208,11 @@ class TrainingStep:
         return batch.trajectory[batch.tokens > 0] * self.ranks.size + self.ranks.rank
 
 
-def _fresh(collected: Collected, step: int) -> Indices:
-    """Rows of the samples that were drawn from the weights that the learner has before ``step``."""
+def _ages(collected: Collected, step: int) -> Indices:
+    """[samples] training steps by which the weights that drew each are behind those before ``step``."""
     batch, versions = collected.batch, [each.policy_version for each in collected.trajectories]
-    fresh = np.array(versions, np.int64) == step - 1
-    return np.flatnonzero(fresh[batch.trajectory[batch.tokens > 0]])
+    ages: Indices = step - 1 - np.array(versions, np.int64)[batch.trajectory[batch.tokens > 0]]
+    return ages
 
 
 def _age(trajectories: Sequence[Trajectory], step: int) -> float:

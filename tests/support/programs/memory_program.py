@@ -75,7 +75,7 @@ def resident() -> int:
 
 def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
     """Make one pass and its gradients, like the learner."""
-    (packed,) = microbatches(batch, tokens, "cpu", scorer.shares_prompts)
+    ((_, packed),) = microbatches(batch, tokens, "cpu", scorer.shares_prompts)
     logprobs, _ = scorer(packed.responses, 1.0)
     loss, _ = ClippedSurrogate(0.2, 0.2, 0.0)(
         ScoredTokens(logprobs, packed.old_logprobs, packed.advantages, packed.weights, packed.response)

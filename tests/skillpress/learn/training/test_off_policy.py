@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from skillpress.core.trajectory import Step
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.mismatch import RESPONSES, MismatchCheck, MismatchError
+from skillpress.learn.training.mismatch import MismatchCheck, MismatchError
 from skillpress.learn.training.off_policy import correct
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples, pack
@@ -50,11 +51,6 @@ def samples(steps: tuple[Step, ...]) -> Samples:
     return Samples.of(steps, np.linspace(-1, 1, len(steps)), np.ones(len(steps)))
 
 
-def every(steps: tuple[Step, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The rows of all steps."""
-    return np.arange(len(steps))
-
-
 def shifted(step: Step, nats: float) -> Step:
     """The step as reported by an engine that is surer of every token by so many nats."""
     return replace(step, logprobs=step.logprobs + np.float32(nats))
@@ -86,10 +82,21 @@ def test_a_loss_with_a_kl_term_refuses_samples_that_the_reference_has_not_scored
         learner.update(samples(steps[:3]))
 
 
+def compared(
+    learner: Learner, steps: Sequence[Step], check: MismatchCheck, step: int = 1
+) -> dict[str, float]:
+    """What the check says of the learner's scores of all steps."""
+    found = replace(samples(tuple(steps)), age=np.zeros(len(steps), np.int64))
+    return check(found, learner.own_logprobs(found), step)
+
+
+CHECK = MismatchCheck(Ranks(), limit=0.01, exact=True)
+
+
 def test_an_engine_that_agrees_passes_and_its_differences_are_rounding(
     learner: Learner, steps: tuple[Step, ...]
 ) -> None:
-    metrics = MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(steps), every(steps), 1)
+    metrics = compared(learner, steps, CHECK)
     assert 0 <= metrics["mismatch/mean"] <= metrics["mismatch/largest"] < 1e-5
     ratios = [value for name, value in metrics.items() if "ratio" in name]
     assert len(ratios) == 6 and ratios == pytest.approx([1.0] * 6, abs=1e-4)
@@ -100,23 +107,40 @@ def test_an_engine_that_is_half_a_nat_off_ends_the_training_with_the_measured_va
 ) -> None:
     wrong = tuple(shifted(step, 0.5) for step in steps)
     with pytest.raises(
-        MismatchError, match=r"mismatch_limit is 0\.01.*step 3 .*0\.5 nats.*over 64 responses"
+        MismatchError, match=r"mismatch_limit is 0\.01.*step 3 .*0\.5 nats.*over 70 responses"
     ):
-        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(wrong), every(steps), 3)
+        compared(learner, wrong, CHECK, 3)
     broken = tuple(shifted(step, float("nan")) for step in steps)
     with pytest.raises(MismatchError, match="nan nats"):
-        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(broken), every(steps), 3)
+        compared(learner, broken, CHECK, 3)
 
 
-def test_at_most_64_responses_are_compared_and_without_any_there_is_nothing_to_say(
+def test_responses_of_older_weights_are_not_compared_and_without_others_there_is_nothing_to_say(
     learner: Learner, steps: tuple[Step, ...]
 ) -> None:
-    assert RESPONSES == 64 < len(steps)
-    check = MismatchCheck(learner, Ranks(), seed=0, limit=9.0, exact=True)
     wrong = tuple(shifted(step, float(row == 3)) for row, step in enumerate(steps))
-    found = {check(samples(wrong), every(steps), step)["mismatch/largest"] > 0.5 for step in range(1, 60)}
-    assert found == {True, False}, "response 3 is among those drawn in most steps and not in all"
-    assert MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(()), every(()), 1) == {}
+    old = replace(samples(wrong), age=(np.arange(len(steps)) == 3).astype(np.int64))
+    assert CHECK(old, learner.own_logprobs(old), 1)["mismatch/largest"] < 1e-5
+    older = replace(old, age=np.ones(len(steps), np.int64))
+    assert CHECK(older, learner.own_logprobs(older), 1) == {}
+    assert compared(learner, (), CHECK) == {}
+
+
+def test_an_update_is_compared_before_it_changes_a_weight(learner: Learner, steps: tuple[Step, ...]) -> None:
+    """The scores are those of the update's own passes, in the order of its samples."""
+    (batch,) = learner.with_reference([samples(steps[:9])])
+    before = learner.weights()["model.embed_tokens.weight"].clone()
+    told: list[np.ndarray] = []
+
+    def refuse(of: Samples, logprobs: np.ndarray) -> None:
+        assert of is batch
+        told.append(logprobs)
+        raise MismatchError("no")
+
+    with pytest.raises(MismatchError):
+        learner.update(batch, compare=refuse)
+    np.testing.assert_array_equal(told[0], learner.own_logprobs(batch), "passes of the same samples")
+    assert torch.equal(learner.weights()["model.embed_tokens.weight"], before)
 
 
 @pytest.mark.parametrize("level", ["token", "sequence"])

@@ -43,7 +43,7 @@ def test_what_the_loss_needs_follows_its_tokens(rows: list[tuple[tuple[int, ...]
 def test_microbatches_hold_every_sample_once_within_the_token_limit(
     rows: list[tuple[tuple[int, ...], tuple[int, ...]]], limit: int
 ) -> None:
-    batches = list(microbatches(make_samples(rows), limit, "cpu"))
+    batches = [batch for _, batch in microbatches(make_samples(rows), limit, "cpu")]
     advantages = np.concatenate([np.unique(batch.advantages.numpy()) for batch in batches])
     assert sorted(advantages.tolist()) == [float(n) for n in range(1, len(rows) + 1)]
     assert all(batch.responses.size <= limit for batch in batches)
@@ -54,7 +54,10 @@ def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
     width: int, response: int, rows: int, limit: int
 ) -> None:
     """A shared prompt's tokens count once; its keys and values, and the logits, count for each response."""
-    batches = list(microbatches(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu"))
+    batches = [
+        batch
+        for _, batch in microbatches(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu")
+    ]
     assert sum(len(batch.responses.owner) for batch in batches) == rows
     for batch in batches:
         held = len(batch.responses.owner)
@@ -65,7 +68,7 @@ def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
 
 def test_steps_with_the_same_prompt_meet_in_one_microbatch_and_share_it() -> None:
     rows = [((1, 2, 3), (4, 5)), ((9, 9, 9), (7,)), ((1, 2, 3), (6,))]
-    (batch,) = microbatches(make_samples(rows), 100, "cpu")
+    ((_, batch),) = microbatches(make_samples(rows), 100, "cpu")
     assert batch.responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
     assert batch.responses.owner.tolist() == [0, 0, 1]
 
@@ -78,7 +81,7 @@ def test_steps_that_go_on_from_one_another_are_one_sequence_of_a_pass() -> None:
         ((1, 2), (9,)),
         ((1, 2, 9, 4), (5,)),
     ]
-    batches = list(microbatches(make_samples(rows), 100, "cpu"))
+    batches = [batch for _, batch in microbatches(make_samples(rows), 100, "cpu")]
     longer, shorter = sorted(batches, key=lambda batch: -batch.responses.continuations.shape[1])
     assert longer.responses.continuations.tolist() == [[3, 4, 5, 6, 7]]
     assert longer.responses.targets.tolist() == [3, 5, 6, 8]
@@ -97,7 +100,7 @@ def test_sequences_of_a_pass_differ_less_than_twofold_and_stay_within_the_limit(
         for step in range(steps):
             rows.append((prompt, (step + 1,)))
             prompt = (*prompt, step + 1, 99)
-    batches = list(microbatches(make_samples(rows), limit, "cpu"))
+    batches = [batch for _, batch in microbatches(make_samples(rows), limit, "cpu")]
     assert sum(len(batch.responses.targets) for batch in batches) == sum(lengths)
     assert sum(len(batch.responses.owner) for batch in batches) == len(lengths)
     for batch in batches:
