@@ -11,8 +11,8 @@ machine does hits both. A turn runs, in the clone and on one thread,
   revisions, so its ratio shows how far the machine alone moves a figure.
 
 Processor seconds are user plus system time of a command and of all its child processes. On a shared machine
-wall-clock time says little, but the stages and steps, which time themselves, have nothing else. With ``--folder``
-finished turns are kept there, and an interrupted run continues with the first one that is missing.
+wall-clock time says little, but stages and steps report no other. With ``--folder`` finished turns are
+kept there, and an interrupted run continues with the first one that is missing.
 """
 
 from __future__ import annotations
