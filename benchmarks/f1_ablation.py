@@ -46,7 +46,7 @@ import yaml
 
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
-from skillpress.skills.corpus import Corpus, Found, Phrase, count_numbers
+from skillpress.skills.corpus import Corpus, FoundPhrases, Phrase, count_numbers
 from skillpress.skills.reference import greedy_reference
 from skillpress.skills.search.exact import (
     TIME_LIMIT,
@@ -97,7 +97,7 @@ def _run_through(routines: list[np.ndarray], length: int, rng: np.random.Generat
     return tuple(skills[:length])
 
 
-def timed(search: Callable[[], Found], repeats: int) -> tuple[Found, float]:
+def timed(search: Callable[[], FoundPhrases], repeats: int) -> tuple[FoundPhrases, float]:
     """The result and the median of its milliseconds."""
     seconds = []
     for _ in range(repeats):
@@ -109,7 +109,7 @@ def timed(search: Callable[[], Found], repeats: int) -> tuple[Found, float]:
 
 def compare(corpus: Corpus, longest: int) -> tuple[Outcome, dict[str, float]]:
     """Costs in bits by Eq. 3 as printed, and milliseconds per search."""
-    runs: dict[str, tuple[Callable[[], Found], int]] = {
+    runs: dict[str, tuple[Callable[[], FoundPhrases], int]] = {
         "greedy": (lambda: search_greedily(corpus, longest, 0), REPEATS),
         "refined": (lambda: search_refined(corpus, longest, 0), REPEATS),
         "all_singletons_optimum": (lambda: search_exactly(corpus, longest, 0), 1),

@@ -47,7 +47,7 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame
-from skillpress.learn.reverse_parsing.search import Found, ReverseParser
+from skillpress.learn.reverse_parsing.search import FoundThoughts, ReverseParser
 from skillpress.learn.reverse_parsing.targets import Target, demonstrating, shortest_successes, targets_of
 from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.pipeline.identities import environment_data, environment_libraries
@@ -147,7 +147,7 @@ def _demonstrations(wanted: Wanted, experiment: Experiment, first: int) -> Itera
     return (targets_of(steps, experiment.parser) for steps in shown)
 
 
-def _save(store: ResumeStore, done: int, tasks: int, found: Sequence[Found]) -> None:
+def _save(store: ResumeStore, done: int, tasks: int, found: Sequence[FoundThoughts]) -> None:
     """Save the counts first: tasks whose counts were saved without their thoughts are done again."""
     first, last = done + 1, done + tasks
     kept = [thought for each in found for thought in each.thoughts]

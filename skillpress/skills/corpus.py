@@ -120,7 +120,7 @@ def _lay_out(
     )
 
 
-class Found(NamedTuple):
+class FoundPhrases(NamedTuple):
     """The result of a search."""
 
     phrases: list[Phrase]

@@ -25,7 +25,7 @@ SKILLS_PAGE, SKILLS_MARK = "skills.html", '<meta name="generator" content="skill
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundEpisodes:
     """What to open."""
 
     sources: tuple[SourceFiles, ...]
@@ -34,7 +34,7 @@ class Found:
     """The phrases of the first experiment among the named paths."""
 
 
-def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
+def find(paths: Sequence[Path], tokenizer: Path | None = None) -> FoundEpisodes:
     """All that the paths mean, each rollout file once; a tokenizer replaces the one beside the rollouts.
 
     Raises:
@@ -53,7 +53,7 @@ def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
             sources.setdefault(source.rollouts.resolve(), chosen)
         if home is not None and phrases.dictionary is None:
             phrases = known_phrases(home)
-    return Found(tuple(_readable(source) for source in sources.values()), phrases)
+    return FoundEpisodes(tuple(_readable(source) for source in sources.values()), phrases)
 
 
 def _readable(source: SourceFiles) -> SourceFiles:

@@ -36,7 +36,7 @@ _QUESTION_WORDS = word_set(
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundTitle:
     """A title found by a search."""
 
     title: str
@@ -51,7 +51,7 @@ class Desk:
     question: str
     entities: tuple[str, ...]
     """Names and quotations in the question."""
-    titles: tuple[Found, ...] = ()
+    titles: tuple[FoundTitle, ...] = ()
     """The first titles, in the order in which they were found."""
     pages: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
     """Maps the titles of the pages read, in that order, to the answers that they offer."""
@@ -79,7 +79,7 @@ def searched(desk: Desk, hits: Sequence[tuple[str, str]]) -> Desk:
         return desk
     about, known = content_words(desk.question), {found.title for found in desk.titles}
     new = [
-        Found(title, len(about & content_words(f"{title} {snippet}")))
+        FoundTitle(title, len(about & content_words(f"{title} {snippet}")))
         for title, snippet in dict(hits).items()
         if title not in known
     ]

@@ -46,7 +46,7 @@ Reason towards it from what you see above, as if nobody had told you, and answer
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundThoughts:
     """The result for one target."""
 
     thoughts: tuple[Thought, ...]
@@ -78,7 +78,7 @@ class ReverseParser:
     answer: Answer
     seed: int
 
-    def __call__(self, targets: Sequence[Target]) -> list[Found]:
+    def __call__(self, targets: Sequence[Target]) -> list[FoundThoughts]:
         """The result for each target. It depends only on the target, its task and the seed."""
         prompts = [self.prompter.rendering.prompt(target.state) for target in targets]
         asked = self._asked(targets, prompts)
@@ -94,7 +94,7 @@ class ReverseParser:
             if response is not None:
                 answers[row].append(response)
         return [
-            self._ranked(target, prompts[row], answers[row]) if row in asked else Found((), 0, 0)
+            self._ranked(target, prompts[row], answers[row]) if row in asked else FoundThoughts((), 0, 0)
             for row, target in enumerate(targets)
         ]
 
@@ -131,7 +131,7 @@ class ReverseParser:
         parsed = self.parse(said)
         return said if parsed.action == target.action and parsed.invalid is None else None
 
-    def _ranked(self, target: Target, prompt: str, answers: Sequence[str]) -> Found:
+    def _ranked(self, target: Target, prompt: str, answers: Sequence[str]) -> FoundThoughts:
         distinct = list(dict.fromkeys(answers))
         scored = sorted(
             zip(self._logprobs(prompt, distinct), distinct, strict=True), key=lambda each: -each[0][0]
@@ -152,7 +152,7 @@ class ReverseParser:
             )
             for rank, ((logprob, tokens), response) in enumerate(scored[: self.best])
         )
-        return Found(thoughts, self.samples, len(answers))
+        return FoundThoughts(thoughts, self.samples, len(answers))
 
     def _logprobs(self, prompt: str, responses: Sequence[str]) -> list[tuple[float, int]]:
         """(log p(response | X), number of tokens) of each response, tokenized as imitation would do it."""

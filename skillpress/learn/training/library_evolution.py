@@ -27,7 +27,7 @@ from skillpress.skills.library.library import (
     library_state,
     task_class,
 )
-from skillpress.skills.library.phrases import Experience, phrase_skills
+from skillpress.skills.library.phrases import PlayedEpisode, phrase_skills
 from skillpress.skills.library.teacher import taught_skills, transcript
 
 
@@ -67,7 +67,7 @@ class LibraryEvolution:
             ValueError: an episode's task is not a training task.
         """
         if step % self.every == 0:
-            played = self._experiences(collected)
+            played = self._episodes(collected)
             failures = tuple(each.episode for each in played if not each.won)
             version = Version(step=step, failures=failures, added=self._new(played, dictionary))
             self.library = self.library.evolved(version)
@@ -75,18 +75,18 @@ class LibraryEvolution:
         added = len(newest.added) if newest is not None and newest.step == step else 0
         return {"library/skills": float(len(self.library.skills)), "library/added": float(added)}
 
-    def _experiences(self, collected: Collected) -> list[Experience]:
+    def _episodes(self, collected: Collected) -> list[PlayedEpisode]:
         """The step's episodes of all ranks, in the order of their names."""
         both = zip(collected.tasks, collected.trajectories, strict=True)
-        played = self.ranks.gather([self._experience(task, trajectory) for task, trajectory in both])
+        played = self.ranks.gather([self._episode(task, trajectory) for task, trajectory in both])
         return sorted(played, key=lambda each: each.episode)
 
-    def _experience(self, task: Task, trajectory: Trajectory) -> Experience:
+    def _episode(self, task: Task, trajectory: Trajectory) -> PlayedEpisode:
         if task.split != "train":
             raise ValueError(
                 f"task {task.task_id} is of split {task.split!r}; a library evolves from training tasks alone"
             )
-        return Experience(
+        return PlayedEpisode(
             episode=f"{trajectory.group_id}/{trajectory.rollout_index}",
             task_class=task_class(task),
             won=trajectory.won,
@@ -94,7 +94,7 @@ class LibraryEvolution:
             told="" if self.teacher is None else transcript(task, trajectory),
         )
 
-    def _new(self, played: Sequence[Experience], dictionary: SkillDictionary | None) -> tuple[Skill, ...]:
+    def _new(self, played: Sequence[PlayedEpisode], dictionary: SkillDictionary | None) -> tuple[Skill, ...]:
         if self.teacher is not None:
             asks = self.ranks.rank == 0
             taught = taught_skills(self.library, played, self.teacher, self.most) if asks else ()

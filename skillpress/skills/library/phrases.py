@@ -20,7 +20,7 @@ from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary
 
 
 @dataclass(frozen=True)
-class Experience:
+class PlayedEpisode:
     """The part of a training episode that the library looks at."""
 
     episode: str
@@ -34,7 +34,7 @@ class Experience:
 
 
 def phrase_skills(
-    library: SkillLibrary, played: Sequence[Experience], dictionary: SkillDictionary, most: int
+    library: SkillLibrary, played: Sequence[PlayedEpisode], dictionary: SkillDictionary, most: int
 ) -> tuple[Skill, ...]:
     """The skills to add: at most ``most`` general ones, and as many for each class with a failure."""
     cuts = {each.episode: _learned(dictionary, each.skills) for each in played}
@@ -52,7 +52,7 @@ def phrase_skills(
     return tuple(added)
 
 
-def _better(cuts: dict[str, list[Skills]], played: Sequence[Experience], name: str) -> list[Skill]:
+def _better(cuts: dict[str, list[Skills]], played: Sequence[PlayedEpisode], name: str) -> list[Skill]:
     """The phrases that these successes use more than these failures, the largest difference first."""
     failures = tuple(sorted(each.episode for each in played if not each.won))
     won, lost = (_uses(cuts, played, GENERAL, won=side) for side in (True, False))
@@ -73,7 +73,7 @@ def _learned(dictionary: SkillDictionary, skills: Skills) -> list[Skills]:
 
 
 def _uses(
-    cuts: dict[str, list[Skills]], played: Sequence[Experience], name: str, won: bool
+    cuts: dict[str, list[Skills]], played: Sequence[PlayedEpisode], name: str, won: bool
 ) -> Counter[Skills]:
     """How often each phrase occurs in the cuts of a class's successes or failures."""
     those = (each for each in played if each.won == won and name in (GENERAL, each.task_class))

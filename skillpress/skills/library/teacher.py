@@ -18,7 +18,7 @@ from skillpress.core.interface import Ask
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary
-from skillpress.skills.library.phrases import Experience
+from skillpress.skills.library.phrases import PlayedEpisode
 
 FAILURES_SHOWN = 3
 LONGEST_RULE = 300
@@ -43,7 +43,7 @@ _RULE = re.compile(r"^\W*(?P<general>general )?rule(?: \d+)?\W*:\W*(?P<text>\w.*
 
 
 def taught_skills(
-    library: SkillLibrary, played: Sequence[Experience], ask: Ask, most: int
+    library: SkillLibrary, played: Sequence[PlayedEpisode], ask: Ask, most: int
 ) -> tuple[Skill, ...]:
     """The skills to add: at most ``most`` general ones, and as many for each class with a failure.
 
@@ -67,7 +67,7 @@ def taught_skills(
     return tuple(skill for skills in new for skill in skills[:most])
 
 
-def prompt_of(library: SkillLibrary, name: str, episodes: Sequence[Experience], most: int) -> str:
+def prompt_of(library: SkillLibrary, name: str, episodes: Sequence[PlayedEpisode], most: int) -> str:
     """The question about one class."""
     known = [skill.text for skill in library.skills if skill.task_class in (GENERAL, name)]
     told = (f"{'Success' if each.won else 'Failure'}: {json.dumps(each.told)}\n" for each in episodes)
@@ -111,7 +111,7 @@ def remembering(ask: Ask, file: Path) -> Ask:
     return remembered
 
 
-def _shown(episodes: Sequence[Experience]) -> list[Experience]:
+def _shown(episodes: Sequence[PlayedEpisode]) -> list[PlayedEpisode]:
     """The first failures by name, and the first success."""
     ordered = sorted(episodes, key=lambda each: each.episode)
     failed = [each for each in ordered if not each.won][:FAILURES_SHOWN]

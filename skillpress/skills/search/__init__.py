@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from skillpress.skills.corpus import Corpus, Found
+from skillpress.skills.corpus import Corpus, FoundPhrases
 
 
 class Search(Protocol):
     """Finds a dictionary's learned phrases."""
 
-    def __call__(self, corpus: Corpus, max_phrase_length: int, seed: int, /) -> Found:
+    def __call__(self, corpus: Corpus, max_phrase_length: int, seed: int, /) -> FoundPhrases:
         """The result may depend on the sequences in the corpus, but not on their order."""

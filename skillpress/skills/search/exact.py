@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from skillpress.skills.corpus import Corpus, Floats, Found, Longs, Phrase
+from skillpress.skills.corpus import Corpus, Floats, FoundPhrases, Longs, Phrase
 from skillpress.skills.description_length import dictionary_bits
 from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.lookup import make_table, uses
@@ -41,14 +41,14 @@ OPTIMAL, INFEASIBLE = 0, 2
 """The status codes of ``scipy.optimize.milp`` that settle a program."""
 
 
-def search_exactly(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+def search_exactly(corpus: Corpus, max_phrase_length: int, seed: int) -> FoundPhrases:
     """The optimum of Eq. 4, or the best dictionary and lower bound known after ``TIME_LIMIT``."""
     return search_within(corpus, max_phrase_length, TIME_LIMIT)
 
 
 def search_within(
     corpus: Corpus, max_phrase_length: int, time_limit: float, coded_length: int | None = None
-) -> Found:
+) -> FoundPhrases:
     """See :func:`search_exactly`; ``time_limit`` in seconds.
 
     ``coded_length`` is L in the description length alone. 1 stores no lengths; None means L.
@@ -91,10 +91,12 @@ def search_within(
                     best, best_bits = sorted(phrases), bits
             open_sizes[learned] = max(open_sizes[learned], proven + singletons)
         open_sizes = {n: floor for n, floor in open_sizes.items() if floor < best_bits - TOLERANCE}
-    return Found(best, lower_bound=min([best_bits, *open_sizes.values()]) / corpus.sequences)
+    return FoundPhrases(best, lower_bound=min([best_bits, *open_sizes.values()]) / corpus.sequences)
 
 
-def best_without_singletons(corpus: Corpus, max_phrase_length: int, coded_length: int | None = None) -> Found:
+def best_without_singletons(
+    corpus: Corpus, max_phrase_length: int, coded_length: int | None = None
+) -> FoundPhrases:
     """The optimum over *all* dictionaries that can cut the corpus, with or without Σ.
 
     This is the paper's BF-original (appendix F.1). It lies outside the class 𝒜 of Eq. 4: such a dictionary
@@ -132,7 +134,7 @@ def best_without_singletons(corpus: Corpus, max_phrase_length: int, coded_length
             skills = sum(map(len, best))
             stored = dictionary_bits(skills, len(best), corpus.alphabet_size, coded_length)
             best_bits = stored + cut * log2(len(best))
-    return Found(best, lower_bound=best_bits / corpus.sequences)
+    return FoundPhrases(best, lower_bound=best_bits / corpus.sequences)
 
 
 def total_bits(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skillpress.skills.compiled import compiled
-from skillpress.skills.corpus import Bytes, Corpus, Found, Ints, Longs
+from skillpress.skills.corpus import Bytes, Corpus, FoundPhrases, Ints, Longs
 from skillpress.skills.cover import (
     Cover,
     bits,
@@ -48,10 +48,10 @@ class Pairs(NamedTuple):
     """(1,) rows in use."""
 
 
-def search_greedily(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+def search_greedily(corpus: Corpus, max_phrase_length: int, seed: int) -> FoundPhrases:
     """The phrases of the paper's greedy search, in the order accepted; nothing is random."""
     grams = number_grams(corpus, max_phrase_length)
-    return Found(phrases_of(corpus, grams, merge_pairs(grams, must_pay=True, limit=-1)))
+    return FoundPhrases(phrases_of(corpus, grams, merge_pairs(grams, must_pay=True, limit=-1)))
 
 
 @compiled

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skillpress.skills.compiled import compiled
-from skillpress.skills.corpus import Corpus, Found, Longs
+from skillpress.skills.corpus import Corpus, FoundPhrases, Longs
 from skillpress.skills.cover import (
     Cover,
     bits,
@@ -61,12 +61,12 @@ class Progress(NamedTuple):
     """(G,) when each gram's bound was last raised, counted in sequences; entry 0 is the count itself."""
 
 
-def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> FoundPhrases:
     """A dictionary that no addition, removal or swap improves; nothing is random."""
     grams = number_grams(corpus, max_phrase_length)
     reached, best = improve(grams, merge_pairs(grams, True, -1), np.inf)
     other_reached, other = improve(grams, prune_everything(grams), reached)
-    return Found(phrases_of(corpus, grams, other if other_reached < reached else best))
+    return FoundPhrases(phrases_of(corpus, grams, other if other_reached < reached else best))
 
 
 @compiled

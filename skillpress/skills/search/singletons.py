@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skillpress.skills.corpus import Corpus, Found
+from skillpress.skills.corpus import Corpus, FoundPhrases
 
 
-def no_phrases(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+def no_phrases(corpus: Corpus, max_phrase_length: int, seed: int) -> FoundPhrases:
     """No phrases beyond the alphabet."""
-    return Found([])
+    return FoundPhrases([])

@@ -6,7 +6,7 @@ import pytest
 
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.library.library import GENERAL, SkillLibrary, Version
-from skillpress.skills.library.phrases import Experience, in_words, phrase_skills
+from skillpress.skills.library.phrases import PlayedEpisode, in_words, phrase_skills
 
 DICTIONARY = SkillDictionary(
     alphabet=("A", "B", "C"),
@@ -19,11 +19,11 @@ DICTIONARY = SkillDictionary(
 )
 
 
-def played(episode: str, task_class: str, won: bool, skills: str) -> Experience:
-    return Experience(episode=episode, task_class=task_class, won=won, skills=tuple(skills))
+def played(episode: str, task_class: str, won: bool, skills: str) -> PlayedEpisode:
+    return PlayedEpisode(episode=episode, task_class=task_class, won=won, skills=tuple(skills))
 
 
-def names(library: SkillLibrary, *episodes: Experience, most: int = 9) -> list[tuple[str, str]]:
+def names(library: SkillLibrary, *episodes: PlayedEpisode, most: int = 9) -> list[tuple[str, str]]:
     return [
         (skill.task_class, "".join(skill.phrase))
         for skill in phrase_skills(library, episodes, DICTIONARY, most)

@@ -24,7 +24,7 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.library.advice import HEADING, SkillAdvice
 from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary, Version
 from skillpress.skills.library.parameters import TeacherParameters
-from skillpress.skills.library.phrases import Experience
+from skillpress.skills.library.phrases import PlayedEpisode
 from skillpress.skills.library.retrieval import by_task
 from skillpress.skills.library.teacher import prompt_of, remembering, rules, taught_skills, transcript
 from tests.support.play.chat_server import chat_server
@@ -148,7 +148,7 @@ def test_which_lines_are_rules(response: str, found: list[tuple[str, bool]]) -> 
 
 @given(st.text(), st.lists(st.text(), max_size=2))
 def test_what_an_episode_says_stands_in_the_question_as_one_line_of_json(seen: str, told: list[str]) -> None:
-    shown = [Experience("e", "c", False, (), text) for text in (seen, *told)]
+    shown = [PlayedEpisode("e", "c", False, (), text) for text in (seen, *told)]
     library = SkillLibrary((Version(step=1, failures=(), added=(Skill(f"known {seen}", "c"),)),))
     lines = prompt_of(library, "c", shown, 2).split("\n")
     failures = [json.loads(line.removeprefix("Failure: ")) for line in lines if line.startswith("Failure: ")]
@@ -158,7 +158,7 @@ def test_what_an_episode_says_stands_in_the_question_as_one_line_of_json(seen: s
 
 
 def test_what_is_known_or_said_twice_is_added_once_and_no_more_than_asked() -> None:
-    played = [Experience("e1", "c", False, (), "x"), Experience("e2", "d", False, (), "y")]
+    played = [PlayedEpisode("e1", "c", False, (), "x"), PlayedEpisode("e2", "d", False, (), "y")]
     library = SkillLibrary((Version(step=1, failures=(), added=(Skill("old", GENERAL),)),))
 
     def ask(prompts: Sequence[str]) -> list[str]:
@@ -168,7 +168,7 @@ def test_what_is_known_or_said_twice_is_added_once_and_no_more_than_asked() -> N
     assert [(skill.task_class, skill.text) for skill in found] == [
         (GENERAL, "z"), ("c", "a"), ("c", "b"), ("d", "a"), ("d", "b"),
     ]  # fmt: skip
-    assert taught_skills(library, [Experience("e", "c", True, (), "x")], ask, 2) == (), "nobody failed"
+    assert taught_skills(library, [PlayedEpisode("e", "c", True, (), "x")], ask, 2) == (), "nobody failed"
     with pytest.raises(ValueError, match="gave 0 responses to 2 questions"):
         taught_skills(library, played, lambda prompts: [], 2)
 
