@@ -31,6 +31,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.children import children_stopped, process_stopped
 from flows.following import Following, log_of, tail
 from flows.machines import LIMIT_SECONDS, Machines
+from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, any_seed, real
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.storage import write_json, write_text
@@ -235,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--cluster and --remote go together: results reach this machine through the remote")
     machines = Machines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
     methods, wait_seconds = chosen.params or METHODS, chosen.wait
+    create_for_flow()
     state = ablation(methods, chosen.seeds, chosen.common, wait_seconds, machines, return_state=True)
     print(
         without_secrets(f"ablation: {state.message}"), file=sys.stdout if state.is_completed() else sys.stderr

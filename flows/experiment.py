@@ -23,6 +23,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from flows.prefect_database import create_for_flow
 from flows.stages import StageFailedError, reproduce_stage, stage_order
 from skillpress.core.arguments import Parser, real
 from skillpress.core.errors import UserError
@@ -101,6 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     chosen = parser.parse_args(arguments)
     name = Variant(tuple(chosen.params), chosen.seed).name or "default"
+    create_for_flow()
     state = experiment([str(p) for p in chosen.params], chosen.seed, chosen.wait, name, return_state=True)
     print(
         without_secrets(f"experiment {name}: {state.message}"),

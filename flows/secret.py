@@ -28,11 +28,11 @@ def apply() -> None:
     made_here = OF_SERVER not in os.environ
     if made_here:
         os.environ[OF_SERVER] = secrets.token_urlsafe(24)
-    if not _is_elsewhere():
+    if not is_elsewhere():
         os.environ[OF_CLIENT] = os.environ[OF_SERVER]
 
 
-def _is_elsewhere() -> bool:
+def is_elsewhere() -> bool:
     """Whether the environment or one of Prefect's profiles names another process's server."""
     profiles = Path(os.environ["PREFECT_HOME"]) / "profiles.toml"
     named = profiles.read_text(encoding="utf-8") if profiles.is_file() else ""

@@ -25,8 +25,9 @@ from urllib.request import urlopen
 import psutil
 from mlflow.exceptions import MlflowException
 
-from flows import secret
+from flows import prefect_database, secret
 from flows.children import stop
+from flows.prefect_database import PREFECT_DATABASE
 from skillpress.core.errors import UserError
 from skillpress.core.web import is_loopback
 from skillpress.pipeline import exit_codes
@@ -35,7 +36,6 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import check_database, create_database
 
 POOL = "local"
-PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
 """The database drivers that Prefect's server supports."""
 START_SECONDS = 180.0
@@ -153,7 +153,7 @@ def serve(services: Services, schedule: bool) -> None:
     """Start everything and wait.
 
     Raises:
-        ServiceError: a port is taken, a database cannot be used, or a service failed.
+        UserError: a port is taken, a database cannot be used, or a service failed.
     """
     host = os.environ.get("HOST", "127.0.0.1")
     mlflow, prefect = address("MLflow", host, 5000), address("Prefect", host, 4200)
@@ -161,6 +161,7 @@ def serve(services: Services, schedule: bool) -> None:
         each.check_free()
     check_prefect_database()
     experiment = tracking_experiment()
+    prefect_database.create()
     os.environ |= {
         "MLFLOW_BACKEND_STORE_URI": os.environ["MLFLOW_TRACKING_URI"],  # no password where `ps` shows it
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
@@ -247,7 +248,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with Services() as services:
             serve(services, schedule=arguments[0] == "schedule")
-    except ServiceError as error:
+    except UserError as error:
         exit_codes.say(error)
         return exit_codes.USER_ERROR
     except KeyboardInterrupt:

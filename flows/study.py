@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
+from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, any_seed, real, whole
 from skillpress.core.errors import UserError
 from skillpress.measure.study.plan import read_plan
@@ -232,6 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if only_say:
         return dry_run(choice)
+    create_for_flow()
     state = study(choice, return_state=True)
     said = without_secrets(f"study: {state.message}")
     print(said, file=sys.stdout if state.is_completed() else sys.stderr)

@@ -1,0 +1,65 @@
+"""Prefect's database appears as a whole: what an interrupted creation leaves stops no later start."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from flows import prefect_database, secret
+from flows.prefect_database import PREFECT_DATABASE, PrefectDatabaseError, create, create_for_flow
+from skillpress.pipeline import exit_codes
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    folder = tmp_path / "prefect"
+    monkeypatch.setattr(os, "environ", {**os.environ, "PREFECT_HOME": str(folder)})
+    for name in (PREFECT_DATABASE, *secret.ELSEWHERE):
+        os.environ.pop(name, None)
+    return folder
+
+
+def tables(file: Path) -> set[str]:
+    with closing(sqlite3.connect(file)) as database:
+        return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+
+
+@pytest.mark.slow
+def test_it_is_made_anew_beside_half_made_tables(home: Path) -> None:
+    home.mkdir()
+    with closing(sqlite3.connect(home / "unfinished.db")) as database:
+        database.execute("CREATE TABLE flow (id INTEGER)")  # Prefect's first migration makes this one
+    create()
+    assert {"flow", "flow_run", "deployment", "block_document"} <= tables(home / "prefect.db")
+    assert {file.name for file in home.iterdir()} <= {"prefect.db", "create.lock", "profiles.toml"}
+
+
+def test_migrations_that_fail_leave_no_database_and_are_said_in_a_line(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prefect_database, "_MIGRATE", ("json.tool", "--no-such-option"))
+    with pytest.raises(PrefectDatabaseError, match=r"could not make its database: .*no-such-option"):
+        create()
+    with pytest.raises(SystemExit) as end:
+        create_for_flow()
+    assert end.value.code == exit_codes.USER_ERROR
+    assert "could not make its database" in capsys.readouterr().err
+    assert not (home / "prefect.db").exists()
+
+
+def test_one_that_is_there_or_somebody_elses_is_left_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefect_database, "_MIGRATE", ("json.tool", "--no-such-option"))
+    os.environ["PREFECT_API_URL"] = "http://elsewhere/api"
+    create_for_flow()
+    os.environ[PREFECT_DATABASE] = "postgresql+asyncpg://elsewhere/prefect"
+    create()
+    assert not home.exists()
+    del os.environ[PREFECT_DATABASE]
+    home.mkdir()
+    (home / "prefect.db").write_text("mine")
+    create()
+    assert (home / "prefect.db").read_text() == "mine"
