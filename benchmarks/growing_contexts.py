@@ -32,11 +32,12 @@ from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.samples import Samples, pack, sampled_steps
+from skillpress.learn.training.samples import Samples, sampled_steps
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import pack_responses
 from skillpress.play.agents.parameters import SCRATCH
 from skillpress.play.rollout import requests
 
@@ -85,12 +86,12 @@ def score(policy: Policy, steps: list[Step]) -> tuple[list[torch.Tensor], dict[s
     found: dict[int, torch.Tensor] = {}
     started = time.process_time()
     for rows in pass_rows(samples.pairs, LIMIT, scorer.shares_prompts):
-        batch = pack(samples.select(rows), "cpu")
-        logprobs, _ = scorer(batch.responses, 1.0)
+        responses = pack_responses(samples.pairs.select(rows))
+        logprobs, _ = scorer(responses, 1.0)
         logprobs.sum().backward()
         parts = logprobs.detach().split([len(steps[row].response_ids) for row in rows])
         found |= dict(zip(rows.tolist(), parts, strict=True))
-        tokens += batch.responses.size
+        tokens += responses.size
     seconds = time.process_time() - started
     return [found[row] for row in range(len(steps))], {
         "tokens_of_the_passes": tokens,

@@ -7,9 +7,9 @@ A training step's data takes these forms on its way from the engine to the loss:
     Batch         all decisions of a step's groups as arrays [steps] and [trajectories]. It is made once from
                   the episodes; what is selected and what is replayed are rows of such batches
     Samples       the decisions at which something was sampled: tokens, log-probabilities and advantages as
-                  arrays [tokens]. They are made once, with their chains; minibatches and passes are rows
-    Microbatch    one pass through the model, as tensors
-    ScoredTokens  the same with the model's log-probabilities; the input of a loss
+                  arrays [tokens]. They are made once, with their chains; minibatches and passes through the
+                  model are rows
+    ScoredTokens  the samples of one pass as tensors, with the model's log-probabilities; the input of a loss
 
 A reward has named parts, and each part is credited to a trajectory or to a step. A part credited to the
 *trajectory* is a reward of the whole episode, and every step is credited with the sum. A part credited to its

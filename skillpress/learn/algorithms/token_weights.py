@@ -1,6 +1,6 @@
 """How token losses are averaged over a step, as a weight per token.
 
-Weights are set for the whole step, before it is split into minibatches, microbatches and processes and before
+Weights are set for the whole step, before it is split into minibatches, passes and processes and before
 samples without advantage are removed. So neither changes the gradient.
 """
 

@@ -2,10 +2,10 @@
 
 The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes. Other
 policies score the samples once per step, see ``scoring_passes.py``. An update is one optimizer step over any
-number of microbatches. DeepSpeed averages gradients over the ranks, but the loss is a sum whose weights add
-up to 1 over all ranks, so it is multiplied by the number of ranks. Collective operations need all ranks, and
-ZeRO-3 has some within each pass. So all ranks make the same number of passes through the model: a rank with
-fewer microbatches adds weightless ones.
+number of passes through the model. DeepSpeed averages gradients over the ranks, but the loss is a sum whose
+weights add up to 1 over all ranks, so it is multiplied by the number of ranks. Collective operations need all
+ranks, and ZeRO-3 has some within each pass. So all ranks make the same number of passes: a rank with fewer
+adds weightless ones.
 
 If the algorithm asks for values, the same optimizer also trains a value head.
 """
@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import PreTrainedModel
 
@@ -29,14 +30,14 @@ from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.learn.algorithms.algorithm import PolicyLoss
 from skillpress.learn.algorithms.batch import Floats
-from skillpress.learn.algorithms.scored_tokens import ScoredTokens, ValueTargets
+from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.experience.experience import LessonLoss
 from skillpress.learn.training.lessons import LessonBatch, lesson_batches, lesson_loss, weightless
 from skillpress.learn.training.lora import LoraAdapter, SavedAdapter
 from skillpress.learn.training.measured import Measured
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.parameters import DEEPSPEED
-from skillpress.learn.training.samples import Microbatch, Samples, microbatches
+from skillpress.learn.training.samples import Pass, Samples, passes
 from skillpress.learn.training.scoring_passes import (
     ReferencePolicy,
     ScoringPasses,
@@ -46,9 +47,10 @@ from skillpress.learn.training.scoring_passes import (
 from skillpress.learn.training.value_head import ValuedScorer, ValueHead
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import check_agreement, check_family
+from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.precision import require_masters
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
-from skillpress.models.policy.scoring import pack_responses
+from skillpress.models.policy.scoring import Responses, pack_responses
 from skillpress.play.workers.distributed import Ranks
 
 _OF_LESSONS = "lesson/"
@@ -176,19 +178,19 @@ class Learner:
         if samples.trajectory is not None:
             samples = with_trajectory_sums(samples, self.own_logprobs(samples))
         shared = self.scorer.shares_prompts
-        batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device, shared))
-        rows, logprobs = [some for some, _ in batches], list[torch.Tensor]()
-        passes = [partial(self._loss, batch, logprobs) for batch in self._in_step([b for _, b in batches])]
-        passes += [partial(self._lesson, batch) for batch in self._lessons_in_step(lessons)]
-        if not passes:
+        rows, parts = passes(samples, self.microbatch_tokens, self.ranks.device, shared)
+        logprobs: list[torch.Tensor] = []
+        losses = [partial(self._loss, *each, logprobs) for each in self._in_step(parts)]
+        losses += [partial(self._lesson, batch) for batch in self._lessons_in_step(lessons)]
+        if not losses:
             return Measured()
         self._compare(samples)
         totals: dict[str, float] = defaultdict(float)
-        for index, scored in enumerate(passes):
-            self.engine.set_gradient_accumulation_boundary(index + 1 == len(passes))
+        for index, scored in enumerate(losses):
+            self.engine.set_gradient_accumulation_boundary(index + 1 == len(losses))
             loss, metrics = scored()
             self.engine.backward(loss * self.ranks.size)
-            if compare is not None and index + 1 == len(passes):
+            if compare is not None and index + 1 == len(losses):
                 compare(samples, by_sample(samples, rows, logprobs))
             self.engine.step()
             for name, value in {**metrics, "loss": loss.detach()}.items():
@@ -261,40 +263,29 @@ class Learner:
         longest = sorted(pairs, key=lambda pair: len(pair[0]))[-1:]
         check_agreement(self.model, [*pairs[: COMPARED - 1], *longest], self.microbatch_tokens)
 
-    def _in_step(self, batches: list[Microbatch]) -> list[Microbatch]:
-        """The batches, padded so that every rank makes the same passes through the model."""
-        second = any(batch.responses.continuations.shape[1] for batch in batches)
-        count, continued = self.ranks.maximum([len(batches), int(second)])
-        batches = batches + [self._weightless()] * (count - len(batches))
+    def _in_step(self, parts: list[Pass]) -> list[Pass]:
+        """The passes, padded so that every rank makes the same ones through the model."""
+        second = any(responses.continuations.shape[1] for _, responses in parts)
+        count, continued = self.ranks.maximum([len(parts), int(second)])
+        parts = parts + [self._weightless()] * (count - len(parts))
         if continued:
-            batches = [replace(batch, responses=batch.responses.with_continuations()) for batch in batches]
-        return batches
+            parts = [(samples, responses.with_continuations()) for samples, responses in parts]
+        return parts
 
     def _loss(
-        self, batch: Microbatch, scored: list[torch.Tensor]
+        self, samples: Samples, responses: Responses, scored: list[torch.Tensor]
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of a batch, and metrics; its log-probabilities are appended to ``scored``."""
-        if bool(self.loss.kl_coefficient) != (batch.reference_logprobs is not None):
+        """The loss of a pass, and metrics; its log-probabilities are appended to ``scored``."""
+        if bool(self.loss.kl_coefficient) != (samples.reference_logprobs is not None):
             raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
-        if self.valued != (batch.targets is not None):
+        if self.valued != (samples.targets is not None):
             raise ValueError("samples for a learner with a value head, and no others, have targets")
-        made = {} if batch.targets is None else {"made": batch.targets.made}
-        logprobs, entropies, *values = self.engine(batch.responses, self.temperature, **made)
+        made = {"made": samples.made(self.ranks.device)} if self.valued else {}
+        logprobs, entropies, *values = self.engine(responses, self.temperature, **made)
         scored.append(logprobs.detach())
-        loss, metrics = self.loss(
-            ScoredTokens(
-                logprobs=logprobs,
-                old_logprobs=batch.old_logprobs,
-                advantages=batch.advantages,
-                weights=batch.weights,
-                response=batch.response,
-                reference_logprobs=batch.reference_logprobs,
-                values=values[0] if self.valued else None,
-                targets=batch.targets,
-                trajectory_sums=batch.trajectory_sums,
-            )
-        )
-        counted = {"entropy": (batch.weights * entropies).sum(), "weight": batch.weights.sum()}
+        tokens = samples.scored(logprobs, *values)
+        loss, metrics = self.loss(tokens)
+        counted = {"entropy": (tokens.weights * entropies).sum(), "weight": tokens.weights.sum()}
         return loss, {**metrics, **counted}
 
     def _lessons_in_step(self, lessons: Samples | None) -> list[LessonBatch]:
@@ -315,20 +306,19 @@ class Learner:
         loss, metrics = lesson_loss(self.engine, batch, self.lesson_loss, self.temperature)
         return loss, {f"{_OF_LESSONS}{name}": value for name, value in metrics.items()}
 
-    def _weightless(self) -> Microbatch:
-        """A forward pass of one token with weight 0."""
-        zero = torch.zeros(1, device=self.ranks.device)
-        reference = zero if self.loss.kl_coefficient else None
-        return Microbatch(
-            responses=pack_responses([((0,), (0,))], self.ranks.device),
-            old_logprobs=zero,
+    def _weightless(self) -> Pass:
+        """A pass of one token with weight 0."""
+        zero, logprob = np.zeros(1), np.zeros(1, np.float32)
+        samples = Samples(
+            pairs=Pairs.of([((0,), (0,))]),
+            logprobs=logprob,
             advantages=zero,
             weights=zero,
-            response=torch.zeros(1, dtype=torch.long, device=self.ranks.device),
-            reference_logprobs=reference,
+            reference_logprobs=logprob if self.loss.kl_coefficient else None,
             targets=ValueTargets(zero, zero, zero, zero) if self.valued else None,
-            trajectory_sums=torch.tensor([[0.0, 1.0, 0.0, 0.0]], device=self.ranks.device),
+            trajectory_sums=np.array([[0.0, 1.0, 0.0, 0.0]]),
         )
+        return samples, pack_responses(samples.pairs, self.ranks.device)
 
 
 def _leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:

@@ -1,18 +1,25 @@
 """The distance between two policies' log-probabilities of the same responses, over all ranks.
 
 One policy sampled (the engine's log-probabilities), the other scored (the learner's). Ratios are those of the
-scorer's probability to the sampler's, of tokens and of whole responses.
+scorer's probability to the sampler's, of tokens and of whole responses. They differ because the engine rounds
+differently, or because its weights are one step older (``training.lag``).
+
+If the algorithm asks for it, :func:`correct` makes up for the difference. The learner scores the samples
+before the updates of the step (the proximal policy). Ratios are then taken against these scores, and the
+algorithm's importance weights multiply the advantages.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from skillpress.core.logprobs import Logprobs
 from skillpress.learn.algorithms.batch import Floats, Indices
-from skillpress.learn.algorithms.importance_weights import sequence_log_ratios
+from skillpress.learn.algorithms.importance_weights import TruncatedImportance, sequence_log_ratios
+from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.samples import Samples
 from skillpress.play.workers.distributed import Ranks
 
@@ -47,3 +54,28 @@ class LogRatios:
             for kind, logs in kinds.items()
             for name, share in QUANTILES.items()
         }
+
+
+def correct(
+    parts: Sequence[Samples], importance: TruncatedImportance, learner: Learner, ranks: Ranks
+) -> tuple[list[Samples], dict[str, float]]:
+    """The samples of a step with proximal log-probabilities and weighted advantages, and metrics.
+
+    All ranks call this with equally many parts. The metrics, of all ranks, are quantiles of the ratios and
+    ``importance/truncated``, the share of tokens whose weight was cut; empty if nothing is trained.
+    """
+    scored = [replace(part, proximal_logprobs=learner.own_logprobs(part)) for part in parts]
+    ratios = [
+        LogRatios.of(part, part.proximal_logprobs) for part in scored if part.proximal_logprobs is not None
+    ]
+    weighted = [
+        replace(part, advantages=part.advantages * importance(each.tokens, each.lengths))
+        for part, each in zip(scored, ratios, strict=True)
+    ]
+    tokens = np.concatenate([each.tokens for each in ratios])
+    lengths = np.concatenate([each.lengths for each in ratios])
+    everything = LogRatios(tokens, lengths).everybodys(ranks)
+    if not len(everything.tokens):
+        return weighted, {}
+    truncated = float(importance.truncated(everything.tokens, everything.lengths).mean())
+    return weighted, {**everything.quantiles("importance"), "importance/truncated": truncated}

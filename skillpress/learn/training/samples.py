@@ -14,7 +14,7 @@ another pass through the model as one sequence; for that they must be neighbours
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from skillpress.core.logprobs import NO_LOGPROBS, Logprobs
 from skillpress.core.trajectory import Step, TokenIds, Trajectory
 from skillpress.learn.algorithms.batch import Floats, Indices, members
-from skillpress.learn.algorithms.scored_tokens import ValueTargets
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens, ValueTargets
 from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import Responses, pack_responses
@@ -132,6 +132,37 @@ class Samples:
             age=None if self.age is None else self.age[rows],
         )
 
+    def made(self, device: torch.device | str) -> torch.Tensor:
+        """[samples] k, the steps that the episode had made before each; the samples must have targets."""
+        assert self.targets is not None
+        return torch.tensor(self.targets.made, dtype=torch.float32, device=device)
+
+    def scored(self, logprobs: torch.Tensor, values: torch.Tensor | None = None) -> ScoredTokens:
+        """The input of a loss, on the device of ``logprobs``.
+
+        Args:
+            logprobs: [tokens] of the samples under the current weights.
+            values: [samples] of their states; None where the algorithm has no values.
+        """
+        old = self.logprobs if self.proximal_logprobs is None else self.proximal_logprobs
+        sample = np.repeat(np.arange(len(self)), self.lengths)
+
+        def tensor(array: NDArray[Any]) -> torch.Tensor:
+            return torch.tensor(array, dtype=torch.float32, device=logprobs.device)
+
+        sums = None if self.trajectory_sums is None else self.trajectory_sums[sample]
+        return ScoredTokens(
+            logprobs=logprobs,
+            old_logprobs=tensor(old),
+            advantages=tensor(self.advantages),
+            weights=tensor(self.weights[sample]),
+            response=torch.tensor(sample, device=logprobs.device),
+            reference_logprobs=None if self.reference_logprobs is None else tensor(self.reference_logprobs),
+            values=values,
+            targets=None if self.targets is None else self.targets.map(tensor),
+            trajectory_sums=None if sums is None else torch.tensor(sums, device=logprobs.device),
+        )
+
     @classmethod
     def concatenate(cls, parts: Sequence[Samples]) -> Samples:
         """The samples of all parts, in order, before they are scored. All parts have the same kind of
@@ -152,24 +183,8 @@ class Samples:
         )
 
 
-@dataclass(frozen=True)
-class Microbatch:
-    """One forward pass, and the loss's inputs for each response token."""
-
-    responses: Responses
-    old_logprobs: torch.Tensor
-    """[tokens] the denominators of ratios: proximal log-probabilities if they were computed, else the
-    engine's."""
-    advantages: torch.Tensor
-    weights: torch.Tensor
-    response: torch.Tensor
-    """[tokens] the number of each token's sample, counted from 0."""
-    reference_logprobs: torch.Tensor | None
-    """[tokens] the start policy's log-probabilities; None where there is no KL term."""
-    targets: ValueTargets[torch.Tensor] | None
-    """[samples] targets of values; None where the algorithm has no values."""
-    trajectory_sums: torch.Tensor | None
-    """[tokens, 4] sums of whole trajectories; None where the loss does not ask for them."""
+Pass = tuple[Samples, Responses]
+"""One pass through the model: its samples, and the same as the model reads them."""
 
 
 def sampled_steps(trajectories: Sequence[Trajectory]) -> list[Step]:
@@ -178,12 +193,13 @@ def sampled_steps(trajectories: Sequence[Trajectory]) -> list[Step]:
     return [step for trajectory in trajectories for step in trajectory.decisions if step.response_ids]
 
 
-def microbatches(
+def passes(
     samples: Samples, token_limit: int, device: torch.device | str, shared: bool = True
-) -> Iterator[tuple[Indices, Microbatch]]:
-    """The samples as forward passes, each with its rows; see ``policy/passes.py``."""
-    rows = pass_rows(samples.pairs, token_limit, shared)
-    return ((some, pack(samples.select(some), device)) for some in rows)
+) -> tuple[list[Indices], list[Pass]]:
+    """The samples as passes through the model, and the rows of each; see ``policy/passes.py``."""
+    rows = list(pass_rows(samples.pairs, token_limit, shared))
+    parts = (samples.select(some) for some in rows)
+    return rows, [(part, pack_responses(part.pairs, device)) for part in parts]
 
 
 def by_token(values: Floats, counts: Indices) -> Floats:
@@ -192,25 +208,3 @@ def by_token(values: Floats, counts: Indices) -> Floats:
         return np.repeat(values, counts)
     found: Floats = values[np.arange(values.shape[1]) < counts[:, None]]
     return found
-
-
-def pack(samples: Samples, device: torch.device | str) -> Microbatch:
-    """One microbatch of all these samples."""
-    counts, sums = samples.lengths, samples.trajectory_sums
-    old = samples.logprobs if samples.proximal_logprobs is None else samples.proximal_logprobs
-
-    def tensor(values: NDArray[Any]) -> torch.Tensor:
-        return torch.tensor(values, dtype=torch.float32, device=device)
-
-    return Microbatch(
-        responses=pack_responses(samples.pairs, device),
-        old_logprobs=tensor(old),
-        advantages=tensor(samples.advantages),
-        weights=tensor(np.repeat(samples.weights, counts)),
-        response=torch.tensor(np.repeat(np.arange(len(counts)), counts), device=device),
-        reference_logprobs=None if samples.reference_logprobs is None else tensor(samples.reference_logprobs),
-        targets=None if samples.targets is None else samples.targets.map(tensor),
-        trajectory_sums=None
-        if sums is None
-        else torch.tensor(np.repeat(sums, counts, axis=0), device=device),
-    )

@@ -20,10 +20,10 @@ from transformers import PreTrainedModel
 from skillpress.core.logprobs import Logprobs
 from skillpress.learn.algorithms.batch import Floats, Indices, members
 from skillpress.learn.algorithms.ratio_levels import unit_sums
-from skillpress.learn.training.samples import Microbatch, Samples, microbatches
+from skillpress.learn.training.samples import Pass, Samples, passes
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
-from skillpress.models.policy.scoring import Scorer
+from skillpress.models.policy.scoring import Responses, Scorer
 
 Score = Callable[..., tuple[torch.Tensor, ...]]
 """A scorer: from responses and a temperature to ([tokens] log-probabilities, [tokens] entropies). With a
@@ -40,36 +40,35 @@ class ScoringPasses:
     device: torch.device | str
     shared: bool = True
     """Whether a prompt that several responses follow goes through the model once."""
-    in_step: Callable[[list[Microbatch]], list[Microbatch]] = lambda batches: batches
+    in_step: Callable[[list[Pass]], list[Pass]] = lambda passes: passes
     """Adds passes if ranks must make the same number; scores of added passes are dropped."""
 
     def logprobs(self, score: Score, samples: Samples) -> Logprobs:
         """[tokens] the log-probabilities of the responses."""
-        passes = list(self._passes(samples, lambda batch: score(batch.responses, self.temperature)))
-        return by_sample(samples, [rows for rows, _ in passes], [scored[0] for _, scored in passes])
+        found = list(self._scored(samples, lambda _, responses: score(responses, self.temperature)))
+        return by_sample(samples, [rows for rows, _ in found], [logprobs for _, (logprobs, *_) in found])
 
     def values(self, score: Score, samples: Samples) -> Floats:
         """[samples] V of the state of each, from a scorer with a value head."""
         found = np.zeros(len(samples))
 
-        def valued(batch: Microbatch) -> tuple[torch.Tensor, ...]:
-            assert batch.targets is not None
-            return score(batch.responses, self.temperature, made=batch.targets.made)
+        def valued(some: Samples, responses: Responses) -> tuple[torch.Tensor, ...]:
+            return score(responses, self.temperature, made=some.made(self.device))
 
-        for rows, scored in self._passes(samples, valued):
-            found[rows] = scored[2].cpu().numpy()
+        for rows, (_, _, values) in self._scored(samples, valued):
+            found[rows] = values.cpu().numpy()
         return found
 
-    def _passes(
-        self, samples: Samples, score: Callable[[Microbatch], tuple[torch.Tensor, ...]]
+    def _scored(
+        self, samples: Samples, score: Callable[[Samples, Responses], tuple[torch.Tensor, ...]]
     ) -> Iterator[tuple[Indices, tuple[torch.Tensor, ...]]]:
         """The rows of each pass and their scores, without the passes that ``in_step`` added."""
-        parts = list(microbatches(samples, self.token_limit, self.device, self.shared))
-        for index, batch in enumerate(self.in_step([batch for _, batch in parts])):
+        rows, parts = passes(samples, self.token_limit, self.device, self.shared)
+        for index, each in enumerate(self.in_step(parts)):
             with torch.no_grad():
-                scored = score(batch)
-            if index < len(parts):
-                yield parts[index][0], scored
+                scored = score(*each)
+            if index < len(rows):
+                yield rows[index], scored
 
 
 def by_sample(samples: Samples, rows: Sequence[Indices], scored: Sequence[torch.Tensor]) -> Logprobs:

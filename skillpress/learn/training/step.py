@@ -38,10 +38,10 @@ from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.keeping.checkpoint import Stateful
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
+from skillpress.learn.training.log_ratios import correct
 from skillpress.learn.training.measured import Measured, mean_metrics
 from skillpress.learn.training.minibatches import minibatches, updates_of_batch
 from skillpress.learn.training.mismatch import MismatchCheck
-from skillpress.learn.training.off_policy import correct
 from skillpress.learn.training.replay import ReplayBuffer
 from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.learn.training.samples import Samples, by_token, sampled_steps

@@ -26,7 +26,7 @@ from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples, pack
+from skillpress.learn.training.samples import Samples
 from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, token_scores
 from skillpress.models.policy.policy import copy_model
@@ -140,10 +140,12 @@ def update_plainly(
     for update in range(UPDATES):
         for group, factor in zip(optimizer.param_groups, (1, 5), strict=False):
             group["lr"] = factor * (0.005 if update == 0 else 0.01)
-        batch = pack(samples(update, level), "cpu")
-        logprobs = score(batch.responses)
+        drawn = samples(update, level)
+        responses = pack_responses(drawn.pairs)
+        logprobs = score(responses)
         with torch.no_grad():
-            start, _ = reference(batch.responses, 1.0)
+            start, _ = reference(responses, 1.0)
+        batch = drawn.scored(logprobs)
         ratio, share = ratios(logprobs - batch.old_logprobs, batch.response, level)
         surrogate = share * torch.minimum(ratio * batch.advantages, ratio.clamp(0.8, 1.2) * batch.advantages)
         kl = torch.exp(start - logprobs) - (start - logprobs) - 1

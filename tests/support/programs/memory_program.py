@@ -20,12 +20,11 @@ from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params, load_params
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
-from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 from skillpress.learn.imitation.trainer import add_gradients
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.learn.training.parameters import LoraParameters
-from skillpress.learn.training.samples import Samples, microbatches
+from skillpress.learn.training.samples import Samples, passes
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 
@@ -75,11 +74,9 @@ def resident() -> int:
 
 def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
     """Make one pass and its gradients, like the learner."""
-    ((_, packed),) = microbatches(batch, tokens, "cpu", scorer.shares_prompts)
-    logprobs, _ = scorer(packed.responses, 1.0)
-    loss, _ = ClippedSurrogate(0.2, 0.2, 0.0)(
-        ScoredTokens(logprobs, packed.old_logprobs, packed.advantages, packed.weights, packed.response)
-    )
+    _, ((samples, responses),) = passes(batch, tokens, "cpu", scorer.shares_prompts)
+    logprobs, _ = scorer(responses, 1.0)
+    loss, _ = ClippedSurrogate(0.2, 0.2, 0.0)(samples.scored(logprobs))
     loss.backward()
 
 

@@ -1,4 +1,4 @@
-"""Trajectories become padded microbatches, whose log-probabilities return to their tokens."""
+"""Trajectories become passes through the model, whose log-probabilities return to their tokens."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.learn.training.samples import (
     Samples,
-    microbatches,
-    pack,
+    passes,
     sampled_steps,
 )
 from skillpress.models.policy.passes import FAN_OUT
+from skillpress.models.policy.scoring import pack_responses
 
 tokens = st.lists(st.integers(1, 99), min_size=1, max_size=6).map(tuple)
 
@@ -32,21 +32,25 @@ def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Samples
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=8))
 def test_what_the_loss_needs_follows_its_tokens(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
-    batch = pack(make_samples(rows), "cpu")
+    samples = make_samples(rows)
+    targets = pack_responses(samples.pairs).targets
+    tokens = samples.scored(torch.zeros(len(targets)))
     expected = [(float(n), token) for n, (_, response) in enumerate(rows, 1) for token in response]
-    assert [*zip(batch.advantages.tolist(), batch.responses.targets.tolist(), strict=True)] == expected
-    torch.testing.assert_close(batch.old_logprobs, -batch.responses.targets.float())
-    assert batch.weights.tolist() == [0.5] * len(expected)
+    assert [*zip(tokens.advantages.tolist(), targets.tolist(), strict=True)] == expected
+    torch.testing.assert_close(tokens.old_logprobs, -targets.float())
+    assert tokens.weights.tolist() == [0.5] * len(expected)
+    assert tokens.response.tolist() == [n for n, (_, response) in enumerate(rows) for _ in response]
 
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=12), st.integers(12, 40))
-def test_microbatches_hold_every_sample_once_within_the_token_limit(
+def test_passes_hold_every_sample_once_within_the_token_limit(
     rows: list[tuple[tuple[int, ...], tuple[int, ...]]], limit: int
 ) -> None:
-    batches = [batch for _, batch in microbatches(make_samples(rows), limit, "cpu")]
-    advantages = np.concatenate([np.unique(batch.advantages.numpy()) for batch in batches])
+    places, parts = passes(make_samples(rows), limit, "cpu")
+    advantages = np.concatenate([np.unique(samples.advantages) for samples, _ in parts])
     assert sorted(advantages.tolist()) == [float(n) for n in range(1, len(rows) + 1)]
-    assert all(batch.responses.size <= limit for batch in batches)
+    assert [(own + 1).tolist() for own in places] == [[*dict.fromkeys(p.advantages)] for p, _ in parts]
+    assert all(responses.size <= limit for _, responses in parts)
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 60), st.integers(8, 40))
@@ -54,23 +58,20 @@ def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
     width: int, response: int, rows: int, limit: int
 ) -> None:
     """A shared prompt's tokens count once; its keys and values, and the logits, count for each response."""
-    batches = [
-        batch
-        for _, batch in microbatches(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu")
-    ]
-    assert sum(len(batch.responses.owner) for batch in batches) == rows
-    for batch in batches:
-        held = len(batch.responses.owner)
+    _, parts = passes(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu")
+    assert sum(len(responses.owner) for _, responses in parts) == rows
+    for _, responses in parts:
+        held = len(responses.owner)
         if held > 1:
-            assert len(batch.responses.targets) <= limit
+            assert len(responses.targets) <= limit
             assert response == 1 or held * (width + response - 1) <= FAN_OUT * limit
 
 
-def test_steps_with_the_same_prompt_meet_in_one_microbatch_and_share_it() -> None:
+def test_steps_with_the_same_prompt_meet_in_one_pass_and_share_it() -> None:
     rows = [((1, 2, 3), (4, 5)), ((9, 9, 9), (7,)), ((1, 2, 3), (6,))]
-    ((_, batch),) = microbatches(make_samples(rows), 100, "cpu")
-    assert batch.responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
-    assert batch.responses.owner.tolist() == [0, 0, 1]
+    _, ((_, responses),) = passes(make_samples(rows), 100, "cpu")
+    assert responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
+    assert responses.owner.tolist() == [0, 0, 1]
 
 
 def test_steps_that_go_on_from_one_another_are_one_sequence_of_a_pass() -> None:
@@ -81,13 +82,15 @@ def test_steps_that_go_on_from_one_another_are_one_sequence_of_a_pass() -> None:
         ((1, 2), (9,)),
         ((1, 2, 9, 4), (5,)),
     ]
-    batches = [batch for _, batch in microbatches(make_samples(rows), 100, "cpu")]
-    longer, shorter = sorted(batches, key=lambda batch: -batch.responses.continuations.shape[1])
-    assert longer.responses.continuations.tolist() == [[3, 4, 5, 6, 7]]
-    assert longer.responses.targets.tolist() == [3, 5, 6, 8]
-    assert longer.advantages.tolist() == [1, 2, 2, 3]
-    assert shorter.responses.continuations.tolist() == [[9, 4]]
-    assert shorter.advantages.tolist() == [4, 5]
+    _, parts = passes(make_samples(rows), 100, "cpu")
+    longer, shorter = sorted(parts, key=lambda each: -each[1].continuations.shape[1])
+    samples, responses = longer
+    assert responses.continuations.tolist() == [[3, 4, 5, 6, 7]]
+    assert responses.targets.tolist() == [3, 5, 6, 8]
+    assert samples.advantages.tolist() == [1, 2, 2, 3]
+    samples, responses = shorter
+    assert responses.continuations.tolist() == [[9, 4]]
+    assert samples.advantages.tolist() == [4, 5]
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 80))
@@ -100,12 +103,12 @@ def test_sequences_of_a_pass_differ_less_than_twofold_and_stay_within_the_limit(
         for step in range(steps):
             rows.append((prompt, (step + 1,)))
             prompt = (*prompt, step + 1, 99)
-    batches = [batch for _, batch in microbatches(make_samples(rows), limit, "cpu")]
-    assert sum(len(batch.responses.targets) for batch in batches) == sum(lengths)
-    assert sum(len(batch.responses.owner) for batch in batches) == len(lengths)
-    for batch in batches:
-        widths = batch.responses.continuation_lengths
-        assert len(widths) == 1 or batch.responses.size <= limit
+    _, parts = passes(make_samples(rows), limit, "cpu")
+    assert sum(len(responses.targets) for _, responses in parts) == sum(lengths)
+    assert sum(len(responses.owner) for _, responses in parts) == len(lengths)
+    for _, responses in parts:
+        widths = responses.continuation_lengths
+        assert len(widths) == 1 or responses.size <= limit
         assert widths.max() < 2 * max(1, int(widths.min()))
 
 
@@ -124,8 +127,8 @@ def test_every_sampled_step_carries_its_advantage_and_others_are_no_samples() ->
 def test_an_advantage_may_differ_from_token_to_token() -> None:
     steps = make_steps([((1,), (2, 3)), ((1,), (4,)), ((1,), (5, 6, 7))])
     credit = np.array([[0.1, 0.2, 9.0], [0.0, 9.0, 9.0], [0.4, 0.5, 0.6]])  # 9 is padding
-    batch = pack(Samples.of(steps, credit, np.ones(3)), "cpu")
-    np.testing.assert_allclose(batch.advantages, [0.1, 0.2, 0.0, 0.4, 0.5, 0.6])
+    samples = Samples.of(steps, credit, np.ones(3))
+    np.testing.assert_allclose(samples.advantages, [0.1, 0.2, 0.0, 0.4, 0.5, 0.6])
     some = np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 9.0], [1.0, 0.0, 0.0]])
     teaching = Samples.of(steps, some, np.ones(3)).with_advantage
     assert teaching.tolist() == [0, 2]

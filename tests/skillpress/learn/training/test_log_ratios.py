@@ -13,10 +13,10 @@ from skillpress.core.trajectory import Step
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.log_ratios import correct
 from skillpress.learn.training.mismatch import MismatchCheck, MismatchError
-from skillpress.learn.training.off_policy import correct
 from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples, pack
+from skillpress.learn.training.samples import Samples
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
 from tests.support.learn.scored import scored
@@ -69,10 +69,10 @@ def test_the_learners_scores_and_the_references_are_the_models_own(
 def test_scores_stay_with_their_samples(learner: Learner, steps: tuple[Step, ...]) -> None:
     (scored,) = learner.with_reference([samples(steps)])
     rows = np.array([5, 0, 41])
-    packed = pack(scored.select(rows), "cpu")
+    few = scored.select(rows)
     expected = np.concatenate([steps[row].logprobs for row in rows])
-    assert packed.reference_logprobs is not None
-    np.testing.assert_allclose(packed.reference_logprobs, expected, atol=1e-5)
+    assert few.reference_logprobs is not None
+    np.testing.assert_allclose(few.reference_logprobs, expected, atol=1e-5)
 
 
 def test_a_loss_with_a_kl_term_refuses_samples_that_the_reference_has_not_scored(
@@ -151,7 +151,7 @@ def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_ar
     the power of its length."""
     surer = samples(tuple(shifted(step, float(np.log(2))) for step in steps))
     (found,), metrics = correct([surer], TruncatedImportance(level, 2.0), learner, Ranks())
-    batch = pack(found, "cpu")
+    batch = found.scored(torch.zeros(len(found.logprobs)))
     lengths = np.array([len(step.response_ids) for step in steps])
     each = 0.5 ** (lengths if level == "sequence" else np.ones(len(steps)))
     np.testing.assert_allclose(batch.advantages, surer.advantages * np.repeat(each, lengths), rtol=1e-4)
