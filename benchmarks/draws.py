@@ -213,10 +213,11 @@ def cost(policy: Policy, params: Params, tasks: Sequence[Task]) -> dict[str, flo
     for _ in range(TURNS):
         for name, engine in engines.items():
             engine.remembers = False
-            before, began = engine.counters.sampled_tokens, time.process_time()
-            play(params, tasks, [engine], TOGETHER["slots"])
+            began = time.process_time()
+            episodes = play(params, tasks, [engine], TOGETHER["slots"])
             seconds = time.process_time() - began
-            found[name].append(1e6 * seconds / (engine.counters.sampled_tokens - before))
+            sampled = sum(len(response) for episode in episodes for response in responses(episode))
+            found[name].append(1e6 * seconds / sampled)
     medians = {name: statistics.median(times) for name, times in found.items()}
     return {**medians, "gumbel_over_inverse": medians["gumbel"] / medians["inverse"]}
 

@@ -171,9 +171,9 @@ class Learner:
                 if there is a value head. If the loss asks for whole trajectories, they are whole and are
                 scored once more before the update.
             lessons: lessons of the same optimizer step; None on all ranks or on no rank.
-            compare: is told the samples and their log-probabilities [tokens] under the weights before the
-                update, if there is one. If it raises an error, no weight has changed. All ranks pass one, or
-                none does.
+            compare: the learner calls it with the samples and their log-probabilities [tokens] under the
+                weights before the update, if there is an update. If it raises an error, no weight has
+                changed. All ranks pass one, or none does.
         """
         if samples.trajectory is not None:
             samples = with_trajectory_sums(samples, self.own_logprobs(samples))

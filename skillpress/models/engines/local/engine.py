@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -62,18 +61,6 @@ PADDING_WORK = 10**11
 """Multiplications that a CPU may spend on a pass's padding (a second); a GPU loses more by more passes."""
 
 
-@dataclass
-class LocalEngineCounters:
-    """Totals of the engine so far."""
-
-    completions: int = 0
-    prompt_tokens: int = 0
-    """Number of tokens of all requested prompts."""
-    prefilled_tokens: int = 0
-    """Number of prompt tokens computed: each different prompt once, without the tokens of kept sequences."""
-    sampled_tokens: int = 0
-
-
 class LocalEngine(BatchEngine):
     """An ``engine.Engine`` on torch, with its own copy of the policy's weights."""
 
@@ -95,7 +82,6 @@ class LocalEngine(BatchEngine):
         self.stop = torch.tensor(sorted(policy.stop_token_ids), device=self.model.device)
         pad = int(policy.tokenizer.pad_token_id or 0)
         self.pad = pad if pad < policy.vocabulary else 0  # masked everywhere, but the model embeds it
-        self.counters = LocalEngineCounters()
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
 
     def update_weights(self, weights: StateDict, version: int) -> None:
@@ -181,10 +167,7 @@ class LocalEngine(BatchEngine):
     ) -> list[Completion]:
         different = list(dict.fromkeys(prompts))
         place = {prompt: index for index, prompt in enumerate(different)}
-        self.counters.completions += len(prompts)
-        self.counters.prompt_tokens += sum(map(len, prompts))
         computed = {prompt: len(prompt) - _length(known.get(prompt)) for prompt in different}
-        self.counters.prefilled_tokens += sum(computed.values())
         room = sampling.max_new_tokens - 1
         passes = self._prefilled(different, known, keep_cache=room > 0 or self.kept is not None)
         logits = torch.cat([made.logits for made in passes])
@@ -198,7 +181,6 @@ class LocalEngine(BatchEngine):
             tokens, logprobs = self.draw(logits, sampling, row_seeds[rows], position)
             stopped = torch.isin(tokens, self.stop)
             answers.add(rows, position, tokens, logprobs, stopped)
-            self.counters.sampled_tokens += len(rows)
             over = stopped if position < room else torch.ones_like(stopped)
             if self.kept is not None and state is not None:
                 for index in torch.nonzero(over).squeeze(1).tolist():
