@@ -61,7 +61,8 @@ def run(repository: Path, module: str, options: Sequence[str]) -> dict[str, Any]
     )  # fmt: skip
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = ended.ru_utime - started.ru_utime + ended.ru_stime - started.ru_stime
-    return {"processor_seconds": seconds, "figures": json.loads(done.stdout)}
+    printed = done.stdout[done.stdout.index("{") :]  # DeepSpeed logs to stdout before
+    return {"processor_seconds": seconds, "figures": json.loads(printed)}
 
 
 def pipeline(repository: Path, overlays: Sequence[Path]) -> dict[str, float]:
@@ -147,7 +148,7 @@ def main() -> None:
     parser.add_argument("before", help="a revision of this repository, such as a commit")
     parser.add_argument("--after", default="HEAD", help="the revision that it is compared with")
     parser.add_argument("--turns", type=int, default=3, help="measurements of each revision")
-    parser.add_argument("--steps", type=int, default=16, help="of grpo_step, per process")
+    parser.add_argument("--steps", type=int, default=8, help="of grpo_step, per process")
     parser.add_argument(
         "--params", type=Path, action="append", help="overlays of the pipeline; may be repeated"
     )
