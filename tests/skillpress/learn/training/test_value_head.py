@@ -174,7 +174,7 @@ def test_the_head_has_a_learning_rate_of_its_own() -> None:
 def test_what_states_are_to_learn_leaves_out_steps_without_a_prompt_and_weighs_the_others_alike() -> None:
     played = batch([[0.0, 0.0, 10.0], [0.0]], [0, 1])
     played = replace(played, tokens=np.array([2, 0, 2, 2]), values=np.array([0.5, 0.0, 0.25, 0.75]))
-    targets = targets_of(played, algorithm(PPO), one_process)
+    targets = targets_of(played, np.array([0, 2, 3]), algorithm(PPO), one_process)
     assert targets is not None and targets.made.tolist() == [0, 2, 0]
     assert targets.old.tolist() == [0.5, 0.25, 0.75]
     np.testing.assert_allclose(targets.returns, [1.0, 1.0, 0.0])
@@ -194,7 +194,7 @@ def test_two_ranks_find_together_what_one_finds() -> None:
         mine = slice(0, 1 if ranks.size > 1 else 4) if ranks.rank == 0 else slice(1, 4)
         count = len(rewards[mine])
         played = replace(batch(rewards[mine], range(count)), values=np.concatenate(values[mine]))
-        targets = targets_of(played, method, ranks.sum)
+        targets = targets_of(played, np.arange(len(played.tokens)), method, ranks.sum)
         assert targets is not None
         advantages = method.advantages(played, ranks.sum)
         return targets.weights.tolist(), method.describe(played, ranks.sum), advantages
