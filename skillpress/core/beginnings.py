@@ -1,4 +1,4 @@
-"""Which sequences of tokens begin other sequences.
+"""Which sequences of tokens begin other sequences, and so which call of a model continues which.
 
 All sequences are sorted together as bytes. Behind each sequence come first those that it begins, so one pass
 with a stack finds the beginnings of all of them, and the comparisons run at the speed of memory.
@@ -48,3 +48,47 @@ class Beginnings:
 
 def _bytes(tokens: TokenIds) -> bytes:
     return array("I", tokens).tobytes()
+
+
+@dataclass(frozen=True)
+class Continued:
+    """The earlier call whose conversation a call continues."""
+
+    call: int
+    """Its place in the episode."""
+    exactly: bool
+    """Whether its response comes back token by token. Otherwise it was written anew, or left out."""
+
+
+def conversations(calls: Sequence[tuple[TokenIds, TokenIds]]) -> list[Continued | None]:
+    """Which earlier call each call of an episode continues, None if it begins a conversation.
+
+    A call continues the one with the longest prompt that its own prompt begins with; of equal prompts, one
+    whose response comes back exactly, else the last. Calls that are all in line, or all apart, are not a
+    tree, and neither are calls without tokens: the list is empty.
+
+    Args:
+        calls: prompt and response of each call, in the order of time.
+    """
+    prompts = [prompt for prompt, _ in calls]
+    known = Beginnings.of(prompts, prompts)
+    found = [_continued(calls, row, known[row]) for row in range(len(calls))]
+    begin = sum(one is None for one, prompt in zip(found, prompts, strict=True) if prompt)
+    return found if begin > 1 and any(found) else []
+
+
+def _continued(
+    calls: Sequence[tuple[TokenIds, TokenIds]], row: int, earlier: Iterator[int]
+) -> Continued | None:
+    prompt, _ = calls[row]
+    size, last = 0, None
+    for other in earlier:
+        before, response = calls[other]
+        if other >= row or len(before) == len(prompt):
+            continue
+        if len(before) < max(size, 1):
+            break
+        if prompt[len(before) : len(before) + len(response)] == response:
+            return Continued(other, True)
+        size, last = len(before), other if last is None else last
+    return None if last is None else Continued(last, False)

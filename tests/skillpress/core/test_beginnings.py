@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.beginnings import Beginnings
+from skillpress.core.beginnings import Beginnings, Continued, conversations
 
 tokens = st.lists(st.sampled_from([0, 1, 255, 256, 2**31 - 1]), max_size=5).map(tuple)
 
@@ -26,3 +26,35 @@ def test_many_long_histories_are_searched_at_once() -> None:
     calls = [history[: 2_000 * number] for number in range(1, 51)]
     found = Beginnings.of(calls, calls)
     assert all([*found[number]] == [*range(number, -1, -1)] for number in range(50))
+
+
+def test_sub_agents_compactions_and_rewritten_answers_are_conversations() -> None:
+    """Calls 1 and 2 are a sub-agent's, call 4 follows a compaction, and call 5 asks call 0 again."""
+    main, sub = ((1, 2), (3,)), ((7, 8), (9,))
+    calls = [
+        main,
+        sub,
+        ((7, 8, 9, 10), (11,)),
+        ((1, 2, 5, 6), (4,)),
+        ((20, 21), (22,)),
+        ((1, 2, 3, 12), (13,)),
+    ]
+    assert conversations(calls) == [
+        None,
+        None,
+        Continued(1, True),
+        Continued(0, False),
+        None,
+        Continued(0, True),
+    ]
+
+
+def test_of_equal_calls_the_one_whose_answer_comes_back_is_continued() -> None:
+    calls = [((1,), (2,)), ((1,), (3,)), ((1,), (4,)), ((1, 3, 5), (6,)), ((1, 9, 5), (6,))]
+    assert conversations(calls)[3:] == [Continued(1, True), Continued(2, False)]
+
+
+def test_calls_in_line_and_calls_apart_are_no_tree() -> None:
+    assert conversations([((1,), (2,)), ((1, 2), (3,)), ((1, 2, 3), (4,))]) == []
+    assert conversations([((1,), (2,)), ((2,), (3,))]) == conversations([]) == []
+    assert conversations([((), ()), ((), ())]) == [], "texts of a forwarded model have no tokens"
