@@ -57,7 +57,7 @@ class Continued:
     call: int
     """Its place in the episode."""
     exactly: bool
-    """Whether its response comes back token by token. Otherwise it was written anew, or left out."""
+    """Whether its response comes back token by token. Otherwise it has another text, or was left out."""
 
 
 def conversations(calls: Sequence[tuple[TokenIds, TokenIds]]) -> list[Continued | None]:

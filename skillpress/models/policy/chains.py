@@ -5,10 +5,10 @@ Such steps are a chain. Its last prompt and response hold all its tokens. Earlie
 sequence, and each is predicted from exactly the tokens that it was sampled from. Steps in between may be
 missing: their tokens are still part of the later prompts.
 
-Chains are neighbours. The calls of an agent that owns its loop seldom are: sub-agents take turns, and a
-rewritten history begins anew. So :func:`in_chains` gives an order of an episode's steps in which each follows
-the one that it extends. Where several steps extend the same one, the steps are a tree: the first of them goes
-on with the chain, and each other begins a chain of its own.
+The steps of a chain must be neighbours. Those of an agent that owns its loop often are not, since sub-agents
+take turns. So :func:`in_chains` gives an order of an episode's steps in which each follows the one that it
+extends. Where several steps extend the same one, the steps are a tree: the first of them continues the chain,
+and each other begins a chain of its own.
 
 Code that uses the same steps several times, in parts or in another order, finds their chains once and keeps
 :class:`Pairs`. A selection from it compares only neighbours that were not neighbours before.
@@ -128,8 +128,8 @@ def _depth_first(rows: Sequence[Pair], goes_on: NDArray[np.bool_]) -> NDArray[np
             following[before] = row
     order = []
     for head in heads:
-        row: int | None = head
-        while row is not None:
-            order.append(row)
-            row = following.get(row)
+        place: int | None = head
+        while place is not None:
+            order.append(place)
+            place = following.get(place)
     return np.array(order)
