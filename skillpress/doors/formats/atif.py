@@ -9,8 +9,10 @@ decision is a step of the agent with
     metrics             the exact token ids of prompt and response, and the log-probabilities
     extra               ``reward``, its parts, why the action was invalid, and which weights sampled it
 
-A decision that summarises the past is a step of the agent without a call and an observation, with
-``extra.summary``. The document's ``extra`` holds the episode's identity and outcome.
+If decisions are a tree, as with sub-agents, ``extra.continues`` is the ``step_id`` of the decision whose
+conversation each continues, or null if it begins one. A decision that summarises the past is a step of the
+agent without a call and an observation, with ``extra.summary``. The document's ``extra`` holds the episode's
+identity and outcome.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from skillpress.core.beginnings import conversations
 from skillpress.core.storage import atomic_directory, atomic_path
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.core.version import __version__
@@ -50,8 +53,12 @@ def document(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
     """An episode as ATIF's ``Trajectory``."""
     name = f"{trajectory.group_id}/{trajectory.rollout_index}"
     seen: dict[str, Any] = {"step_id": 1, "source": "user", "message": trajectory.first_observation}
-    pairs = enumerate(zip(trajectory.decisions, texts(trajectory), strict=True), start=2)
+    decisions = trajectory.decisions
+    pairs = enumerate(zip(decisions, texts(trajectory), strict=True), start=2)
     steps = [_step(number, step, said) for number, (step, said) in pairs]
+    before = conversations([(step.prompt_ids, step.response_ids) for step in decisions])
+    for step, one in zip(steps, before, strict=False):
+        step["extra"]["continues"] = None if one is None else one.call + 2
     return {
         "schema_version": VERSION,
         "session_id": name,

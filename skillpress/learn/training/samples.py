@@ -8,8 +8,8 @@ samples of a rank are one set of arrays; arrays over tokens go response by respo
 
 ``select`` takes rows of all arrays. So the arrays are built once per step, and minibatches, passes through
 the model, and samples sent to another rank are rows of them. Samples of one episode whose prompts extend one
-another pass through the model as one sequence; for that they must be neighbours, in order
-(``policy/chains.py``).
+another pass through the model as one sequence. For that they must be neighbours, so the samples of an episode
+are in the order of their chains, which may differ from the order of time (``policy/chains.py``).
 """
 
 from __future__ import annotations

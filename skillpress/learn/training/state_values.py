@@ -12,38 +12,44 @@ from dataclasses import replace
 import numpy as np
 
 from skillpress.learn.algorithms.algorithm import Algorithm
-from skillpress.learn.algorithms.batch import Batch, Flags, Floats, SumOverRanks
+from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.samples import Samples
 
 
-def with_values(batch: Batch, samples: Samples, learner: Learner) -> Batch:
+def with_values(batch: Batch, samples: Samples, rows: Indices, learner: Learner) -> Batch:
     """The batch with the values of its states; all ranks call this.
 
     Args:
         samples: the batch's decisions at which something was sampled.
+        rows: [samples] the place of each in the batch's steps.
     """
-    asked, nothing = batch.tokens > 0, np.zeros(len(samples))
-    states = ValueTargets(old=nothing, returns=nothing, weights=nothing, made=_made(batch, asked))
+    nothing = np.zeros(len(samples))
+    states = ValueTargets(old=nothing, returns=nothing, weights=nothing, made=_made(batch, rows))
     values = np.zeros(len(batch.tokens))
-    values[asked] = learner.values(replace(samples, targets=states))
+    values[rows] = learner.values(replace(samples, targets=states))
     return replace(batch, values=values)
 
 
-def targets_of(batch: Batch, algorithm: Algorithm, add: SumOverRanks) -> ValueTargets[Floats] | None:
-    """Equally weighted targets for the states at which something was sampled; None without a value head."""
+def targets_of(
+    batch: Batch, rows: Indices, algorithm: Algorithm, add: SumOverRanks
+) -> ValueTargets[Floats] | None:
+    """Equally weighted targets for the states at which something was sampled; None without a value head.
+
+    Args:
+        rows: [samples] the places of these states in the batch's steps.
+    """
     returns = algorithm.value_targets(batch)
     if returns is None or batch.values is None:
         return None
-    asked = batch.tokens > 0
-    states = add({"states": float(asked.sum())})["states"]
-    weights = np.full(asked.sum(), 1.0 / max(states, 1.0))
+    states = add({"states": float(len(rows))})["states"]
+    weights = np.full(len(rows), 1.0 / max(states, 1.0))
     return ValueTargets(
-        old=batch.values[asked], returns=returns[asked], weights=weights, made=_made(batch, asked)
+        old=batch.values[rows], returns=returns[rows], weights=weights, made=_made(batch, rows)
     )
 
 
-def _made(batch: Batch, asked: Flags) -> Floats:
+def _made(batch: Batch, rows: Indices) -> Floats:
     """[samples] number of steps made before each."""
-    return batch.made[asked].astype(np.float64)
+    return batch.made[rows].astype(np.float64)

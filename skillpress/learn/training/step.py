@@ -46,6 +46,7 @@ from skillpress.learn.training.replay import ReplayBuffer
 from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.learn.training.samples import Samples, by_token, sampled_steps
 from skillpress.learn.training.state_values import targets_of, with_values
+from skillpress.models.policy.chains import in_chains
 from skillpress.play.rollout import CollectionStatistics
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.history import PhraseHistory
@@ -109,19 +110,22 @@ class TrainingStep:
             collected.batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges
         )
         samples = Samples.of(sampled_steps(collected.trajectories))
+        rows = np.flatnonzero(batch.tokens > 0)
+        order = in_chains(samples.pairs, batch.trajectory[rows])
+        samples, rows = samples.select(order), rows[order]
         seconds["shaping"] = clock.lap()
 
         if not ahead:  # an engine that is playing keeps its memory
             self.engine.sleep()
         if self.algorithm.parameters.needs_values:
-            batch = with_values(batch, samples, self.learner)
+            batch = with_values(batch, samples, rows, self.learner)
         advantages = self.algorithm.advantages(batch, self.ranks.sum)
         samples = replace(
             samples,
-            advantages=by_token(advantages[batch.tokens > 0], samples.lengths),
-            targets=targets_of(batch, self.algorithm, self.ranks.sum),
-            trajectory=self._numbers(batch) if self.algorithm.whole_trajectories else None,
-            age=_ages(collected, step),
+            advantages=by_token(advantages[rows], samples.lengths),
+            targets=targets_of(batch, rows, self.algorithm, self.ranks.sum),
+            trajectory=self._numbers(batch, rows) if self.algorithm.whole_trajectories else None,
+            age=_ages(collected, rows, step),
         )
         metrics = self._update(step, samples, collected)
         seconds["update"] = clock.lap()
@@ -203,15 +207,16 @@ class TrainingStep:
         lessons = self._weighed(Samples.of_lessons(self.experience.lessons(further)), totals, updates)
         return minibatches(lessons, updates, self.ranks, generator(self.seed, "lessons", step))
 
-    def _numbers(self, batch: Batch) -> Indices:
+    def _numbers(self, batch: Batch, rows: Indices) -> Indices:
         """[samples] the number of each sample's trajectory, unique over all ranks."""
-        return batch.trajectory[batch.tokens > 0] * self.ranks.size + self.ranks.rank
+        return batch.trajectory[rows] * self.ranks.size + self.ranks.rank
 
 
-def _ages(collected: Collected, step: int) -> Indices:
-    """[samples] training steps by which the weights that drew each are behind those before ``step``."""
-    batch, versions = collected.batch, [each.policy_version for each in collected.trajectories]
-    ages: Indices = step - 1 - np.array(versions, np.int64)[batch.trajectory[batch.tokens > 0]]
+def _ages(collected: Collected, rows: Indices, step: int) -> Indices:
+    """[samples] training steps by which the weights that drew each are behind those before ``step``; ``rows``
+    are the samples' places in the batch's steps."""
+    versions = [each.policy_version for each in collected.trajectories]
+    ages: Indices = step - 1 - np.array(versions, np.int64)[collected.batch.trajectory[rows]]
     return ages
 
 

@@ -5,6 +5,11 @@ Such steps are a chain. Its last prompt and response hold all its tokens. Earlie
 sequence, and each is predicted from exactly the tokens that it was sampled from. Steps in between may be
 missing: their tokens are still part of the later prompts.
 
+The steps of a chain must be neighbours. Those of an agent that owns its loop often are not, since sub-agents
+take turns. So :func:`in_chains` gives an order of an episode's steps in which each follows the one that it
+extends. Where several steps extend the same one, the steps are a tree: the first of them continues the chain,
+and each other begins a chain of its own.
+
 Code that uses the same steps several times, in parts or in another order, finds their chains once and keeps
 :class:`Pairs`. A selection from it compares only neighbours that were not neighbours before.
 """
@@ -19,6 +24,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from skillpress.core.beginnings import Beginnings
 from skillpress.core.trajectory import TokenIds
 
 Pair = tuple[TokenIds, TokenIds]
@@ -87,3 +93,43 @@ class Pairs:
         """The tokens after a chain's first prompt: its responses and the texts between them."""
         prompt, response = self.rows[chain[-1]]
         return prompt[len(self.rows[chain[0]][0]) :] + response
+
+
+def in_chains(pairs: Pairs, episode: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of pairs in an order in which chains are neighbours.
+
+    Episodes keep their places, and so do the chains of an episode, by their first pairs. An episode in which
+    no pair extends another one than its neighbour keeps its order.
+
+    Args:
+        episode: [pairs] the number of each pair's episode; the pairs of an episode are neighbours, in the
+            order of time.
+    """
+    order = np.arange(len(pairs))
+    edges = [*np.flatnonzero(np.diff(episode, prepend=-1)), len(pairs)]
+    for first, last in pairwise(edges):
+        if not pairs.goes_on[first + 1 : last].all():
+            order[first:last] = first + _depth_first(pairs.rows[first:last], pairs.goes_on[first:last])
+    return order
+
+
+def _depth_first(rows: Sequence[Pair], goes_on: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The rows of one episode, chain by chain. A row follows its neighbour if it extends it; otherwise the
+    longest earlier row that it extends and that no other row follows yet."""
+    known = Beginnings.of([prompt + response for prompt, response in rows], [prompt for prompt, _ in rows])
+    following: dict[int, int] = {}
+    heads = [0]
+    for row in range(1, len(rows)):
+        earlier = (other for other in known[row] if other < row and other not in following)
+        before = row - 1 if goes_on[row] else next(earlier, None)
+        if before is None:
+            heads.append(row)
+        else:
+            following[before] = row
+    order = []
+    for head in heads:
+        place: int | None = head
+        while place is not None:
+            order.append(place)
+            place = following.get(place)
+    return np.array(order)

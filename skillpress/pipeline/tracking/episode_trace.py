@@ -5,8 +5,10 @@
       act, TOOL                 the action, and the environment's answer
       decision 1, CHAT_MODEL    ...
 
-The episode and its decisions have ``messages`` and ``choices`` in the format of chat-completions servers. The
-session of the trace is the task, so that a task's episodes are listed together. Its metadata name the stage's
+The episode and its decisions have ``messages`` and ``choices`` in the format of chat-completions servers. If
+decisions are a tree, as with sub-agents, each has the attribute ``continues``: the number of the decision
+whose conversation it continues, or null. The session of the trace is the task, so that a task's episodes are
+listed together. Its metadata name the stage's
 run; its tags give the player and the outcome. Episodes have no times, so a decision and its action get a
 millisecond each. A hundred episodes of ten steps take about two seconds of a core.
 """
@@ -33,6 +35,7 @@ from mlflow.tracing.constant import (
     TraceTagKey,
 )
 
+from skillpress.core.beginnings import conversations
 from skillpress.core.rollout_files import TRAJECTORY_KEY, iterate_rollouts, scan_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.doors.formats.atif import ACT
@@ -108,9 +111,14 @@ class EpisodeTrace:
     def spans(self) -> Iterator[Span]:
         """The episode, its decisions, and its actions."""
         yield self._span(EPISODE, SpanType.AGENT, self._talk())
-        pairs = zip(self.trajectory.decisions, self.said, strict=True)
-        for number, (step, said) in enumerate(pairs):
-            yield self._span(f"decision {number}", SpanType.CHAT_MODEL, _decision(step, said), number)
+        decisions = self.trajectory.decisions
+        before = conversations([(step.prompt_ids, step.response_ids) for step in decisions])
+        for number, (step, said) in enumerate(zip(decisions, self.said, strict=True)):
+            values = _decision(step, said)
+            if before:
+                one = before[number]
+                values["continues"] = None if one is None else one.call
+            yield self._span(f"decision {number}", SpanType.CHAT_MODEL, values, number)
             if step.action:
                 values = {
                     SpanAttributeKey.INPUTS: {"action": step.action},

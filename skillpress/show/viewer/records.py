@@ -160,6 +160,11 @@ class Decision:
     """Empty if the episode's ``version`` holds for all tokens, or if nothing was sampled."""
     skills: tuple[str, ...]
     """Its skills in order; empty if the rules give none, and for a summary."""
+    continues: int | None = None
+    """The place among the episode's decisions of the one whose conversation it continues. None if it begins a
+    conversation, and for all decisions of an episode that is not a tree, see ``core.beginnings``."""
+    exactly: bool = False
+    """Whether its prompt has that decision's response token by token."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from math import isfinite
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from skillpress.core.beginnings import conversations
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, trajectories_of
 from skillpress.core.trajectory import Skills, Task, WeightSpan
 from skillpress.environments import bundle
@@ -93,7 +94,18 @@ class OpenSource:
             decision(row, next(steps) if row["action"] is not None else (), self.texts, limits)
             for row in rows.iter_rows(named=True)
         )
-        return Told(rows["first_observation"][0], decisions, cut)
+        return Told(rows["first_observation"][0], self._connected(episode, rows, decisions), cut)
+
+    def _connected(
+        self, episode: int, rows: pl.DataFrame, decisions: tuple[Decision, ...]
+    ) -> tuple[Decision, ...]:
+        """The decisions with those that they continue, if they are a tree."""
+        prompts = self._prompt_ids(episode).to_list()
+        found = conversations([*zip(prompts, rows["response_ids"].to_list(), strict=True)])
+        return tuple(
+            decision if one is None else replace(decision, continues=one.call, exactly=one.exactly)
+            for decision, one in zip(decisions, found or [None] * len(decisions), strict=True)
+        )
 
     def prompts(self, episode: int, limits: Limits) -> Iterator[Callable[[], Prompt]]:
         """The prompts of an episode's decisions, as functions that decode them."""

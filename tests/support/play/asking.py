@@ -111,3 +111,22 @@ def noted(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> 
     with open(os.path.join(folder, "note.txt")) as file:
         note = file.read()
     return {"success": note == "a note", "outside": float("reached" in printed)}
+
+
+async def take_turns(task: dict[str, Any], base_url: str, api_key: str) -> list[str]:
+    """Two sub-agents with histories of their own ask by turns, four times each."""
+    told = [[{"role": "user", "content": str(task["start"] + number)}] for number in range(2)]
+    said = []
+    async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+        for turn in range(8):
+            history = told[turn % 2]
+            answer = await client.post("/chat/completions", json={"messages": history, "max_tokens": 1})
+            message = answer.json()["choices"][0]["message"]
+            said.append(message["content"])
+            history += [message, {"role": "user", "content": str(turn)}]
+    return said
+
+
+def evenly(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
+    """Succeeds by about every second draw of the responses."""
+    return sum(map(ord, printed)) % 2 == 0

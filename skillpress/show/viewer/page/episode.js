@@ -1,6 +1,7 @@
 // One episode: its facts, its strip of skills, its steps as a list, and the chosen step whole.
 
 import { useEffect, useRef, useState } from "./vendor/preact-hooks.mjs";
+import { conversations, tree } from "./conversations.js";
 import { html } from "./html.js";
 import { count, figure, signed, whole } from "./format.js";
 import { useKeys } from "./keys.js";
@@ -23,7 +24,7 @@ export function stepNames(decisions) {
   });
 }
 
-function Header({ episode }) {
+function Header({ episode, calls }) {
   const { about } = useShared();
   const facts = [
     ["Policy", episode.policy],
@@ -31,6 +32,7 @@ function Header({ episode }) {
     ["Weights of step", about.versions.length > 1 ? whole(episode.version) : null],
     ["Class", episode.stratum],
     ["Steps", stepsAndInvalid(episode)],
+    ["Conversations", calls && whole(conversations(calls))],
     ["Reward", figure(episode.reward)],
     ["Advantage", episode.advantage === null ? null : signed(episode.advantage)],
     ["Why lost", episode.reason],
@@ -52,22 +54,35 @@ function keepInSight(list, item) {
   }
 }
 
-function Entry({ decision, name, id, current }) {
+const DEEPEST = 6;
+
+const laneOf = (call) => `lane lane-${Math.min(call.lane, DEEPEST)} ${call.begins ? "begins" : ""}`;
+
+// Where a call that does not follow the one above it belongs.
+function origin(call, place, names) {
+  if (!call || place === 0) return null;
+  if (call.parent === null) return "new";
+  return call.parent === place - 1 ? null : `after ${names[call.parent]}`;
+}
+
+function Entry({ decision, name, id, current, call, from }) {
   const kind = decision.summary ? "summarised" : decision.invalid === null ? "" : "invalid";
   const what = decision.summary ? "summary" : decision.action || "(unreadable)";
   const why = decision.invalid;
-  return html`<a href=${link.episode(id, name)} aria-current=${current ? "step" : undefined} class=${kind}>
+  return html`<a href=${link.episode(id, name)} aria-current=${current ? "step" : undefined}
+    class=${`${kind} ${call ? laneOf(call) : ""}`}>
     ${(decision.skills.length ? decision.skills.map(color) : ["none"]).map(
       (kind) => html`<span class="dot ${kind}"></span>`,
     )}
     <span class="number">${decision.summary ? "Σ" : decision.step}</span>
     <span class="what"><${Line} text=${what} length=${90} seek=${true} /></span>
+    ${from !== null && html`<span class="from">${from}</span>`}
     ${why !== null && html`<span class="flag" title=${plain(why, 200)}>invalid</span>`}
     ${decision.reward !== 0 && html`<span class="worth">${signed(decision.reward, 2)}</span>`}
   </a>`;
 }
 
-function Timeline({ episode, names, position }) {
+function Timeline({ episode, calls, names, position }) {
   const here = useRef(null);
   const list = useRef(null);
   useEffect(() => keepInSight(list.current, here.current), [position]);
@@ -75,7 +90,8 @@ function Timeline({ episode, names, position }) {
     <ol>
       ${episode.decisions.map(
         (decision, i) => html`<li key=${names[i]} ref=${i === position ? here : undefined}>
-          <${Entry} decision=${decision} name=${names[i]} id=${episode.id} current=${i === position} />
+          <${Entry} decision=${decision} name=${names[i]} id=${episode.id} current=${i === position}
+            call=${calls?.[i]} from=${origin(calls?.[i], i, names)} />
         </li>`,
       )}
     </ol>
@@ -128,6 +144,7 @@ function Opened({ episode, step }) {
   const { cameFrom } = useShared();
   const [promptOpen, setPromptOpen] = useState(false);
   const names = stepNames(episode.decisions);
+  const calls = tree(episode.decisions);
   const position = Math.max(0, step === undefined ? 0 : names.indexOf(step));
   const chosen = useRef(null);
   const decision = episode.decisions[position];
@@ -152,7 +169,7 @@ function Opened({ episode, step }) {
   return html`<div class="episode">
     <p class="crumbs"><a href=${link.episodes(cameFrom.current.filters)}>← Episodes</a></p>
     <h1 tabindex="-1"><${Outcome} row=${episode} /> <${Line} text=${episode.task} length=${100} /></h1>
-    <${Header} episode=${episode} />
+    <${Header} episode=${episode} calls=${calls} />
     ${episode.description !== null &&
     html`<details class="description">
       <summary>The task</summary><${Text} text=${episode.description} total=${episode.description_cut} />
@@ -163,7 +180,7 @@ function Opened({ episode, step }) {
       ? html`<p class="nothing">No step was played.</p>
           <${Text} text=${episode.first_observation} />`
       : html`<div class="played">
-          <${Timeline} episode=${episode} names=${names} position=${position} />
+          <${Timeline} episode=${episode} calls=${calls} names=${names} position=${position} />
           <div class="chosen" ref=${chosen}>
             ${step !== undefined && !names.includes(step) &&
             html`<p class="note">This episode has no step ${plain(step, 20)}; here is its first.</p>`}
@@ -175,7 +192,7 @@ function Opened({ episode, step }) {
                 <button onClick=${move(1)} disabled=${position === names.length - 1} aria-label="Next step">→</button>
               </span>
             </div>
-            <${Step} episode=${episode} position=${position}
+            <${Step} episode=${episode} position=${position} call=${calls?.[position]} names=${names}
               promptOpen=${promptOpen} togglePrompt=${togglePrompt} />
           </div>
         </div>`}

@@ -3,6 +3,7 @@
 import { html } from "./html.js";
 import { figure, signed, whole } from "./format.js";
 import { Prompt } from "./prompt.js";
+import { link } from "./route.js";
 import { Skills } from "./skill.js";
 import { Line, Text } from "./text.js";
 import { ResponseTokens } from "./tokens.js";
@@ -45,7 +46,20 @@ function weights(decision, version) {
   return spans.map((span) => `step ${whole(span.version)} (tokens ${span.start}–${span.end - 1})`).join(", then ");
 }
 
-function Facts({ decision, episode }) {
+function Connections({ decision, episode, call, names }) {
+  const to = (place) => html`<a href=${link.episode(episode.id, names[place])}>step ${names[place]}</a> `;
+  return html`<div class="fact">
+      <dt>Continues</dt>
+      <dd>
+        ${call.parent === null ? html`<span class="muted">begins a conversation</span>` : to(call.parent)}
+        ${call.parent !== null && !decision.exactly && html`<small>with another text of its response</small>`}
+      </dd>
+    </div>
+    ${call.children.length > 0 &&
+    html`<div class="fact"><dt>Continued by</dt><dd>${call.children.map(to)}</dd></div>`}`;
+}
+
+function Facts({ decision, episode, call, names }) {
   return html`<dl class="facts">
     ${!decision.summary &&
     html`<div class="fact">
@@ -56,6 +70,8 @@ function Facts({ decision, episode }) {
           : html`<span class="muted">none</span>`}
       </dd>
     </div>`}
+    ${call &&
+    html`<${Connections} decision=${decision} episode=${episode} call=${call} names=${names} />`}
     <${Rewards} decision=${decision} />
     ${decision.advantage !== null &&
     html`<div class="fact"><dt>Advantage</dt><dd><b>${signed(decision.advantage)}</b></dd></div>`}
@@ -63,7 +79,7 @@ function Facts({ decision, episode }) {
   </dl>`;
 }
 
-export function Step({ episode, position, promptOpen, togglePrompt }) {
+export function Step({ episode, position, call, names, promptOpen, togglePrompt }) {
   const decision = episode.decisions[position];
   return html`<article class="step" aria-label=${decision.summary ? "Summary" : `Step ${decision.step}`}>
     <div class="words">
@@ -86,6 +102,6 @@ export function Step({ episode, position, promptOpen, togglePrompt }) {
         <${ResponseTokens} tokens=${decision.response_tokens} total=${decision.response_tokens_cut} />
       <//>`}
     </div>
-    <${Facts} decision=${decision} episode=${episode} />
+    <${Facts} decision=${decision} episode=${episode} call=${call} names=${names} />
   </article>`;
 }

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from atif import Trajectory as Document
 from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats.atif import write_atif
 from skillpress.doors.formats.texts import Texts
-from tests.support.doors.playing import episode, unsampled
+from tests.support.doors.playing import episode, ids, unsampled
+from tests.support.doors.playing import step as step_of
 
 
 def written(path: Path, played: list[Trajectory], texts: Texts) -> list[Document]:
@@ -83,3 +85,15 @@ def test_how_an_episode_ended_stands_in_its_extra(tmp_path: Path) -> None:
         "policy_version": 3, "run": 0, "seed": 7, "won": True, "terminated": True, "truncated": False,
         "outcome": "won",
     }  # fmt: skip
+
+
+def test_the_steps_of_sub_agents_say_what_they_continue(tmp_path: Path, texts: Texts) -> None:
+    """Documents count steps from 1, and the first is the observation."""
+    prompts = ["<start> you", "<start> see", "<start> you open it", "<start> see open it"]
+    calls = tuple(step_of("open", "open", "it", prompt_ids=ids(prompt)) for prompt in prompts)
+    apart = replace(episode(), steps=calls[:2], summaries=())
+    tree, line = written(
+        tmp_path / "calls.jsonl", [replace(episode(), steps=calls, summaries=()), apart], texts
+    )
+    assert [step.extra["continues"] for step in tree.steps[1:] if step.extra] == [None, None, 2, 3]
+    assert all("continues" not in (step.extra or {}) for step in line.steps)

@@ -185,3 +185,19 @@ def test_any_episode_is_read_back_from_a_dataset(played: list[Trajectory]) -> No
     from skillpress.doors.formats.hugging_face import write_datasets
 
     read_back(write_datasets, played, lambda path: datasets.load_from_disk(str(path)).to_list(), "")
+
+
+def test_decisions_of_sub_agents_say_in_a_trace_what_they_continue() -> None:
+    """The second sub-agent's decision is the first's neighbour, and begins a conversation."""
+    (first, *_), calls = unsampled().steps, (((1,), (2,)), ((3,), (4,)), ((1, 2, 5), (6,)))
+    steps = [
+        dataclasses.replace(first, prompt_ids=prompt, response_ids=response, logprobs=(-1.0,))
+        for prompt, response in calls
+    ]
+    played = dataclasses.replace(unsampled(), steps=tuple(steps))
+    trace = EpisodeTrace(StageRecord("1", "run", "stage"), played, tuple(Texts()(played)), 0)
+    found = [span.attributes.get("continues", "no tree") for span in trace.spans() if "decision" in span.name]
+    assert found == [None, None, 0]
+    alone = dataclasses.replace(played, steps=tuple(steps[:2]))
+    trace = EpisodeTrace(StageRecord("1", "run", "stage"), alone, tuple(Texts()(alone)), 0)
+    assert not any("continues" in span.attributes for span in trace.spans())

@@ -11,14 +11,15 @@ import torch
 from transformers import PreTrainedModel
 
 from skillpress.core.trajectory import Step, Trajectory
-from skillpress.learn.algorithms.batch import one_process
+from skillpress.learn.algorithms.batch import batch_of, one_process
 from skillpress.learn.algorithms.ppo import explained_variance
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples
-from skillpress.learn.training.state_values import targets_of
+from skillpress.learn.training.state_values import targets_of, with_values
 from skillpress.learn.training.value_head import ValuedScorer, ValueHead
+from skillpress.models.policy.chains import in_chains
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
@@ -157,6 +158,24 @@ def test_values_of_states_that_differ_in_time_alone_come_apart(learner: Learner)
     assert np.ptp(alike) < 1e-5
 
 
+def test_values_belong_to_their_steps_in_whatever_order_the_samples_are(learner: Learner) -> None:
+    """Nothing was sampled at the second step. The head has learned, so no two states are worth the same."""
+    prompts = [(3, 4), (), (5, 6), (3, 4, 3, 7), (5, 6, 3, 8)]
+    said = [
+        Step(prompt, (3,) if prompt else (), (-1.0,) * bool(prompt), "", "", "", None, ())
+        for prompt in prompts
+    ]
+    played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0)
+    rows, sampled = np.array([0, 2, 3, 4]), Samples.of([step for step in said if step.response_ids])
+    order = in_chains(sampled.pairs, np.zeros(4, np.int64))
+    assert order.tolist() == [0, 2, 1, 3]
+    expected = with_values(played, sampled, rows, learner).values
+    found = with_values(played, sampled.select(order), rows[order], learner).values
+    assert expected is not None and found is not None
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert expected[1] == 0 and len(set(expected.round(4))) == 5
+
+
 def test_the_head_has_a_learning_rate_of_its_own() -> None:
     """Adam's first update moves every weight by the learning rate."""
     join_ranks(Ranks(), free_port())
@@ -174,7 +193,7 @@ def test_the_head_has_a_learning_rate_of_its_own() -> None:
 def test_what_states_are_to_learn_leaves_out_steps_without_a_prompt_and_weighs_the_others_alike() -> None:
     played = batch([[0.0, 0.0, 10.0], [0.0]], [0, 1])
     played = replace(played, tokens=np.array([2, 0, 2, 2]), values=np.array([0.5, 0.0, 0.25, 0.75]))
-    targets = targets_of(played, algorithm(PPO), one_process)
+    targets = targets_of(played, np.array([0, 2, 3]), algorithm(PPO), one_process)
     assert targets is not None and targets.made.tolist() == [0, 2, 0]
     assert targets.old.tolist() == [0.5, 0.25, 0.75]
     np.testing.assert_allclose(targets.returns, [1.0, 1.0, 0.0])
@@ -194,7 +213,7 @@ def test_two_ranks_find_together_what_one_finds() -> None:
         mine = slice(0, 1 if ranks.size > 1 else 4) if ranks.rank == 0 else slice(1, 4)
         count = len(rewards[mine])
         played = replace(batch(rewards[mine], range(count)), values=np.concatenate(values[mine]))
-        targets = targets_of(played, method, ranks.sum)
+        targets = targets_of(played, np.arange(len(played.tokens)), method, ranks.sum)
         assert targets is not None
         advantages = method.advantages(played, ranks.sum)
         return targets.weights.tolist(), method.describe(played, ranks.sum), advantages

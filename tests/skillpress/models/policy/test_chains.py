@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.models.policy.agreement import check_agreement
-from skillpress.models.policy.chains import Pair, Pairs, extends
+from skillpress.models.policy.chains import Pair, Pairs, extends, in_chains
 from skillpress.models.policy.packing import PackedScorer
+from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from tests.support.models.families import FAMILIES, family
 
+Calls = list[tuple[Pair, int]]
+"""Pairs in the order of time, and the number of each one's episode."""
 Turns = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 said = st.lists(st.integers(3, 59), min_size=1, max_size=4).map(tuple)
@@ -29,6 +32,36 @@ def steps_of(opening: tuple[int, ...], turns: Turns) -> list[Pair]:
         steps.append((prompt, response))
         prompt += response + observation
     return steps
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Calls:
+    """Episodes of calls. Each call begins with an opening, or with any earlier call of its episode."""
+    calls: Calls = []
+    for episode in range(draw(st.integers(1, 3))):
+        own: list[Pair] = []
+        for _ in range(draw(st.integers(1, 6))):
+            parent = draw(st.sampled_from([None, *own]))
+            start = draw(openings) if parent is None else sum(parent, ())
+            own.append((start + draw(st.just(()) | said), draw(said)))
+        calls += [(call, episode) for call in own]
+    return calls
+
+
+def growing(played: list[tuple[tuple[int, ...], Turns]]) -> Calls:
+    """Episodes whose prompts each extend the previous one."""
+    return [(step, number) for number, episode in enumerate(played) for step in steps_of(*episode)]
+
+
+def ordered(calls: Calls) -> tuple[Pairs, np.ndarray]:
+    """The pairs chain by chain, and the place of each in time."""
+    pairs = Pairs.of([call for call, _ in calls])
+    order = in_chains(pairs, np.array([episode for _, episode in calls]))
+    return pairs.select(order), order
+
+
+def sequence_tokens(pairs: Pairs) -> int:
+    return sum(len(sum(pairs.rows[chain[-1]], ())) for chain in pairs.chains)
 
 
 def by_itself(model: torch.nn.Module, steps: list[Pair], heat: float) -> torch.Tensor:
@@ -89,6 +122,85 @@ def test_a_chain_is_one_sequence_and_shares_its_first_prompt_with_others() -> No
     assert responses.continuation_lengths.tolist() == [3, 0]
     assert responses.targets.tolist() == [6, 7, 9, 6]
     assert responses.predicting.tolist() == [0, 2, 4, 1]
+
+
+@given(trees())
+def test_calls_that_extend_any_earlier_call_of_their_episode_are_put_behind_it(calls: Calls) -> None:
+    chained, order = ordered(calls)
+    assert sorted(order) == [*range(len(calls))]
+    assert [calls[row][1] for row in order] == [episode for _, episode in calls], "episodes stay apart"
+    heads = {order[chain.start] for chain in chained.chains}
+    for row in heads:
+        (prompt, _), episode = calls[row]
+        taken = {order[row] for chain in chained.chains for row in chain[:-1]}
+        extended = {n for n in range(row) if calls[n][1] == episode and extends(prompt, calls[n][0])}
+        assert extended <= taken, "a call begins a sequence only if others go on with all that it extends"
+
+
+@given(trees())
+def test_trees_never_have_more_tokens_than_chains_of_neighbours(calls: Calls) -> None:
+    chained, _ = ordered(calls)
+    assert sequence_tokens(chained) <= sequence_tokens(Pairs.of([call for call, _ in calls]))
+
+
+@given(trees() | st.lists(episodes, min_size=1, max_size=4).map(growing))
+def test_where_chains_are_neighbours_the_order_stays(calls: Calls) -> None:
+    _, order = ordered(calls)
+    distant = [
+        row
+        for row, ((prompt, _), episode) in enumerate(calls)
+        if not (row and extends(prompt, calls[row - 1][0]) and calls[row - 1][1] == episode)
+        and any(other == episode and extends(prompt, call) for call, other in calls[:row])
+    ]
+    assert distant or order.tolist() == [*range(len(calls))]
+
+
+def test_sub_agents_that_take_turns_are_a_sequence_each_and_a_second_branch_is_another() -> None:
+    """a and b take turns; the second branch of a begins a sequence of its own."""
+    a = steps_of((3, 4), [((5,), (6,)), ((7,), (8,)), ((9,), (10,))])
+    b = steps_of((20,), [((21,), (22,)), ((23,), (24,))])
+    branch = ((*a[1][0], *a[1][1], 11), (12,))
+    calls = [a[0], b[0], a[1], b[1], a[2], branch]
+    chained, order = ordered([(call, 0) for call in calls])
+    assert order.tolist() == [0, 2, 4, 1, 3, 5]
+    assert chained.chains == [range(3), range(3, 5), range(5, 6)]
+    assert len(Pairs.of(calls).chains) == 6
+
+
+def test_equal_calls_are_each_gone_on_with_by_one() -> None:
+    first = ((3, 4), (5,))
+    second, third = ((3, 4, 5, 6), (7,)), ((3, 4, 5, 8), (9,))
+    chained, order = ordered([(call, 0) for call in (first, first, second, third)])
+    assert order.tolist() == [0, 3, 1, 2] and len(chained.chains) == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@settings(deadline=None, max_examples=20)
+@given(trees(), st.sampled_from([8, 1000]))
+def test_calls_of_a_tree_score_and_teach_as_each_call_by_itself(
+    packed: bool, calls: Calls, limit: int
+) -> None:
+    """The scores are compared in the order of time; a small limit spreads a tree over several passes."""
+    model = family("Llama")
+    pairs = [call for call, _ in calls]
+    weights = torch.linspace(-1, 1, sum(len(response) for _, response in pairs))
+    expected = by_itself(model, pairs, 0.7)
+    (expected * weights).sum().backward()
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    scorer: Scorer = PackedScorer(model) if packed else ResponseScorer(model)
+    chained, order = ordered(calls)
+    weight, found = weights.split([len(response) for _, response in pairs]), [torch.empty(0)] * len(pairs)
+    for rows in pass_rows(chained, limit, scorer.shares_prompts):
+        some = chained.select(rows)
+        scores, _ = scorer(pack_responses(some), 0.7)
+        (scores * torch.cat([weight[row] for row in order[rows]])).sum().backward()
+        for row, score in zip(order[rows], scores.split(some.response_lengths.tolist()), strict=True):
+            found[row] = score.detach()
+    torch.testing.assert_close(torch.cat(found), expected.detach(), atol=1e-5, rtol=1e-5)
+    for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+        scale = 1 + float(gradient.abs().max())
+        torch.testing.assert_close(parameter.grad, gradient, atol=1e-5 * scale, rtol=0)
 
 
 @pytest.mark.parametrize("packed", [False, True])
