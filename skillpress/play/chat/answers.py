@@ -40,8 +40,6 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 """Fields of a message that may hold reasoning; the first one that is not empty counts."""
 TEXTS = ("text", "content", "value")
 """Fields of a part that may hold its text."""
-LONGEST_CALL = 4000
-"""Maximum number of characters kept of a tool call."""
 DEEPEST = 8
 """Maximum depth of nested parts that is read."""
 MOST_TOKENS = 1 << 40
@@ -145,8 +143,8 @@ def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
     elif finish in REFUSED or (declined and text.strip() in ("", declined.strip())):
         ended, thought = "refused", declined or thought
     elif call and silent:
-        ended, thought = "tool_call", thought or told or json.dumps(call)[:LONGEST_CALL]
-    return Answer(readable(text), readable(thought), ended, usage)
+        ended, thought = "tool_call", thought or told
+    return Answer(readable(text), readable(thought), ended=ended, usage=usage, calls=call or None)
 
 
 def _content(content: Any) -> tuple[str, str, str]:
