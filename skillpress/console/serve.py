@@ -16,8 +16,10 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import fields, replace
 from importlib import import_module
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from skillpress.console.evaluations.options import add_parameter_options
@@ -92,8 +94,9 @@ def _server(chosen: Namespace, offer: Offer, host: EnvironmentHost, limits: Serv
         return server_of(make_app(offer, host, about, limits), limits)
     from skillpress.doors.serving.mcp_server import http_app, tools_of
 
-    app = http_app(tools_of(Episodes(offer, host, limits), about), limits)
-    return server_of(app, limits, lifespan="on")
+    prepared: Future[Episodes] = Future()
+    prepared.set_result(Episodes(offer, host, limits))
+    return server_of(http_app(tools_of(prepared, about), limits), limits, lifespan="on")
 
 
 def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
@@ -102,16 +105,27 @@ def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
 
     wire = Wire.take()  # before anything is started that might print
     params = playing_params(chosen.environment, chosen.params, chosen.set)
-    tasks = tasks_of(params, chosen.split)
-    host = host_of(bundle(chosen.environment), params.environment, limits.sessions)
+    prepared: Future[Episodes] = Future()
+
+    def prepare() -> None:
+        try:
+            tasks = tasks_of(params, chosen.split)
+            host = host_of(bundle(chosen.environment), params.environment, limits.sessions)
+            offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
+            prepared.set_result(Episodes(offer, host, limits))
+        except Exception as error:  # noqa: BLE001  said by every tool
+            prepared.set_exception(error)
+        Event().wait()  # the environments' processes end with the thread that started them
+
+    Thread(target=prepare, name="prepare", daemon=True).start()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
-        wire.serve(tools_of(Episodes(offer, host, limits), about_of(chosen.environment)))
+        wire.serve(tools_of(prepared, about_of(chosen.environment)))
     except KeyboardInterrupt:
         pass  # the usual way to end it
     finally:
-        host.close()
+        if prepared.done() and prepared.exception() is None:
+            prepared.result().host.close()
     return 0
 
 

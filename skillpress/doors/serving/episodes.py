@@ -10,7 +10,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Literal, TypeVar
@@ -63,8 +63,15 @@ class _Episode:
 class Episodes:
     """All running episodes by name."""
 
-    def __init__(self, offer: Offer, host: EnvironmentHost, limits: ServingLimits) -> None:
-        self._offer, self._host, self._limits = offer, host, limits
+    def __init__(
+        self,
+        offer: Offer,
+        host: EnvironmentHost,
+        limits: ServingLimits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._offer, self.host, self._limits = offer, host, limits
         self._running: dict[str, _Episode] = {}
         self._free = list(range(limits.sessions))
         """Free slots as a heap: low numbers are reused first, and their environments with them."""
@@ -102,8 +109,8 @@ class Episodes:
                 "CAPACITY_REACHED",
                 f"all {self._limits.sessions} places are taken; leave an episode, or try again later",
             )
-        name, slot, now = secrets.token_hex(6), heappop(self._free), time.monotonic()
-        episode = _Episode(session=Session(self._offer, self._host, slot), slot=slot, touched=now, due=now)
+        name, slot, now = secrets.token_hex(6), heappop(self._free), self._clock()
+        episode = _Episode(session=Session(self._offer, self.host, slot), slot=slot, touched=now, due=now)
         self._running[name] = episode
         async with episode.turn:
             return await self._answered(name, episode, episode.session.reset(wanted))
@@ -122,14 +129,14 @@ class Episodes:
         except RefusedError:
             await self._end(name, episode)
             raise
-        episode.touched = time.monotonic()
+        episode.touched = self._clock()
         if found["done"]:
             await self._end(name, episode)
         return _seen(name, episode.session, Observation.model_validate(found["observation"]), found)
 
     async def _pace(self, episode: _Episode) -> None:
         """Wait if the caller is faster than the limit; a second's worth of actions may come at once."""
-        now = time.monotonic()
+        now = self._clock()
         episode.due = max(episode.due, now - 1) + 1 / self._limits.messages_per_second
         await asyncio.sleep(max(0.0, episode.due - now))
 
@@ -139,7 +146,7 @@ class Episodes:
             heappush(self._free, episode.slot)
 
     async def _end_idle(self) -> None:
-        since = time.monotonic() - self._limits.idle_seconds
+        since = self._clock() - self._limits.idle_seconds
         idle = [(name, each) for name, each in self._running.items() if each.touched < since]
         for name, episode in idle:
             if not episode.turn.locked():

@@ -10,9 +10,11 @@ of a process that the harness starts. A refusal is a tool's error, whose text th
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -24,6 +26,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Te
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.applications import Starlette
 
+from skillpress.core.errors import UserError
 from skillpress.core.web import PageGuard
 from skillpress.doors.serving.episodes import Episodes, Seen
 from skillpress.doors.serving.messages import RefusedError, ResetArguments, checked
@@ -96,16 +99,22 @@ KINDS: Mapping[str, _Kind] = {
 }
 
 
-def tools_of(episodes: Episodes, about: About) -> Server[dict[str, Any]]:
-    """The server of the tools."""
+def tools_of(prepared: Future[Episodes], about: About) -> Server[dict[str, Any]]:
+    """The server of the tools.
+
+    Args:
+        prepared: the episodes, or the ``UserError`` that prevents them. Tools are listed before it is done,
+            since harnesses wait a few seconds for a server, and some environments take a minute.
+    """
 
     async def listed(context: object, wanted: object) -> ListToolsResult:
         return ListToolsResult(tools=[kind.described(name) for name, kind in KINDS.items()])
 
     async def called(context: object, wanted: CallToolRequestParams) -> CallToolResult:
         try:
+            episodes = await asyncio.shield(asyncio.wrap_future(prepared))
             found = await _call(episodes, wanted.name, wanted.arguments or {})
-        except RefusedError as refused:
+        except (RefusedError, UserError) as refused:
             return CallToolResult(content=[_text(str(refused))], is_error=True)
         if found is None:
             return CallToolResult(content=[_text("left")])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from threading import Thread
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from gymnasium.spaces import Text
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 from skillpress.doors.serving import (
@@ -40,11 +42,14 @@ WINS = ("op(+, 2, 1)", "op(+, 3, 3)")
 def served(
     make: Callable[[], Environment] = countdown,
     limits: ServingLimits = ServingLimits(),  # noqa: B008  frozen
+    clock: Callable[[], float] = monotonic,
 ) -> Iterator[str]:
     """The address of a server of the tools."""
     host = EnvironmentHost(ThreadVectorEnv(make, 60.0))
     offer = Offer("countdown", TaskBook(TASKS), REWARD)
-    app = http_app(tools_of(Episodes(offer, host, limits), About("toy", "A toy.", "1")), limits)
+    prepared: Future[Episodes] = Future()
+    prepared.set_result(Episodes(offer, host, limits, clock))
+    app = http_app(tools_of(prepared, About("toy", "A toy.", "1")), limits)
     with listen("127.0.0.1", 0) as listening:
         server = server_of(app, limits, lifespan="on")
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -170,6 +175,8 @@ class Gate:
 
 
 def test_places_are_limited_and_free_again_after_a_failure_a_farewell_or_a_long_silence() -> None:
+    now = [0.0]
+
     async def play(client: Client) -> Any:
         one, two = await called(client, "start"), await called(client, "start")
         full = await called(client, "start")
@@ -177,7 +184,7 @@ def test_places_are_limited_and_free_again_after_a_failure_a_farewell_or_a_long_
         three = await called(client, "start")
         await called(client, "leave", episode=two["episode"])
         four = await called(client, "start")
-        await asyncio.sleep(0.6)
+        now[0] = 60.0
         kept = await called(client, "act", episode=three["episode"], action="x")
         five = await called(client, "start")
         return (
@@ -188,8 +195,8 @@ def test_places_are_limited_and_free_again_after_a_failure_a_farewell_or_a_long_
             await called(client, "act", episode=four["episode"], action="x"),
         )
 
-    limits = ServingLimits(sessions=2, idle_seconds=0.5)
-    with served(Gate, limits) as url:
+    limits = ServingLimits(sessions=2, idle_seconds=50)
+    with served(Gate, limits, lambda: now[0]) as url:
         full, broken, kept, started, silent = run(url, play)
     assert "all 2 places are taken" in full and "the room fell down" in broken
     assert kept["observation"] == "x" and all(isinstance(each, dict) for each in started)
@@ -199,6 +206,21 @@ def test_places_are_limited_and_free_again_after_a_failure_a_farewell_or_a_long_
 def test_a_web_page_is_turned_away(door: str) -> None:
     for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
         assert httpx.post(door, headers=headers, json={}, trust_env=False).status_code == 403
+
+
+def test_tools_are_listed_before_the_environment_is_ready_and_say_what_prevents_it() -> None:
+    async def play() -> Any:
+        prepared: Future[Episodes] = Future()
+        async with Client(tools_of(prepared, About("toy", "A toy.", "1"))) as client:
+            tools = (await client.list_tools()).tools
+            waiting = asyncio.create_task(called(client, "start"))
+            await asyncio.sleep(0.1)
+            waited = not waiting.done()
+            prepared.set_exception(UserError("environment.data: holds no games"))
+            return tools, waited, await waiting
+
+    tools, waited, said = asyncio.run(play())
+    assert len(tools) == 3 and waited and said == "environment.data: holds no games"
 
 
 @asynccontextmanager
