@@ -52,7 +52,7 @@ def told(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> d
 
 
 def play(program: str, seconds: float = 240.0) -> tuple[list[Trajectory], ScriptedEngine]:
-    python = ENVIRONMENTS / CLIENTS[program] / "bin" / "python"
+    python = ENVIRONMENTS / CLIENTS.get(program, "openai") / "bin" / "python"
     section = ProgramParameters(
         name="program",
         max_steps=6,
@@ -92,3 +92,8 @@ def test_two_episodes_are_played_and_every_call_is_a_step_of_the_sampled_tokens(
         assert step.response_ids == of[step.prompt_ids][: len(step.response_ids)]
         cut = len(step.response_ids) < len(of[step.prompt_ids])
         assert not cut or POLICY.decode(step.response_ids).endswith("</code>"), "only smolagents' code stops"
+
+
+def test_a_program_that_calls_home_is_noticed() -> None:
+    episodes, _ = play("curious")
+    assert [(episode.won, episode.outcome) for episode in episodes] == [(False, "unsuccessful")] * 2

@@ -6,9 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager
-from threading import Thread
-from time import monotonic, sleep
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -18,55 +16,23 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from skillpress.core.errors import UserError
-from skillpress.core.interface import Environment, Info
+from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.doors.serving import (
     About,
-    EnvironmentHost,
     Episodes,
-    Offer,
     ServingLimits,
-    TaskBook,
-    listen,
-    server_of,
 )
-from skillpress.doors.serving.mcp_server import http_app, tools_of
-from skillpress.play.rollout import ThreadVectorEnv
-from tests.support.doors.served import REWARD, TASKS, countdown
+from skillpress.doors.serving.mcp_server import tools_of
+from tests.support.doors.served_tools import served_tools
 
 WINS = ("op(+, 2, 1)", "op(+, 3, 3)")
 """Make 6 of 1, 2 and 3."""
 
 
-@contextmanager
-def served(
-    make: Callable[[], Environment] = countdown,
-    limits: ServingLimits = ServingLimits(),  # noqa: B008  frozen
-    clock: Callable[[], float] = monotonic,
-) -> Iterator[str]:
-    """The address of a server of the tools."""
-    host = EnvironmentHost(ThreadVectorEnv(make, 60.0))
-    offer = Offer("countdown", TaskBook(TASKS), REWARD)
-    prepared: Future[Episodes] = Future()
-    prepared.set_result(Episodes(offer, host, limits, clock))
-    app = http_app(tools_of(prepared, About("toy", "A toy.", "1")), limits)
-    with listen("127.0.0.1", 0) as listening:
-        server = server_of(app, limits, lifespan="on")
-        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        while not server.started:
-            sleep(0.01)
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-        finally:
-            server.should_exit = True
-            thread.join()
-            host.close()
-
-
 @pytest.fixture(scope="module")
 def door() -> Iterator[str]:
-    with served() as url:
+    with served_tools() as url:
         yield url
 
 
@@ -196,7 +162,7 @@ def test_places_are_limited_and_free_again_after_a_failure_a_farewell_or_a_long_
         )
 
     limits = ServingLimits(sessions=2, idle_seconds=50)
-    with served(Gate, limits, lambda: now[0]) as url:
+    with served_tools(Gate, limits, lambda: now[0]) as url:
         full, broken, kept, started, silent = run(url, play)
     assert "all 2 places are taken" in full and "the room fell down" in broken
     assert kept["observation"] == "x" and all(isinstance(each, dict) for each in started)
