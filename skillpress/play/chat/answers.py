@@ -102,7 +102,25 @@ def _put_together(events: Iterable[str]) -> Any:
     if not (ended or finish):
         return NOT_JSON
     message = {name: _joined(values) for name, values in parts.items() if name != "role"}
+    if isinstance(calls := message.get("tool_calls"), list):
+        message["tool_calls"] = _whole_calls(calls)
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _whole_calls(deltas: Sequence[Any]) -> list[dict[str, Any]]:
+    """The calls of all chunks: pieces with the same index are one call, whose texts are joined."""
+    found: dict[str, dict[str, Any]] = {}
+    for delta in deltas:
+        if not isinstance(delta, Mapping):
+            continue
+        call = found.setdefault(repr(delta.get("index", len(found))), {"function": {}})
+        call.update({name: delta[name] for name in ("id", "type") if delta.get(name)})
+        said, function = call["function"], _mapping(delta, "function") or {}
+        for name in ("name", "arguments"):
+            more, before = function.get(name), said.get(name)
+            joins = isinstance(more, str) and isinstance(before, str)
+            said[name] = before + more if joins else more if more is not None else before
+    return list(found.values())
 
 
 def _joined(values: Sequence[Any]) -> Any:

@@ -73,7 +73,7 @@ def _decision(asked: Asked, answer: Answer) -> Decision:
     if answer.ended == "refused" and not text:
         text, thought = thought, ""  # what the model said instead
     kept = cut(text, asked.request.stop)
-    calls = read_calls(answer.calls) if kept == text else ()
+    calls, broken = read_calls(answer.calls if kept == text else None)
     reply = Reply(
         content=kept,
         calls=with_ids(calls, asked),
@@ -82,7 +82,7 @@ def _decision(asked: Asked, answer: Answer) -> Decision:
         prompt_tokens=answer.usage.prompt_tokens or 0,
         response_tokens=answer.usage.response_tokens or 0,
     )
-    return tokenless(ParsedAction(thought, reply.to_json(), _invalid(answer, calls)))
+    return tokenless(ParsedAction(thought, reply.to_json(), _invalid(answer, broken)))
 
 
 def _finish(answer: Answer, calls: Sequence[ToolCall], stopped: bool) -> Finish:
@@ -91,10 +91,8 @@ def _finish(answer: Answer, calls: Sequence[ToolCall], stopped: bool) -> Finish:
     return "stop" if stopped else FINISHES.get(answer.ended, "stop")
 
 
-def _invalid(answer: Answer, calls: Sequence[ToolCall]) -> str | None:
-    if answer.ended in FINISHES:
-        return answer.ended
-    return BROKEN if any(is_broken(call) for call in calls) else None
+def _invalid(answer: Answer, broken: bool) -> str | None:
+    return answer.ended if answer.ended in FINISHES else BROKEN if broken else None
 
 
 def cut(text: str, stops: Sequence[str]) -> str:
@@ -103,21 +101,18 @@ def cut(text: str, stops: Sequence[str]) -> str:
     return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 
 
-def read_calls(sent: Any) -> tuple[ToolCall, ...]:
-    """The calls as a server sent them: ``tool_calls``, or the older ``function_call``; arguments that are
-    not a JSON object are kept under ``raw``, and calls without a name are dropped."""
+def read_calls(sent: Any) -> tuple[tuple[ToolCall, ...], bool]:
+    """(calls, whether the arguments of one are not a JSON object) of what a server sent: ``tool_calls``, or
+    the older ``function_call``. Other arguments are kept under ``raw``; calls without a name are dropped."""
     listed = [sent] if isinstance(sent, Mapping) else sent if isinstance(sent, list) else []
-    found = []
+    found, broken = [], False
     for item in listed:
         function = item.get("function", item) if isinstance(item, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             continue
         # Half surrogates may be inside keys and values alike.
         call = json.loads(readable(json.dumps(dict(function), ensure_ascii=False)))
-        found.append(call_of(call["name"], call.get("arguments"), ""))
-    return tuple(found)
-
-
-def is_broken(call: ToolCall) -> bool:
-    """Whether the model wrote arguments that are not a JSON object."""
-    return call.arguments.keys() == {"raw"}
+        arguments = call.get("arguments") or {}
+        found.append(call_of(call["name"], arguments, ""))
+        broken = broken or dict(found[-1].arguments) == {"raw": arguments}
+    return tuple(found), broken

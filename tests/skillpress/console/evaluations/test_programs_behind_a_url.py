@@ -19,7 +19,7 @@ from skillpress.play.chat.server import ChatError, ChatServer
 from skillpress.play.rollout.requests import requests
 from tests.support.play import asking
 from tests.support.play.chat_server import Heard, Manner, chat_server
-from tests.support.play.manners import AT_ONCE, SAME, error, message, refuses
+from tests.support.play.manners import AT_ONCE, SAME, error, events, message, refuses
 from tests.support.play.odd_manners import LINES
 
 OPTIONS: dict[str, Any] = {
@@ -199,6 +199,27 @@ def test_arguments_that_are_not_json_reach_the_program_and_the_step_says_so(task
     first, last = episodes[0].steps
     assert (first.invalid, last.invalid) == ("broken_call", None)
     assert json.loads(first.action)["calls"] == [{"tool": "look", "arguments": {"raw": '{"at": '}}]
+
+
+def test_calls_in_a_stream_that_was_not_requested_are_put_together(tasks_file: Path) -> None:
+    def streaming(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
+        if body["messages"][-1]["role"] == "tool":
+            return good_manner(number, body, good)
+        pieces = [
+            {"index": 0, "id": "c", "function": {"name": "look", "arguments": ""}},
+            {"index": 0, "function": {"arguments": '{"at": "the '}},
+            {"index": 0, "function": {"arguments": 'shelf"}'}},
+            {"index": 1, "id": "d", "function": {"name": "look"}},
+        ]
+        deltas = [{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces]
+        return events(*deltas, {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}, "[DONE]")
+
+    episodes, _ = play(tasks_file, streaming)
+    assert json.loads(episodes[0].steps[0].action)["calls"] == [
+        {"tool": "look", "arguments": {"at": "the shelf"}},
+        {"tool": "look", "arguments": {}},
+    ]
+    assert [step.invalid for step in episodes[0].steps] == [None, None]
 
 
 def test_a_server_without_stop_is_asked_without_it_and_the_text_still_ends_there(tasks_file: Path) -> None:
