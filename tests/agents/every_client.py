@@ -44,7 +44,7 @@ POLICY = byte_policy()
 
 
 def told(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> dict[str, Any]:
-    """It must say the sum that the tool returned, and look up nobody."""
+    """It must say the sum that the tool returned, and look up no host."""
     file = Path(folder) / "looked_up.txt"
     called = file.read_text().splitlines() if file.exists() else []
     said = f"The sum is {task['a'] + task['b']}." in printed

@@ -23,7 +23,7 @@ from skillpress.play.chat.outcomes import Answer, readable
 from skillpress.play.chat.server_agent import ServerAgent, tokenless
 
 LONGEST_CALL = 4000
-"""Maximum number of characters kept of a tool call that nobody asked for."""
+"""Maximum number of characters that are kept of a tool call, which no prompt asks for."""
 
 
 class ChatAgent(ServerAgent):

@@ -45,7 +45,7 @@ REACH_SECONDS = 20.0
 FOREIGN_ATTEMPTS = 3
 """After this many replies in another protocol, and no valid answer ever, the address is wrong."""
 ANY = "any text"
-"""Stands for a request's texts in ``stop``, where only the parameter's name matters."""
+"""A value for ``stop`` where only the parameter's name matters."""
 TEMPLATE_TOKENS = 256
 """Tokens that a chat template may add to a prompt, whose own tokens are at most its bytes."""
 

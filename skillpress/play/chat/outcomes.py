@@ -40,8 +40,8 @@ class Answer:
     ended: Ended = "whole"
     usage: Usage = Usage()
     calls: Any = None
-    """The tool calls as the server sent them: ``tool_calls``, or the older ``function_call``; None if there
-    are none."""
+    """The tool calls as the server sent them: ``tool_calls``, or the older ``function_call``; None for an
+    answer without calls."""
 
 
 @dataclass(frozen=True)

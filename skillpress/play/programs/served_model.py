@@ -27,7 +27,7 @@ from skillpress.play.programs.requests import Asked, Finish, Message, ModelReque
 from skillpress.play.programs.tool_calls import BROKEN, plain
 
 FINISHES: Mapping[str, Finish] = {"cut_off": "length", "refused": "content_filter"}
-"""How an answer without calls ended, to what the program is told; anything else is a stop."""
+"""How an answer without calls ended, to the finish reason that the program gets; otherwise ``stop``."""
 
 
 class ServedModelAgent(ServerAgent):
