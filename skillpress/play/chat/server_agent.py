@@ -40,6 +40,10 @@ class ServerAgent(ABC):
     def _decide(self, state: AgentState, seed: int) -> Decision:
         """Ask the server; called in a thread."""
 
+    @abstractmethod
+    def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
+        """See ``interface.Agent``."""
+
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """See ``interface.Agent``."""
         for request in requests:
