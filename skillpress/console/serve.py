@@ -1,11 +1,13 @@
-"""``skillpress serve``: an environment for agents of other libraries, over OpenEnv's protocol.
+"""``skillpress serve``: an environment for agents of other libraries, over OpenEnv's protocol or over MCP.
 
     skillpress serve --environment countdown
     skillpress serve --environment alfworld --split train --port 8100 --sessions 128
+    skillpress serve --environment alfworld --mcp
+    skillpress serve --environment alfworld --mcp stdio
 
 The environment and its tasks are those of an experiment: from params.yaml, then from params/ENVIRONMENT.yaml
 if it exists, or from the overlays that --params names. A reset's seed chooses a task of --split.
-docs/openenv.md describes the protocol and the limits, with examples.
+docs/openenv.md describes OpenEnv's protocol and the limits, docs/mcp.md the tools, both with examples.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import fields, replace
 from importlib import import_module
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from skillpress.console.evaluations.options import add_parameter_options
@@ -29,6 +33,8 @@ from skillpress.core.version import __version__
 from skillpress.core.web import is_loopback
 from skillpress.doors.serving import (
     About,
+    EnvironmentHost,
+    Episodes,
     Offer,
     ServingLimits,
     TaskBook,
@@ -40,6 +46,8 @@ from skillpress.doors.serving import (
 from skillpress.environments import bundle
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from skillpress.core.interface import StepReward
     from skillpress.experiment.params import Params
 
@@ -53,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C or SIGTERM; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     limits = _limits(chosen)
+    if chosen.mcp == "stdio":
+        return _serve_here(chosen, limits)
     params = playing_params(chosen.environment, chosen.params, chosen.set)
     with listen(chosen.host, chosen.port) as listening:
         tasks = tasks_of(params, chosen.split)
@@ -61,20 +71,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _interrupt)
         try:
             offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
-            app = make_app(offer, host, about_of(chosen.environment), limits)
+            server = _server(chosen, offer, host, limits)
             name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
             if not is_loopback(chosen.host):
                 print(f"warning: --host {chosen.host}: {OPEN}", file=sys.stderr, flush=True)
             print(
-                f"ready: http://{name}:{listening.getsockname()[1]} serves {chosen.environment} "
-                f"({len(tasks)} {chosen.split} tasks, {limits.sessions} sessions)",
+                f"ready: http://{name}:{listening.getsockname()[1]}{'/mcp' * bool(chosen.mcp)} serves "
+                f"{chosen.environment} ({len(tasks)} {chosen.split} tasks, {limits.sessions} sessions)",
                 flush=True,
             )
-            server_of(app, limits).run(sockets=[listening])
+            server.run(sockets=[listening])
         except KeyboardInterrupt:
             pass  # the usual way to end it
         finally:
             host.close()
+    return 0
+
+
+def _server(chosen: Namespace, offer: Offer, host: EnvironmentHost, limits: ServingLimits) -> uvicorn.Server:
+    about = about_of(chosen.environment)
+    if not chosen.mcp:
+        return server_of(make_app(offer, host, about, limits), limits)
+    from skillpress.doors.serving.mcp_server import http_app, tools_of
+
+    prepared: Future[Episodes] = Future()
+    prepared.set_result(Episodes(offer, host, limits))
+    return server_of(http_app(tools_of(prepared, about), limits), limits, lifespan="on")
+
+
+def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
+    """Serve tools over this process's standard streams until they close."""
+    from skillpress.doors.serving.mcp_server import Wire, tools_of
+
+    wire = Wire.take()  # before anything is started that might print
+    params = playing_params(chosen.environment, chosen.params, chosen.set)
+    prepared: Future[Episodes] = Future()
+
+    def prepare() -> None:
+        try:
+            tasks = tasks_of(params, chosen.split)
+            host = host_of(bundle(chosen.environment), params.environment, limits.sessions)
+            offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
+            prepared.set_result(Episodes(offer, host, limits))
+        except Exception as error:  # noqa: BLE001  said by every tool
+            prepared.set_exception(error)
+        Event().wait()  # the environments' processes end with the thread that started them
+
+    Thread(target=prepare, name="prepare", daemon=True).start()
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        wire.serve(tools_of(prepared, about_of(chosen.environment)))
+    except KeyboardInterrupt:
+        pass  # the usual way to end it
+    finally:
+        if prepared.done() and prepared.exception() is None:
+            prepared.result().host.close()
     return 0
 
 
@@ -106,6 +157,13 @@ def _parser() -> Parser:
     parser = Parser(prog="skillpress serve", description=__doc__)
     add_environment(parser)
     add_parameter_options(parser, "ENVIRONMENT", "tasks.train=100")
+    parser.add_argument(
+        "--mcp",
+        nargs="?",
+        const="http",
+        choices=("http", "stdio"),
+        help="tools of the Model Context Protocol, over HTTP at /mcp, or over the standard streams",
+    )
     parser.add_argument("--split", choices=SPLITS, default="train", help="whose tasks (default: train)")
     parser.add_argument(
         "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"

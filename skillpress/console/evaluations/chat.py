@@ -21,6 +21,8 @@ from skillpress.play.chat.agent import ChatAgent
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.journal import parameters_left_out, spent
 from skillpress.play.chat.server import ChatServer
+from skillpress.play.chat.server_agent import ServerAgent
+from skillpress.play.programs.served_model import ServedModelAgent
 from skillpress.play.rollout import EpisodeLog
 from skillpress.play.rollout.ordered import write_in_order
 from skillpress.play.rollout.requests import EpisodeRequest
@@ -79,16 +81,9 @@ class Chat:
         """Play in this process, ``sampling.slots`` episodes at a time; each is saved as it ends."""
         experiment = Experiment(params)
         client = ChatClient(self.server, experiment.evaluation_sampling, journal_of(store))
-        made = ChatAgent(
-            client,
-            experiment.rendering,
-            parse=experiment.parser,
-            state_update=experiment.state_update,
-            reward=experiment.reward,
-            at_once=params.sampling.slots,
-        )
         with (
-            closing(made) as agent,
+            self.server.withheld(),
+            closing(_agent(experiment, client)) as agent,
             experiment.collector(agent) as collector,
             EpisodeLog(store, SaveTimer(0.0)) as log,
         ):
@@ -105,6 +100,21 @@ class Chat:
     def left_out(self, store: ResumeStore) -> Sequence[str]:
         """The parameters that --omit names and those that the server has refused."""
         return sorted({*self.server.omit, *parameters_left_out(journal_of(store))})
+
+
+def _agent(experiment: Experiment, client: ChatClient) -> ServerAgent:
+    """The agent that asks: programs make their own prompts, other environments have a rendering."""
+    at_once = experiment.params.sampling.slots
+    if experiment.bundle.agent is not None:
+        return ServedModelAgent(client, experiment.reward, at_once)
+    return ChatAgent(
+        client,
+        experiment.rendering,
+        parse=experiment.parser,
+        state_update=experiment.state_update,
+        reward=experiment.reward,
+        at_once=at_once,
+    )
 
 
 def player(options: Namespace) -> Chat:

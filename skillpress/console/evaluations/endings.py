@@ -19,6 +19,7 @@ TOLD = {
     "tool_call": "{count:,} tool calls without text (turn tools off at the server)",
     "prompt_too_long": "{count:,} not asked for, since the prompt does not fit (serve a longer context, or "
     "shorten the prompts)",
+    "not_served": "{count:,} requests of the program that the server refused",
     MALFORMED: "{count:,} in a wrong format",
 }
 """Why an answer gave no good step, to the sentence's words; ``MALFORMED`` covers all other reasons."""

@@ -1,11 +1,13 @@
-"""Environments for agents of other libraries: a server that speaks OpenEnv's protocol.
+"""Environments for agents of other libraries: a server that speaks OpenEnv's protocol, or MCP.
 
-``messages.py`` is the protocol as text, ``session.py`` the episodes of one connection, ``host.py`` the
-environments behind all connections, and ``server.py`` the WebSocket and the HTTP endpoints.
+``messages.py`` is OpenEnv's protocol as text, ``session.py`` the episodes of one connection, ``host.py`` the
+environments behind all connections, and ``server.py`` the WebSocket and the HTTP endpoints. ``episodes.py``
+names the episodes of callers without a connection, and ``mcp_server.py`` makes tools of them.
 """
 
 from __future__ import annotations
 
+from skillpress.doors.serving.episodes import Episodes
 from skillpress.doors.serving.host import EnvironmentHost, host_of
 from skillpress.doors.serving.server import About, ServingLimits, listen, make_app, server_of
 from skillpress.doors.serving.session import Offer, TaskBook
@@ -13,6 +15,7 @@ from skillpress.doors.serving.session import Offer, TaskBook
 __all__ = [
     "About",
     "EnvironmentHost",
+    "Episodes",
     "Offer",
     "ServingLimits",
     "TaskBook",

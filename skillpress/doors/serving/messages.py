@@ -140,7 +140,7 @@ def reset_arguments(data: Mapping[str, Any]) -> ResetArguments:
     Raises:
         RefusedError: a key is unknown, or a value has the wrong type.
     """
-    return _checked(ResetArguments, "reset", data)
+    return checked(ResetArguments, "reset", data)
 
 
 def action_text(data: Mapping[str, Any]) -> str:
@@ -149,7 +149,7 @@ def action_text(data: Mapping[str, Any]) -> str:
     Raises:
         RefusedError: the data have no ``message``, or an unknown key.
     """
-    return _checked(Action, "step", data).message
+    return checked(Action, "step", data).message
 
 
 def observation(task: Task, answer: StepResult, reward: float | None) -> str:
@@ -192,7 +192,12 @@ def schemas() -> dict[str, Any]:
     }
 
 
-def _checked(kind: type[Data], what: str, data: Mapping[str, Any]) -> Data:
+def checked(kind: type[Data], what: str, data: Mapping[str, Any]) -> Data:
+    """The data of a message.
+
+    Raises:
+        RefusedError: a key is unknown or missing, or a value has the wrong type.
+    """
     try:
         return kind.model_validate(data)
     except ValidationError as error:

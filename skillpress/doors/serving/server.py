@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, Literal
 
 import uvicorn
 from starlette.applications import Starlette
@@ -208,14 +208,20 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def server_of(app: Starlette, limits: ServingLimits) -> uvicorn.Server:
-    """The server for the application: ``run(sockets=[...])`` returns after Ctrl-C or SIGTERM."""
+def server_of(
+    app: Starlette, limits: ServingLimits, lifespan: Literal["on", "off"] = "off"
+) -> uvicorn.Server:
+    """The server for the application: ``run(sockets=[...])`` returns after Ctrl-C or SIGTERM.
+
+    Args:
+        lifespan: whether the application has work of its own at its start and end.
+    """
     return patient_server(
         app,
         Patience(request_seconds=limits.request_seconds, connections=2 * limits.sessions + 64),
         ws_max_size=limits.message_bytes,
         ws_per_message_deflate=False,  # texts are short, and a small compressed bomb stays out
-        lifespan="off",
+        lifespan=lifespan,
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

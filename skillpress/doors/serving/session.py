@@ -67,7 +67,8 @@ class Session:
 
     def __init__(self, offer: Offer, host: EnvironmentHost, slot: int) -> None:
         self._offer, self._host, self._slot = offer, host, slot
-        self._state = EpisodeState(environment=offer.environment)
+        self.state = EpisodeState(environment=offer.environment)
+        """The answer to ``state``."""
         self._agent: AgentState | None = None
         """The state from which an agent would judge its next step; None between episodes."""
         self._asked: asyncio.Future[StepResult] | None = None
@@ -81,11 +82,11 @@ class Session:
         """
         match message.kind:
             case "reset":
-                return await self._reset(messages.reset_arguments(message.data))
+                return await self.reset(messages.reset_arguments(message.data))
             case "step":
-                return await self._step(messages.action_text(message.data))
+                return await self.step(messages.action_text(message.data))
             case "state":
-                return messages.state(self._state)
+                return messages.state(self.state)
             case "close":
                 return None
 
@@ -96,19 +97,29 @@ class Session:
                 await self._asked
         self._host.forget(self._slot)
 
-    async def _reset(self, wanted: messages.ResetArguments) -> str:
+    async def reset(self, wanted: messages.ResetArguments) -> str:
+        """Start an episode; returns the first observation as a message.
+
+        Raises:
+            RefusedError: there is no such task, or the environment has failed.
+        """
         task = self._offer.tasks.choose(wanted.seed, wanted.task_id)
         self._agent = None
         answer = await self._ask(task)
         self._agent = AgentState(task=task, observation=answer.observation, info=answer.info)
-        self._state = EpisodeState(
+        self.state = EpisodeState(
             episode_id=wanted.episode_id or uuid.uuid4().hex,
             environment=self._offer.environment,
             task_id=task.task_id,
         )
         return messages.observation(task, answer, None)
 
-    async def _step(self, action: str) -> str:
+    async def step(self, action: str) -> str:
+        """Act; returns the observation as a message.
+
+        Raises:
+            RefusedError: no episode is running, or the environment has failed.
+        """
         before, self._agent = self._agent, None
         if before is None:
             raise RefusedError("EXECUTION_ERROR", "no episode is running; send a reset first")
@@ -118,11 +129,11 @@ class Session:
         done = answer.terminated or answer.truncated
         if not done:
             self._agent = AgentState(task=before.task, observation=answer.observation, info=answer.info)
-        self._state = self._state.model_copy(
+        self.state = self.state.model_copy(
             update={
-                "step_count": self._state.step_count + 1,
+                "step_count": self.state.step_count + 1,
                 "done": done,
-                "total_reward": self._state.total_reward + reward,
+                "total_reward": self.state.total_reward + reward,
             }
         )
         return messages.observation(before.task, answer, reward)

@@ -40,8 +40,6 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 """Fields of a message that may hold reasoning; the first one that is not empty counts."""
 TEXTS = ("text", "content", "value")
 """Fields of a part that may hold its text."""
-LONGEST_CALL = 4000
-"""Maximum number of characters kept of a tool call."""
 DEEPEST = 8
 """Maximum depth of nested parts that is read."""
 MOST_TOKENS = 1 << 40
@@ -104,7 +102,25 @@ def _put_together(events: Iterable[str]) -> Any:
     if not (ended or finish):
         return NOT_JSON
     message = {name: _joined(values) for name, values in parts.items() if name != "role"}
+    if isinstance(calls := message.get("tool_calls"), list):
+        message["tool_calls"] = _whole_calls(calls)
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _whole_calls(deltas: Sequence[Any]) -> list[dict[str, Any]]:
+    """The calls of all chunks: pieces with the same index are one call, whose texts are joined."""
+    found: dict[str, dict[str, Any]] = {}
+    for delta in deltas:
+        if not isinstance(delta, Mapping):
+            continue
+        call = found.setdefault(repr(delta.get("index", len(found))), {"function": {}})
+        call.update({name: delta[name] for name in ("id", "type") if delta.get(name)})
+        said, function = call["function"], _mapping(delta, "function") or {}
+        for name in ("name", "arguments"):
+            more, before = function.get(name), said.get(name)
+            joins = isinstance(more, str) and isinstance(before, str)
+            said[name] = before + more if joins else more if more is not None else before
+    return list(found.values())
 
 
 def _joined(values: Sequence[Any]) -> Any:
@@ -145,8 +161,8 @@ def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
     elif finish in REFUSED or (declined and text.strip() in ("", declined.strip())):
         ended, thought = "refused", declined or thought
     elif call and silent:
-        ended, thought = "tool_call", thought or told or json.dumps(call)[:LONGEST_CALL]
-    return Answer(readable(text), readable(thought), ended, usage)
+        ended, thought = "tool_call", thought or told
+    return Answer(readable(text), readable(thought), ended=ended, usage=usage, calls=call or None)
 
 
 def _content(content: Any) -> tuple[str, str, str]:

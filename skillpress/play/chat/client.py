@@ -28,8 +28,9 @@ from skillpress.play.chat.connection import Connection, LostError, Reply
 from skillpress.play.chat.form import LIMIT, Form
 from skillpress.play.chat.journal import Journal
 from skillpress.play.chat.outcomes import Answer, Failed, Unsupported, in_one_line, readable
+from skillpress.play.chat.question import Question
 from skillpress.play.chat.refusals import read_error
-from skillpress.play.chat.server import ENDPOINT, ChatError, ChatServer
+from skillpress.play.chat.server import ENDPOINT, ChatError, ChatServer, ConversationError, without_secrets
 
 Found = TypeVar("Found")
 
@@ -43,6 +44,8 @@ REACH_SECONDS = 20.0
 """A server that is running answers within this time."""
 FOREIGN_ATTEMPTS = 3
 """After this many replies in another protocol, and no valid answer ever, the address is wrong."""
+ANY = "any text"
+"""A value for ``stop`` where only the parameter's name matters."""
 TEMPLATE_TOKENS = 256
 """Tokens that a chat template may add to a prompt, whose own tokens are at most its bytes."""
 
@@ -54,6 +57,7 @@ class ChatClient:
         """Every answer's token counts are appended to the file ``journal``."""
         self.server, self._base, self._sampling = server, server.base, sampling
         self._journal, self._connection = Journal(journal), Connection(server.headers)
+        self._secrets = server.secrets
         self._form = Form(frozenset(server.omit))
         self._context: int | None = None
         """The context length in tokens, if known and as long as the server counts tokens for us."""
@@ -92,9 +96,16 @@ class ChatClient:
 
     def ask(self, prompt: str, seed: int, what: str) -> Answer:
         """The answer, or ``ChatError``, where ``what`` names the request (``task 54=1,2,28,80, step 3``)."""
-        prompt = readable(prompt)
-        named = f"POST chat/completions ({what}, {len(prompt)} characters)"
-        answer = self._until_answered(named, seed, lambda seconds: self._ask_once(prompt, seed, seconds))
+        return self.put(Question.of(readable(prompt)), seed, what)
+
+    def put(self, question: Question, seed: int, what: str) -> Answer:
+        """The answer to a conversation, otherwise as :meth:`ask`.
+
+        Raises:
+            ConversationError: the server refuses this conversation, and has answered others.
+        """
+        named = f"POST chat/completions ({what}, {question.characters} characters)"
+        answer = self._until_answered(named, seed, lambda seconds: self._ask_once(question, seed, seconds))
         self._answered = True
         self._journal.answered(answer)
         return answer
@@ -113,9 +124,10 @@ class ChatClient:
             return read_offers(self._connection.send("GET", f"{base}/models", None, REACH_SECONDS))
         except LostError as error:
             raise ChatError(
-                self.server.without_secrets(
+                without_secrets(
                     f"--model: no server answers at {self.server.url} ({error}); is the address right, and "
-                    "the server ready?"
+                    "the server ready?",
+                    self._secrets,
                 )
             ) from error
 
@@ -148,13 +160,15 @@ class ChatClient:
             return outcome
         return Failed(f"HTTP {reply.status} without a list of models", foreign=True)
 
-    def _ask_once(self, prompt: str, seed: int, seconds: float) -> Answer | Failed:
+    def _ask_once(self, question: Question, seed: int, seconds: float) -> Answer | Failed:
         """One attempt, in the form that the server is currently known to accept."""
-        fields = self._form.fields(self._sampling, seed)
-        messages, end = [{"role": "user", "content": prompt}], time.monotonic() + seconds
-        if self._is_too_long(prompt, messages, seconds):
+        longest = min(question.max_tokens or self._sampling.max_new_tokens, self._sampling.max_new_tokens)
+        sampling = replace(self._sampling, max_new_tokens=longest)
+        fields = self._form.fields(sampling, seed, question.stop)
+        end = time.monotonic() + seconds
+        if self._is_too_long(question, longest, seconds):
             return Answer("", ended="prompt_too_long")
-        body = {"model": self.server.model, "messages": messages, **fields}
+        body = {"model": self.server.model, **question.body, **fields}
         reply = self._sent("POST", f"{self._base}{ENDPOINT}", body, end - time.monotonic())
         outcome = reply if isinstance(reply, Failed) else read_reply(reply, fields)
         return self._left_out(outcome) if isinstance(outcome, Unsupported) else outcome
@@ -168,7 +182,7 @@ class ChatClient:
     def _left_out(self, refused: Unsupported) -> Failed:
         """Ask again without the parameter. Another request may have found the same in the meantime."""
         with self._lock:
-            if refused.parameter in self._form.fields(self._sampling, 0):
+            if refused.parameter in self._form.fields(self._sampling, 0, (ANY,)):
                 form = self._form.without(refused.parameter)
                 if form is None:
                     return Failed(f"{refused.reason}; --omit {LIMIT} leaves it out", again=False)
@@ -177,8 +191,8 @@ class ChatClient:
                     self._journal.left_out(refused.parameter)
         return Failed(refused.reason, pause=0.0)
 
-    def _is_too_long(self, prompt: str, messages: list[dict[str, str]], seconds: float) -> bool:
-        """Whether the server counts more tokens than its context has room for.
+    def _is_too_long(self, question: Question, longest: int, seconds: float) -> bool:
+        """Whether the server counts more tokens than its context has room for, beside ``longest``.
 
         The server is asked only about prompts that could be too long, and never again once it has failed to
         answer.
@@ -186,10 +200,10 @@ class ChatClient:
         context = self._context
         if context is None or self._form.omits_limit:
             return False
-        room = context - self._sampling.max_new_tokens
-        if len(prompt.encode()) + TEMPLATE_TOKENS <= room:
+        room = context - longest
+        if question.size + TEMPLATE_TOKENS <= room:
             return False
-        body = {"model": self.server.model, "messages": messages, "add_generation_prompt": True}
+        body = {"model": self.server.model, **question.body, "add_generation_prompt": True}
         reply = self._sent("POST", f"{self._base.removesuffix('/v1')}/tokenize", body, seconds)
         found = None if isinstance(reply, Failed) or reply.status != 200 else parsed(reply.body)
         tokens = found.get("count") if isinstance(found, Mapping) else None
@@ -227,6 +241,9 @@ class ChatClient:
             raise self._error(f"answers, but with no chat completion; is the address right? {failed.reason}")
         if failed.again:
             return
+        said = f"{what} was refused with {failed.reason}"
+        if failed.conversation and self._answered:
+            raise ConversationError(str(self._error(said)), self._told(failed.reason))
         remedy = ""
         if failed.denied:
             named = self.server.key_variable
@@ -235,7 +252,7 @@ class ChatClient:
                 if named
                 else "; put its key into an environment variable and name that with --key-variable"
             )
-        raise self._error(f"{what} was refused with {failed.reason}{remedy}")
+        raise self._error(f"{said}{remedy}")
 
     def _pause(self, failed: Failed, seed: int, attempt: int) -> float:
         """Seconds before the next attempt. If the server's pause is for everyone, all requests wait."""
@@ -247,7 +264,10 @@ class ChatClient:
         return max(failed.pause, LEAST_PAUSE)
 
     def _error(self, said: str) -> ChatError:
-        return ChatError(self.server.without_secrets(f"{self.server.url}: {said}"))
+        return ChatError(self._told(f"{self.server.url}: {said}"))
+
+    def _told(self, text: str) -> str:
+        return without_secrets(text, self._secrets)
 
 
 def backoff(seed: int, attempt: int) -> float:

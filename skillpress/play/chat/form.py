@@ -8,6 +8,7 @@ refused in the old form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,8 @@ from skillpress.core.engine import Sampling
 
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
 """The usual name of the longest response, and the name that some models use instead."""
-OMITTABLE = (LIMIT, "temperature", "top_p", "top_k", "seed")
+STOP = "stop"
+OMITTABLE = (LIMIT, "temperature", "top_p", "top_k", "seed", STOP)
 """Parameters that can be omitted from a request."""
 SEEDS = 2**31
 """Servers accept seeds below this."""
@@ -40,14 +42,15 @@ class Form:
         """Whether the server decides how long a response may be."""
         return LIMIT in self.omitted
 
-    def fields(self, sampling: Sampling, seed: int) -> dict[str, Any]:
-        """The parameters by their names in the request."""
+    def fields(self, sampling: Sampling, seed: int, stop: Sequence[str] = ()) -> dict[str, Any]:
+        """The parameters by their names in the request; ``stop`` are texts that end a response."""
         values: dict[str, Any] = {
             LIMIT: sampling.max_new_tokens,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p if self.explicit or sampling.top_p < 1 else None,
             "top_k": sampling.top_k or (EVERY_TOKEN if self.explicit else None),
             "seed": seed % SEEDS,
+            STOP: list(stop) or None,
         }
         return {
             self.limit if name == LIMIT else name: value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Ended = Literal["whole", "cut_off", "refused", "tool_call", "prompt_too_long"]
 """How an answer ended.
@@ -36,9 +36,12 @@ class Answer:
     text: str
     """The answer without its thought; empty if the model said nothing."""
     thought: str = ""
-    """Separate reasoning; for a refusal its text; for a tool call without reasoning the call as JSON."""
+    """Separate reasoning; for a refusal its text."""
     ended: Ended = "whole"
     usage: Usage = Usage()
+    calls: Any = None
+    """The tool calls as the server sent them: ``tool_calls``, or the older ``function_call``; None for an
+    answer without calls."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Failed:
     """Whether the pause applies to all requests to this server."""
     denied: bool = False
     """Whether the failure concerns the user: the key, the account or its permissions."""
+    conversation: bool = False
+    """Whether the server refuses the messages themselves, and none of our parameters."""
     foreign: bool = False
     """Whether the reply does not belong to this protocol: a web page, or other JSON."""
 

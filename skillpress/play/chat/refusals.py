@@ -141,12 +141,14 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
             return Unsupported(parameter, reason)
     if status not in (401, 402, 429) and (marks & FILTERED or _says(status, words, (_SAYS_FILTERED,))):
         return Answer("", ended="refused")
+    remedy = _remedy(words, sent) * (status in (400, 422))
     return Failed(
-        reason + _remedy(words, sent) * (status in (400, 422)),
+        reason + remedy,
         again=(status in BUSY or status >= 500) and status not in NEVER and not marks & WITHOUT_CREDIT,
         pause=retry_after(reply.headers),
         everyone=status in (429, 503),
         denied=status in (401, 403),
+        conversation=status in (400, 422) and not remedy,
     )
 
 

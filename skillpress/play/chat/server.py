@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -23,6 +24,15 @@ SHORTEST_SECRET = 8
 
 class ChatError(UserError):
     """A refused or unanswered request; the message names the server and the request."""
+
+
+class ConversationError(ChatError):
+    """A server that has answered other conversations refuses this one."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        """``reason`` is what the server says, without the names of server and request."""
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -97,12 +107,29 @@ class ChatServer:
         custom = {name.strip().lower(): value.strip() for name, colon, value in lines if colon}
         return {**custom, "authorization": f"Bearer {self.key or 'none'}"}
 
-    def without_secrets(self, text: str) -> str:
-        """The text with the key and the values of custom headers replaced."""
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The key and the values of custom headers, which no message may show."""
         others = (value for value in self.headers.values() if len(value) >= SHORTEST_SECRET)
-        for secret in filter(None, (self.key, *others)):
-            text = text.replace(secret, "***")
-        return text
+        return tuple(filter(None, (self.key, *others)))
+
+    @contextmanager
+    def withheld(self) -> Iterator[None]:
+        """Take the variables with the key and the headers out of this process's environment, so that the
+        processes that it starts in the meantime do not inherit them."""
+        names = [name for name in (self.key_variable, CUSTOM_HEADERS) if name in os.environ]
+        taken = {name: os.environ.pop(name) for name in names}
+        try:
+            yield
+        finally:
+            os.environ.update(taken)
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """The text with every secret replaced."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
 
 
 def _is_value(text: str) -> bool:

@@ -58,7 +58,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
             wanted = request.state.info.state
             prompt, refused = self._prompt(wanted)
             if refused or not isinstance(wanted, Asked):
-                self._mute.append((request.key, _unasked(refused)))
+                self._mute.append((request.key, unasked(refused)))
                 continue
             self._asked[request.key] = wanted, prompt
             asked.append(Request(request.key, prompt, self.sampling, request.seed))
@@ -87,7 +87,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         said = self.read(self._shown(wanted.request, ids))
         reply = Reply(
             content=said.content,
-            calls=_with_ids(said.calls, wanted),
+            calls=with_ids(said.calls, wanted),
             thought=said.thought,
             finish="tool_calls" if said.calls else finish,
             prompt_tokens=len(prompt),
@@ -127,7 +127,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         return text[: min((text.find(stop) for stop in request.stop if stop in text), default=len(text))]
 
 
-def _with_ids(calls: Sequence[ToolCall], asked: Asked) -> tuple[ToolCall, ...]:
+def with_ids(calls: Sequence[ToolCall], asked: Asked) -> tuple[ToolCall, ...]:
     """The calls with ids that are the same whenever the episode is repeated."""
     start = f"call_{asked.request.digest[:12]}{asked.occurrence}"
     return tuple(replace(call, identity=f"{start}_{place}") for place, call in enumerate(calls))
@@ -141,7 +141,8 @@ def _invalid(said: Read, finish: str) -> str | None:
     return said.invalid or ("cut_off" if finish == "length" else None)
 
 
-def _unasked(refused: str) -> Decision:
+def unasked(refused: str) -> Decision:
+    """The decision to refuse a request; ``refused`` is ``Reply.refused``."""
     action = Reply("", refused=refused).to_json()
     parsed = ParsedAction("", action, refused.partition(":")[0])
     return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed)

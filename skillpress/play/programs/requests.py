@@ -19,7 +19,8 @@ from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import WeightSpan
 
 Role = Literal["system", "user", "assistant", "tool"]
-Finish = Literal["stop", "length", "tool_calls"]
+Finish = Literal["stop", "length", "tool_calls", "content_filter"]
+"""``content_filter``: a model behind a URL, or a filter around it, declined."""
 
 
 @dataclass(frozen=True)

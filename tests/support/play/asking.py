@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -19,7 +20,7 @@ async def walk(task: dict[str, Any], base_url: str, api_key: str) -> dict[str, A
     async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
         while said[-1] != "stop":
             body = {"messages": [{"role": "user", "content": " ".join(said)}], "max_tokens": 1}
-            answer = await client.post("/chat/completions", json=body)
+            answer = await client.post("/chat/completions", json=body | {"temperature": 0.0})
             if answer.status_code != 200:
                 break
             said.append(answer.json()["choices"][0]["message"]["content"] or "stop")
@@ -47,6 +48,40 @@ async def fan_out(task: dict[str, Any], base_url: str, api_key: str) -> str:
 def always(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
     """Every program that ends succeeds."""
     return True
+
+
+def look_around(task: dict[str, Any], base_url: str, api_key: str) -> dict[str, Any]:
+    """Offers one tool and answers its calls until the model says something; asks for a key in its own
+    environment, which it should not find."""
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"find {task['id']}"}]
+    with httpx.Client(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+        while True:
+            body = {
+                "messages": messages,
+                "tools": [tool],
+                "temperature": 0.0,
+                "max_tokens": 40,
+                "stop": ["END"],
+            }
+            answer = client.post("/chat/completions", json=body | {"temperature": 0.0})
+            if answer.status_code != 200:
+                raise RuntimeError(answer.text)
+            choice = answer.json()["choices"][0]
+            said, used = choice["message"], answer.json()["usage"]
+            messages.append(said)
+            if not said.get("tool_calls"):
+                ended = {"text": said["content"], "finish": choice["finish_reason"], "used": used}
+                return ended | {"secret": os.environ.get("A_SECRET_KEY", "")}
+            for call in said["tool_calls"]:
+                seen = f"seen with {call['function']['arguments']}"
+                messages.append({"role": "tool", "tool_call_id": call["id"], "content": seen})
+
+
+def told(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> dict[str, Any]:
+    """It succeeds if the model's last words are ``found it``."""
+    found = json.loads(printed)
+    return {"success": found["text"] == "found it", "tokens": found["used"]["total_tokens"]}
 
 
 def crash(task: dict[str, Any], base_url: str, api_key: str) -> None:

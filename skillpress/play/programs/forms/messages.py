@@ -10,7 +10,12 @@ from skillpress.play.programs.forms import Form
 from skillpress.play.programs.forms.reading import call_of, event, listed, request_of, stops, text_of, whole
 from skillpress.play.programs.requests import Message, ModelRequest, RefusedRequestError, Reply
 
-FINISHES = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+FINISHES = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+}
 
 
 def read(body: Mapping[str, Any]) -> ModelRequest:

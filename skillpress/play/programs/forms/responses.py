@@ -13,6 +13,8 @@ from skillpress.play.programs.requests import Message, ModelRequest, RefusedRequ
 
 STATE = ("previous_response_id", "conversation", "background", "prompt")
 """Fields that ask the server to remember, which this one does not."""
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""Finish to the reason why an answer is incomplete; others are complete."""
 ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
 
 
@@ -89,10 +91,10 @@ def _tool(tool: Any, number: int) -> dict[str, Any]:
 def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]:
     """The body of an answer; this form has one reply."""
     reply = replies[0]
-    cut = reply.finish == "length"
+    cut = INCOMPLETE.get(reply.finish)
     return _head(identity, model) | {
         "status": "incomplete" if cut else "completed",
-        "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+        "incomplete_details": {"reason": cut} if cut else None,
         "output": _items(identity, reply),
         "usage": {
             "input_tokens": reply.prompt_tokens,

@@ -177,7 +177,7 @@ def test_the_one_model_that_is_served_is_found_and_of_several_one_must_be_chosen
         (ChatServer("http://[::1"), "is not an address"),
         (ChatServer("http://host:99999/v1"), "is not an address"),
         (ChatServer("http://host/v1?key=sk-secret"), "has a part behind '\\?'"),
-        (ChatServer("http://host/v1", omit=("seed", "stop")), "--omit: stop is not sent"),
+        (ChatServer("http://host/v1", omit=("seed", "best_of")), "--omit: best_of is not sent"),
         (ChatServer("http://me:secret@host/v1"), "the address holds a password"),
         (ChatServer("http://host/v1", key_variable="NOBODY_SET_THIS"), "NOBODY_SET_THIS is not set"),
     ],
