@@ -178,8 +178,9 @@ class EnvironmentBundle:
     answer_forms: bool = False
     """Whether its text prompts are made by ``game_prompt``, which can ask for answers in every form of
     ``environments/text/answer_forms.py``."""
-    measures: tuple[str, ...] = ()
-    """The names in ``Info.measures``, which ``reward.measures`` may weigh."""
+    measures: tuple[str, ...] | None = ()
+    """The names in ``Info.measures``, which ``reward.measures`` may weigh; None if they are not known before
+    an episode has ended, as those of a program's verifier, and any may be weighed."""
     notepad: bool = False
     """Whether its states show a notepad (``interface.HasNotepad``), which ``policy.state_update: notepad``
     requires."""

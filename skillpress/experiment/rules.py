@@ -192,7 +192,10 @@ def _the_prompt_has_words_for_the_library(params: Params) -> None:
 
 
 def _the_environment_states_what_is_rewarded(params: Params) -> None:
-    known = (FORMAT_MEASURE, *bundle(params.environment.name).measures)
+    stated = bundle(params.environment.name).measures
+    if stated is None:
+        return
+    known = (FORMAT_MEASURE, *stated)
     for name in params.reward.measures:
         if name not in known:
             raise ValueError(

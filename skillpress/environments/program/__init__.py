@@ -30,5 +30,6 @@ BUNDLE = EnvironmentBundle(
     explorer_actions=explorer_actions,
     hosting="threads",
     share=SharedPrograms,
+    measures=None,
     agent=program_agent,
 )

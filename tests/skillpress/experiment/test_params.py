@@ -353,6 +353,22 @@ def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
     assert base == {"a": {"x": 1, "y": 2}, "b": 3}
 
 
+def test_a_reward_weighs_whatever_a_programs_verifier_measures(tmp_path: Path) -> None:
+    overlay = tmp_path / "overlay.yaml"
+    section = {"run": "lab:play", "tasks": "t.jsonl", "verify": "lab:verify", "seconds": 60, "walls": "none"}
+    values = {
+        "environment": {"name": "program", "max_steps": 5, **section},
+        "policy": {"model": "folder", "rendering": "requests"},
+        "imitation": {"demonstrations": 0},
+        "reward": {"measures": {"lines_changed": {"weight": -0.1, "credit": "trajectory"}}},
+    }
+    overlay.write_text(yaml.safe_dump(values))
+    assert load_params(DEFAULT, overlay).reward.measures["lines_changed"].weight == -0.1
+    overlay.write_text(yaml.safe_dump({"reward": values["reward"]}))
+    with pytest.raises(ParamsError, match="'lines_changed' is nothing that countdown measures"):
+        load_params(DEFAULT, overlay)
+
+
 def test_an_overlay_of_another_environment_keeps_none_of_the_keys_below_it() -> None:
     base = {"environment": {"name": "countdown", "max_steps": 30, "max_target": 999}}
     other = {"environment": {"name": "other", "max_steps": 50}}

@@ -1,0 +1,86 @@
+"""The built-in game with the program's rules for skills and, if asked for, with the program's draws.
+
+A program's response is drawn from a seed that derives from its request, a built-in agent's from the number of
+its step. With ``draws: program`` the game names the draws that the program's requests would have. Then the
+built-in agent says the same words as the program, and all that is computed from them must be the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Literal
+
+from gymnasium.spaces import Space
+
+from skillpress.core.interface import AgentState, Info, Turn
+from skillpress.core.trajectory import Task
+from skillpress.environments.bundle import EnvironmentBundle
+from skillpress.environments.countdown import BUNDLE as COUNTDOWN
+from skillpress.environments.countdown.environment import Countdown
+from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.environments.countdown.prompts import CompactRendering
+from skillpress.environments.text.stated_rules import StatedProjection, StatedRules
+from skillpress.play.programs.requests import Asked, Message, ModelRequest
+
+HISTORY = 4
+"""Number of past actions in a prompt."""
+
+
+class BuiltInParameters(CountdownParameters):
+    """Countdown's section, and which seeds its agent draws from."""
+
+    skills: StatedRules
+    """Rules that name words, as in a program's section."""
+    draws: Literal["own", "program"]
+
+
+class BuiltIn:
+    """``Countdown``, whose actions are recorded as words and not in the canonical wording."""
+
+    action_space: Space[str] = Countdown.action_space
+    observation_space: Space[str] = Countdown.observation_space
+
+    def __init__(self, section: BuiltInParameters) -> None:
+        self._game, self._own_draws = Countdown(section), section.draws == "own"
+        self._rendering = CompactRendering(section.largest_pool, HISTORY)
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        """See ``Environment``."""
+        self._task, self._asked = task, Counter[str]()
+        self._turns: tuple[Turn, ...] = ()
+        observation, info = self._game.reset(task)
+        return observation, self._noted(info)
+
+    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+        """See ``Environment``."""
+        observation, terminated, truncated, info = self._game.step(action)
+        self._turns = (*self._turns, Turn("", "", action))[-HISTORY:]
+        return observation, terminated, truncated, self._noted(info)
+
+    def _noted(self, info: Info) -> Info:
+        info = replace(info, action=None)
+        if self._own_draws:
+            return info
+        shown = self._rendering.prompt(
+            AgentState(task=self._task, observation="", info=info, history=self._turns)
+        )
+        request = ModelRequest((Message("user", shown),))
+        occurrence = self._asked[request.digest]
+        self._asked[request.digest] += 1
+        return replace(info, draw=Asked(request, occurrence).draw)
+
+
+def _rules(section: BuiltInParameters) -> StatedProjection:
+    return section.skills.projection()
+
+
+BUNDLE = replace(
+    COUNTDOWN,
+    parameters=BuiltInParameters,
+    make=BuiltIn,
+    projection=StatedRules().projection(),
+    rules=_rules,
+    renderings={"requests": lambda section, history: CompactRendering(section.largest_pool, history)},
+)
+assert isinstance(BUNDLE, EnvironmentBundle)
