@@ -8,12 +8,21 @@ from pydantic import Field
 
 from skillpress.core.sections import Fraction, NonNegativeInt, Positive, PositiveInt, Section
 
+WON, ALL = "won", "all"
+"""The values of ``which`` that are no field of a log."""
+
 
 class ImitationParameters(Section):
     """What the policy imitates before it sees any reward, and for how long."""
 
     demonstrations: NonNegativeInt
     thoughts: Annotated[str, Field(min_length=1)] | None
+    episodes: list[Annotated[str, Field(min_length=1)]] = Field(default=[])
+    """Files of recorded episodes to imitate: our own rollouts, or logs of any agent (docs/log_formats.md); in
+    the working directory or the lab."""
+    which: Annotated[str, Field(min_length=1)] = WON
+    """The recorded episodes that are imitated: ``won``, ``all``, or a field of foreign records that says so,
+    as ``skillpress skills --success`` takes it (``extra.reward>=1``)."""
     detour_rate: Fraction
     batch_size: PositiveInt
     optimizer: Literal["adamw", "muon"] = "adamw"
@@ -22,3 +31,8 @@ class ImitationParameters(Section):
     warmup_updates: NonNegativeInt = 50
     """The learning rate rises linearly over this many updates, but over at most a tenth of all updates."""
     epochs: PositiveInt
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is imitated at all."""
+        return bool(self.demonstrations or self.episodes or self.thoughts is not None)
