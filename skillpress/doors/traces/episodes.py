@@ -60,7 +60,7 @@ def gather(files: Sequence[str], which: str, folder: Path) -> Gathered:
         made = list(_conversations(log, wanted, places))
         write_conversations(folder / CONVERSATIONS, made)
         read, won, chosen = read + len(log), won + len(succeeded), chosen + len(places)
-        silent = len(places) - len(made)
+        silent = len(places) - len({each.run for each in made})
     if not chosen:
         raise ParamsError(
             f"imitation.episodes: {read:,} episodes read, and none of them says that it was won; name the "
@@ -102,29 +102,37 @@ def _read(files: Sequence[Path], which: str) -> tuple[Wanted, Log]:
 def _conversations(log: Log, wanted: Wanted, places: Sequence[int]) -> Iterator[Conversation]:
     """The conversations of some runs of a log, without runs whose format keeps no messages."""
     for begun in range(0, len(places), AT_ONCE):
-        for _, parts in parts_at(log, wanted, places[begun : begun + AT_ONCE]):
-            yield from conversations_of(parts)
+        for place, parts in parts_at(log, wanted, places[begun : begun + AT_ONCE]):
+            earlier = [piece.earlier for piece in log.pieces.get(place, ())]
+            given = earlier if len(earlier) == len(parts) else [0] * len(parts)
+            yield from conversations_of(place, parts, given)
 
 
-def conversations_of(parts: Sequence[Trace]) -> Iterator[Conversation]:
-    """One run as conversations: one, and another for each time that its history was rewritten. A turn of the
-    agent that an earlier part has is not learned again."""
+def conversations_of(run: int, parts: Sequence[Trace], earlier: Sequence[int]) -> Iterator[Conversation]:
+    """One run as conversations: one, and another for each time that its history was rewritten.
+
+    Args:
+        earlier: how many of the first steps of each part are from its history. What an earlier part has of
+            them is not learned again.
+    """
     seen: set[int] = set()
-    for dialogue in (part.dialogue for part in parts if part.dialogue is not None):
+    for part, given in zip(parts, earlier, strict=True):
+        if part.dialogue is None:
+            continue
         messages: list[Message] = []
         learned: list[int] = []
-        for number, (turn, own) in enumerate(zip(dialogue.turns, hashes_of(dialogue.turns), strict=True)):
-            says = turn.role == "assistant" and (turn.calls or text_of(turn.words).strip())
-            if says and messages and number >= dialogue.shown and own not in seen:
-                learned.append(len(messages))
+        steps, own = 0, hashes_of(part.dialogue.turns)
+        for number, (turn, this) in enumerate(zip(part.dialogue.turns, own, strict=True)):
+            if turn.role == "assistant":
+                new = number >= part.dialogue.shown and (steps >= given or this not in seen)
+                if new and messages and (turn.calls or text_of(turn.words).strip()):
+                    learned.append(len(messages))
+                steps += len(turn.calls) or 1
             messages += _messages(turn)
-        seen.update(
-            own
-            for turn, own in zip(dialogue.turns, hashes_of(dialogue.turns), strict=True)
-            if turn.role == "assistant"
-        )
+        seen.update(own)
         if learned:
-            yield Conversation(tuple(messages), tuple(map(_tool, dialogue.tools)), tuple(learned))
+            tools = tuple(map(_tool, part.dialogue.tools))
+            yield Conversation(run, tuple(messages), tools, tuple(learned))
 
 
 def _messages(turn: Turn) -> Iterator[Message]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,18 @@ from skillpress.play.programs.requests import Message, ModelRequest, ToolCall, U
 from skillpress.play.programs.tool_calls import Reader
 
 KIND = "conversations"
-SCHEMA = {"messages": pl.String, "tools": pl.String, "learned": pl.List(pl.Int64)}
+SCHEMA = {"run": pl.Int64, "messages": pl.String, "tools": pl.String, "learned": pl.List(pl.Int64)}
 COMPARED = 64
 """The number of a file's first episodes whose tokens are compared with what they say."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """One run of another agent: what its model was shown and has written."""
+    """What the model of another agent was shown and has written. A run whose history was rewritten is several
+    conversations."""
 
+    run: int
+    """The run's number; conversations of a run follow one another."""
     messages: tuple[Message, ...]
     tools: tuple[dict[str, Any], ...]
     """The tools in the form of chat completions; empty if the log does not list them."""
@@ -133,8 +137,9 @@ class EpisodeSamples:
         for file in gathered.rollouts:
             samples += self._of_rollouts(file, gathered.only_won)
         if gathered.conversations is not None:
-            for conversation in read_conversations(gathered.conversations):
-                samples += self.counts.add(list(self._of_conversation(conversation)))
+            found = read_conversations(gathered.conversations)
+            for _, run in groupby(found, attrgetter("run")):
+                samples += self.counts.add([*chain.from_iterable(map(self._of_conversation, run))])
         if not samples:
             raise ParamsError(f"imitation.episodes: nothing can be learned: {gathered.told(self.counts)}")
         return samples
@@ -209,6 +214,7 @@ def write_conversations(path: Path, conversations: Iterable[Conversation]) -> No
     """Write conversations, atomically."""
     rows = [
         (
+            each.run,
             orjson.dumps([asdict(message) for message in each.messages]).decode(),
             orjson.dumps(each.tools).decode(),
             list(each.learned),
@@ -224,8 +230,9 @@ def read_conversations(path: Path) -> Iterator[Conversation]:
     Raises:
         StorageError: it is missing or damaged.
     """
-    for messages, tools, learned in scan_table(path, KIND, SCHEMA).collect().iter_rows():
+    for run, messages, tools, learned in scan_table(path, KIND, SCHEMA).collect().iter_rows():
         yield Conversation(
+            run,
             tuple(
                 Message(**{**each, "calls": tuple(ToolCall(**call) for call in each["calls"])})
                 for each in orjson.loads(messages)

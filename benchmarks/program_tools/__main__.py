@@ -1,0 +1,265 @@
+"""A program with a shell and an editor learns from a foreign log, from its own successes, and by GRPO.
+
+    python -m benchmarks.program_tools [--seeds 0 1 2] [--folder FOLDER] \\
+        > benchmarks/results/program_tools.json
+
+The program (``agent.py``) repairs small repositories. It owns its loop and asks a small policy made from
+scratch over HTTP. For each seed:
+
+- ``log``: fresh weights imitate the won runs of a scripted player that errs (``player.py``), read from its
+  chat log by ``imitation.episodes``.
+- ``own``: that policy plays training tasks; then it imitates the won of these episodes, token by token.
+- ``grpo``: from there some steps of GRPO with the segmentation cost.
+
+Each of the three plays the same held-out tasks once. Success and calls have 95% intervals over seeds and
+tasks, and so have the differences, task by task. The dictionary is fitted to the successes of each policy,
+with the skills of ``rules.yaml``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from benchmarks.methods import changed
+from benchmarks.program_tools.agent import make_task
+from benchmarks.program_tools.model import LONGEST, save_fresh
+from benchmarks.program_tools.player import write_log
+from benchmarks.training_folder import job_in
+from skillpress.core.resume import ResumeStore
+from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.task_files import read_tasks, write_tasks
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.doors.traces.episodes import gather
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment.collection import CollectionJob, Play, play_episodes
+from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
+from skillpress.experiment.params import Params, load_params
+from skillpress.experiment.training import train
+from skillpress.measure.analysis.mdl_report import ARROW, phrase_table, savings
+from skillpress.measure.evaluation.scores import Scores
+from skillpress.measure.evaluation.trainings import over_trainings
+from skillpress.play.rollout import requests
+from skillpress.skills.fit import fit_as
+
+MOST_CALLS = 14
+ERRS = 0.1
+"""The share of the scripted player's steps that are mistakes."""
+LOGGED, TRAIN, TEST = 800, 192, 256
+"""Runs in the scripted player's log; training and held-out tasks."""
+PER_TASK = 4
+"""Episodes per training task that the policy plays to learn from."""
+STEPS = 10
+OVERLAY: dict[str, Any] = {
+    "processes": 1,
+    "environment": {
+        "name": "program",
+        "max_steps": MOST_CALLS,
+        "run": "benchmarks.program_tools.agent:play",
+        "verify": "benchmarks.program_tools.agent:verify",
+        "calls": "benchmarks.program_tools.agent:compact",
+        "rules": "benchmarks/program_tools/rules.yaml",
+        "seconds": 120,
+        "walls": "none",
+    },
+    "tasks": {"train": TRAIN, "validation": 0, "test": TEST},
+    "policy": {"rendering": "requests", "context_tokens": LONGEST},
+    "imitation": {
+        "demonstrations": 0,
+        "batch_size": 64,
+        "optimizer": "muon",
+        "learning_rate": 0.003,
+        "epochs": 4,
+    },
+    "sampling": {"max_new_tokens": 8, "slots": 64},
+    "skills": {"max_phrase_length": 6},
+    "training": {
+        "steps": STEPS,
+        "tasks_per_step": 8,
+        "rollouts_per_task": 8,
+        "learning_rate": 0.0005,
+        "minibatches": 2,
+    },
+}
+POLICIES = ("log", "own", "grpo")
+
+
+def experiment(seed: int, folder: Path, tasks: Path, model: Path, episodes: Path | None = None) -> Params:
+    """The experiment of a seed, from a model folder."""
+    own = {
+        "seed": seed,
+        "environment": {"tasks": str(tasks)},
+        "policy": {"model": str(model)},
+        "imitation": {"episodes": [str(episodes)] if episodes is not None else []},
+    }
+    base = load_params("params.yaml").model_dump(mode="json")
+    base["environment"] = OVERLAY["environment"] | own["environment"]
+    values = {**own, "environment": base["environment"]}
+    return changed(load_params("params.yaml"), OVERLAY | {"environment": values["environment"]}, values)
+
+
+def imitated(params: Params, folder: Path, output: Path) -> dict[str, Any]:
+    """Imitate the experiment's episodes; returns the figures and what became of the episodes."""
+    section, store = params.imitation, ResumeStore(folder, f"imitation-{output.name}")
+    found = gather(section.episodes, section.which, store.folder)
+    job = ImitationJob(params, folder / "train.parquet", output, store, episodes=found)
+    result = imitate_demonstrations(job, lambda rank, progress: None)
+    assert result.episodes is not None
+    store.clear()
+    print(f"{output}: {found.told(result.episodes)}; {result.metrics()}", file=sys.stderr, flush=True)
+    return {**result.metrics(), "read": found.read, "won": found.won}
+
+
+def played(params: Params, policy: Path, tasks: Sequence[Task], per_task: int, output: Path) -> None:
+    """Play tasks and write the episodes."""
+    wanted = requests(tasks, per_task, params.seed, output.stem, policy=output.stem)
+    job = CollectionJob(params, "training", [Play(policy, wanted)], ResumeStore(output.parent, output.stem))
+    play_episodes(job, output, lambda count: None)
+
+
+def one_seed(seed: int, folder: Path) -> dict[str, Any]:
+    """All policies of a seed, and the files of their held-out episodes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = folder / "tasks.jsonl"
+    made = [make_task(number + seed * TRAIN, "train") for number in range(TRAIN)]
+    made += [make_task(number, "test") for number in range(TEST)]
+    lines.write_text("".join(json.dumps(task) + "\n" for task in made))
+    log = folder / "log.jsonl"
+    shown = [make_task(number + seed * LOGGED, "shown") for number in range(LOGGED)]
+    write_log(log, shown, ERRS, MOST_CALLS, seed)
+    save_fresh(folder / "fresh", seed)
+    params = experiment(seed, folder, lines, folder / "fresh", log)
+    sizes = SplitSizes(TRAIN, 0, TEST)
+    every = list(bundle("program").make_tasks(params.environment, sizes, seed))
+    for split in ("train", "test"):
+        write_tasks(folder / f"{split}.parquet", [task for task in every if task.split == split])
+    tasks = {split: read_tasks(folder / f"{split}.parquet") for split in ("train", "test")}
+    found: dict[str, Any] = {"seconds": {}, "imitation": {}}
+
+    def timed(name: str, began: float) -> None:
+        found["seconds"][name] = round(time.monotonic() - began, 1)
+
+    began = time.monotonic()
+    found["imitation"]["log"] = imitated(params, folder, folder / "log")
+    timed("imitate the log", began)
+    began = time.monotonic()
+    played(params, folder / "log", tasks["train"], PER_TASK, folder / "collected.parquet")
+    timed("collect", began)
+    began = time.monotonic()
+    params = experiment(seed, folder, lines, folder / "log", folder / "collected.parquet")
+    found["imitation"]["own"] = imitated(params, folder, folder / "start")
+    timed("imitate its own", began)
+    began = time.monotonic()
+    params = experiment(seed, folder, lines, folder / "start")
+    curve = train(job_in(folder, params, folder))
+    found["training"] = [
+        {key: row[key] for key in ("success", "environment_steps") if key in row} for row in curve
+    ]
+    timed("train", began)
+    began = time.monotonic()
+    places = {"log": folder / "log", "own": folder / "start", "grpo": folder / "policy"}
+    for name in POLICIES:
+        played(params, places[name], tasks["test"], 1, folder / f"test-{name}.parquet")
+    timed("evaluate", began)
+    return found
+
+
+def over_seeds(values: Sequence[Mapping[str, float]], shares: bool) -> dict[str, Any]:
+    """The mean over seeds and tasks with its interval; ``values`` has a mapping of tasks for each seed."""
+    scores = Scores.of(
+        [pl.DataFrame({"task_id": list(each), "score": list(each.values())}) for each in values]
+    )
+    over = over_trainings(scores, shares=shares)
+    ends = {} if over is None else {"low": over.low, "high": over.high, "p": over.p}
+    return {"mean": scores.mean(), **ends, "seeds": [float(mean) for mean in scores.seed_means()]}
+
+
+def routines(params: Params, episodes: Sequence[Trajectory], tasks: Mapping[str, Task]) -> dict[str, Any]:
+    """The dictionary of the successes, its phrases and what it saves."""
+    project = bundle("program").projection_of(params.environment)
+    corpus = [
+        [skill for step in project(tasks[each.task_id], each) for skill in step]
+        for each in episodes
+        if each.won
+    ]
+    if not corpus:
+        return {"successes": 0}
+    dictionary = fit_as(params.skills, corpus, project.alphabet, 0)
+    table = phrase_table(dictionary, corpus).filter(pl.col("length") > 1)
+    saved = savings(dictionary, corpus)
+    return {
+        "successes": len(corpus),
+        "calls_per_success": sum(len(each.steps) for each in episodes if each.won) / len(corpus),
+        "bits_without": saved.singletons,
+        "bits_with": saved.dictionary,
+        "phrases": table.head(8).to_dicts(),
+        "separator": ARROW.strip(),
+    }
+
+
+def report(folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
+    """The figures of all seeds."""
+    episodes = {
+        name: [read_rollouts(folder / f"seed-{seed}" / f"test-{name}.parquet") for seed in seeds]
+        for name in POLICIES
+    }
+    won = {name: [{e.task_id: float(e.won) for e in each} for each in episodes[name]] for name in POLICIES}
+    calls = {
+        name: [{e.task_id: float(len(e.steps)) for e in each} for each in episodes[name]] for name in POLICIES
+    }
+    first = folder / f"seed-{seeds[0]}"
+    params = experiment(seeds[0], first, first / "tasks.jsonl", first / "fresh")
+    tasks = {task.task_id: task for task in read_tasks(first / "test.parquet")}
+
+    def less(one: str, other: str) -> dict[str, Any]:
+        apart = [
+            {task: mine[task] - theirs[task] for task in mine}
+            for mine, theirs in zip(won[one], won[other], strict=True)
+        ]
+        return over_seeds(apart, shares=False)
+
+    return {
+        "policies": {
+            name: {
+                "success": over_seeds(won[name], shares=True),
+                "calls": over_seeds(calls[name], shares=False),
+                "routines": routines(params, [e for each in episodes[name] for e in each], tasks),
+            }
+            for name in POLICIES
+        },
+        "differences": {"own - log": less("own", "log"), "grpo - own": less("grpo", "own")},
+    }
+
+
+def main() -> None:
+    """Print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--folder", type=Path, help="keeps tasks, policies and episodes")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = (chosen.folder or Path(name)).resolve()
+        runs = {seed: one_seed(seed, folder / f"seed-{seed}") for seed in chosen.seeds}
+        figures = report(folder, chosen.seeds)
+    setting = {
+        "seeds": chosen.seeds, "runs_in_the_log": LOGGED, "errs": ERRS, "train_tasks": TRAIN,
+        "episodes_per_train_task": PER_TASK, "test_tasks": TEST, "most_calls": MOST_CALLS,
+        "grpo_steps": STEPS,
+    }  # fmt: skip
+    result = {**figures, "trainings": runs, "setting": setting, "cores": os.cpu_count()}
+    json.dump(result, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
