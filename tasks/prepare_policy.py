@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from skillpress.core.registry import EPISODES, lookup
 from skillpress.core.storage import write_json
 from skillpress.environments import bundle
 from skillpress.experiment import imitation
@@ -53,10 +52,7 @@ def as_it_is(stage: Stage) -> imitation.ImitationResult:
 
 def warm_start(stage: Stage) -> imitation.ImitationResult:
     """Imitate demonstrations of the training tasks, thoughts, and recorded episodes."""
-    section, episodes = stage.params.imitation, None
-    if section.episodes:
-        gather = lookup(EPISODES, "files", "imitation.episodes")
-        episodes = gather(section.episodes, section.which, stage.store.folder)
+    episodes = stage.params.imitation.gather(stage.store.folder)
     job = imitation.ImitationJob(
         stage.params, split_file("train"), BASE_POLICY, stage.store, episodes=episodes
     )

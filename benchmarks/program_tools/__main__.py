@@ -39,7 +39,6 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.doors.traces.episodes import gather
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
@@ -111,10 +110,10 @@ def experiment(seed: int, folder: Path, tasks: Path, model: Path, episodes: Path
 def imitated(params: Params, folder: Path, output: Path) -> dict[str, Any]:
     """Imitate the experiment's episodes; returns the figures and what became of the episodes."""
     section, store = params.imitation, ResumeStore(folder, f"imitation-{output.name}")
-    found = gather(section.episodes, section.which, store.folder)
+    found = section.gather(store.folder)
     job = ImitationJob(params, folder / "train.parquet", output, store, episodes=found)
     result = imitate_demonstrations(job, lambda rank, progress: None)
-    assert result.episodes is not None
+    assert result.episodes is not None and found is not None
     store.clear()
     print(f"{output}: {found.told(result.episodes)}; {result.metrics()}", file=sys.stderr, flush=True)
     return {**result.metrics(), "read": found.read, "won": found.won}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from skillpress.core.registry import EPISODES, lookup
 from skillpress.core.sections import Fraction, NonNegativeInt, Positive, PositiveInt, Section
+
+if TYPE_CHECKING:
+    from skillpress.learn.imitation.episodes import Gathered
 
 WON, ALL = "won", "all"
 """The values of ``which`` that are no field of a log."""
@@ -36,3 +41,18 @@ class ImitationParameters(Section):
     def wanted(self) -> bool:
         """Whether anything is imitated at all."""
         return bool(self.demonstrations or self.episodes or self.thoughts is not None)
+
+    def gather(self, folder: Path) -> Gathered | None:
+        """The recorded episodes; None if no file is named.
+
+        Args:
+            folder: where conversations of foreign logs are written.
+
+        Raises:
+            ParamsError: a file is missing or no log, or no episode was won; the message names the remedy.
+            StorageError: a rollout file is damaged.
+        """
+        if not self.episodes:
+            return None
+        found: Gathered = lookup(EPISODES, "files", "imitation.episodes")(self.episodes, self.which, folder)
+        return found
