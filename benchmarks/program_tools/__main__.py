@@ -21,29 +21,30 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from benchmarks.methods import changed
 from benchmarks.program_tools.agent import make_task
 from benchmarks.program_tools.model import LONGEST, save_fresh
 from benchmarks.program_tools.player import write_log
 from benchmarks.training_folder import job_in
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
-from skillpress.experiment.params import Params, load_params
+from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.experiment.training import train
 from skillpress.measure.analysis.mdl_report import ARROW, phrase_table, savings
 from skillpress.measure.evaluation.scores import Scores
@@ -51,10 +52,11 @@ from skillpress.measure.evaluation.trainings import over_trainings
 from skillpress.play.rollout import requests
 from skillpress.skills.fit import fit_as
 
+ROOT = Path(__file__).resolve().parents[2]
 MOST_CALLS = 14
 ERRS = 0.1
 """The share of the scripted player's steps that are mistakes."""
-LOGGED, TRAIN, TEST = 800, 192, 256
+LOGGED, TRAIN, TEST = 800, 96, 128
 """Runs in the scripted player's log; training and held-out tasks."""
 PER_TASK = 4
 """Episodes per training task that the policy plays to learn from."""
@@ -90,87 +92,108 @@ OVERLAY: dict[str, Any] = {
         "minibatches": 2,
     },
 }
-POLICIES = ("log", "own", "grpo")
+POLICIES = {"log": "log", "own": "start", "grpo": "policy"}
+"""Each policy and its folder."""
 
 
-def experiment(seed: int, folder: Path, tasks: Path, model: Path, episodes: Path | None = None) -> Params:
+def experiment(seed: int, tasks: Path, model: Path, episodes: Path | None = None) -> Params:
     """The experiment of a seed, from a model folder."""
     own = {
         "seed": seed,
-        "environment": {"tasks": str(tasks)},
+        "environment": {**OVERLAY["environment"], "tasks": str(tasks)},
         "policy": {"model": str(model)},
-        "imitation": {"episodes": [str(episodes)] if episodes is not None else []},
+        "imitation": {"episodes": [] if episodes is None else [str(episodes)]},
     }
-    base = load_params("params.yaml").model_dump(mode="json")
-    base["environment"] = OVERLAY["environment"] | own["environment"]
-    values = {**own, "environment": base["environment"]}
-    return changed(load_params("params.yaml"), OVERLAY | {"environment": values["environment"]}, values)
+    values = merge(merge(read_yaml(ROOT / "params.yaml"), OVERLAY), own)
+    return check_params(values, "benchmark")
 
 
 def imitated(params: Params, folder: Path, output: Path) -> dict[str, Any]:
     """Imitate the experiment's episodes; returns the figures and what became of the episodes."""
-    section, store = params.imitation, ResumeStore(folder, f"imitation-{output.name}")
-    found = section.gather(store.folder)
+    store = ResumeStore(folder, f"imitation-{output.name}")
+    found = params.imitation.gather(store.folder)
+    assert found is not None
     job = ImitationJob(params, folder / "train.parquet", output, store, episodes=found)
     result = imitate_demonstrations(job, lambda rank, progress: None)
-    assert result.episodes is not None and found is not None
     store.clear()
-    print(f"{output}: {found.told(result.episodes)}; {result.metrics()}", file=sys.stderr, flush=True)
-    return {**result.metrics(), "read": found.read, "won": found.won}
+    return {"episodes_read": found.read, "episodes_won": found.won, **result.metrics()}
 
 
-def played(params: Params, policy: Path, tasks: Sequence[Task], per_task: int, output: Path) -> None:
+def played(
+    params: Params, policy: Path, tasks: Sequence[Task], per_task: int, output: Path
+) -> dict[str, Any]:
     """Play tasks and write the episodes."""
     wanted = requests(tasks, per_task, params.seed, output.stem, policy=output.stem)
-    job = CollectionJob(params, "training", [Play(policy, wanted)], ResumeStore(output.parent, output.stem))
-    play_episodes(job, output, lambda count: None)
+    store = ResumeStore(output.parent, f"playing-{output.stem}")
+    play_episodes(
+        CollectionJob(params, "training", [Play(policy, wanted)], store), output, lambda count: None
+    )
+    store.clear()
+    episodes = read_rollouts(output)
+    return {
+        "episodes": len(episodes),
+        "won": sum(each.won for each in episodes),
+        "calls": sum(len(each.steps) for each in episodes),
+    }
+
+
+def trained(params: Params, folder: Path) -> dict[str, Any]:
+    """Train with GRPO; returns the curve."""
+    curve = train(job_in(folder, params, folder))
+    return {name: [row[name] for row in curve] for name in ("success", "environment_steps")}
 
 
 def one_seed(seed: int, folder: Path) -> dict[str, Any]:
-    """All policies of a seed, and the files of their held-out episodes."""
+    """All policies of a seed, and the files of their held-out episodes. What is in the folder is kept."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = folder / "tasks.jsonl"
+    lines, log = folder / "tasks.jsonl", folder / "log.jsonl"
     made = [make_task(number + seed * TRAIN, "train") for number in range(TRAIN)]
     made += [make_task(number, "test") for number in range(TEST)]
     lines.write_text("".join(json.dumps(task) + "\n" for task in made))
-    log = folder / "log.jsonl"
-    shown = [make_task(number + seed * LOGGED, "shown") for number in range(LOGGED)]
-    write_log(log, shown, ERRS, MOST_CALLS, seed)
+    write_log(log, [make_task(n + seed * LOGGED, "shown") for n in range(LOGGED)], ERRS, MOST_CALLS, seed)
     save_fresh(folder / "fresh", seed)
-    params = experiment(seed, folder, lines, folder / "fresh", log)
-    sizes = SplitSizes(TRAIN, 0, TEST)
-    every = list(bundle("program").make_tasks(params.environment, sizes, seed))
-    for split in ("train", "test"):
-        write_tasks(folder / f"{split}.parquet", [task for task in every if task.split == split])
-    tasks = {split: read_tasks(folder / f"{split}.parquet") for split in ("train", "test")}
-    found: dict[str, Any] = {"seconds": {}, "imitation": {}}
+    params = experiment(seed, lines, folder / "fresh", log)
+    every = list(bundle("program").make_tasks(params.environment, SplitSizes(TRAIN, 0, TEST), seed))
+    tasks = {split: [task for task in every if task.split == split] for split in ("train", "test")}
+    for split, those in tasks.items():
+        write_tasks(folder / f"{split}.parquet", those)
+    own = experiment(seed, lines, folder / "log", folder / "collected.parquet")
+    return {
+        "log": kept(folder / "log.json", imitated, params, folder, folder / "log"),
+        "collected": kept(
+            folder / "collected.json", played, params, folder / "log", tasks["train"], PER_TASK,
+            folder / "collected.parquet",
+        ),
+        "own": kept(folder / "own.json", imitated, own, folder, folder / "start"),
+        "grpo": kept(folder / "grpo.json", trained, experiment(seed, lines, folder / "start"), folder),
+        "tests": {
+            name: kept(
+                folder / f"test-{name}.json", played, params, folder / where, tasks["test"], 1,
+                folder / f"test-{name}.parquet",
+            )
+            for name, where in POLICIES.items()
+        },
+    }  # fmt: skip
 
-    def timed(name: str, began: float) -> None:
-        found["seconds"][name] = round(time.monotonic() - began, 1)
 
-    began = time.monotonic()
-    found["imitation"]["log"] = imitated(params, folder, folder / "log")
-    timed("imitate the log", began)
-    began = time.monotonic()
-    played(params, folder / "log", tasks["train"], PER_TASK, folder / "collected.parquet")
-    timed("collect", began)
-    began = time.monotonic()
-    params = experiment(seed, folder, lines, folder / "log", folder / "collected.parquet")
-    found["imitation"]["own"] = imitated(params, folder, folder / "start")
-    timed("imitate its own", began)
-    began = time.monotonic()
-    params = experiment(seed, folder, lines, folder / "start")
-    curve = train(job_in(folder, params, folder))
-    found["training"] = [
-        {key: row[key] for key in ("success", "environment_steps") if key in row} for row in curve
-    ]
-    timed("train", began)
-    began = time.monotonic()
-    places = {"log": folder / "log", "own": folder / "start", "grpo": folder / "policy"}
-    for name in POLICIES:
-        played(params, places[name], tasks["test"], 1, folder / f"test-{name}.parquet")
-    timed("evaluate", began)
-    return found
+def kept(path: Path, work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """The figures of some work with its seconds: read if it was done before, otherwise computed now."""
+    if not path.exists():
+        began, before = time.monotonic(), cpu_seconds()
+        found = work(*arguments)
+        seconds = {
+            "seconds": round(time.monotonic() - began, 1), "cpu_seconds": round(cpu_seconds() - before, 1)
+        }  # fmt: skip
+        write_json(path, {**found, **seconds})
+        print(f"{path}: {read_json(path)}", file=sys.stderr, flush=True)
+    done: dict[str, Any] = read_json(path)
+    return done
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def over_seeds(values: Sequence[Mapping[str, float]], shares: bool) -> dict[str, Any]:
@@ -217,7 +240,7 @@ def report(folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
         name: [{e.task_id: float(len(e.steps)) for e in each} for each in episodes[name]] for name in POLICIES
     }
     first = folder / f"seed-{seeds[0]}"
-    params = experiment(seeds[0], first, first / "tasks.jsonl", first / "fresh")
+    params = experiment(seeds[0], first / "tasks.jsonl", first / "fresh")
     tasks = {task.task_id: task for task in read_tasks(first / "test.parquet")}
 
     def less(one: str, other: str) -> dict[str, Any]:
