@@ -81,7 +81,7 @@ _RESPONSE = frozenset(["content", "calls"])
 
 
 def _json_of(action: str) -> Mapping[str, Any]:
-    """An action as a JSON object; empty if it is none."""
+    """An action as a JSON object; empty for any other text."""
     if action.lstrip()[:1] != "{":
         return {}
     try:

@@ -69,7 +69,7 @@ class Gathered:
     """How many chosen runs are not learned, because their format keeps no messages."""
 
     def told(self, counts: Counts) -> str:
-        """What was read, chosen and used, in a sentence, with the remedy for what was left out."""
+        """A sentence on the episodes that were read, chosen and used, with the reasons for the others."""
         parts = [
             f"{self.read:,} episodes read, {self.won:,} won, {self.chosen:,} chosen, "
             f"{counts.episodes:,} used with {counts.responses:,} responses"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skillpress.learn.imitation.episodes import Gathered
 
 WON, ALL = "won", "all"
-"""The values of ``which`` that are no field of a log."""
+"""The values of ``which`` that do not name a field of a log."""
 
 
 class ImitationParameters(Section):
