@@ -54,7 +54,7 @@ def warm_start(stage: Stage) -> imitation.ImitationResult:
     """Imitate demonstrations of the training tasks, thoughts, and recorded episodes."""
     episodes = stage.params.imitation.gather(stage.store.folder)
     job = imitation.ImitationJob(
-        stage.params, split_file("train"), BASE_POLICY, stage.store, episodes=episodes
+        stage.params, split_file("train"), output=BASE_POLICY, store=stage.store, episodes=episodes
     )
     count = stage.params.imitation.demonstrations
     done: dict[int, int] = {}

@@ -113,7 +113,7 @@ def imitated(params: Params, folder: Path, output: Path) -> dict[str, Any]:
     store = ResumeStore(folder, f"imitation-{output.name}")
     found = params.imitation.gather(store.folder)
     assert found is not None
-    job = ImitationJob(params, folder / "train.parquet", output, store, episodes=found)
+    job = ImitationJob(params, folder / "train.parquet", output=output, store=store, episodes=found)
     result = imitate_demonstrations(job, lambda rank, progress: None)
     store.clear()
     return {"episodes_read": found.read, "episodes_won": found.won, **result.metrics()}

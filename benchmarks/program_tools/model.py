@@ -28,7 +28,7 @@ LONGEST = 64
 
 def save_fresh(folder: Path, seed: int, width: int = 64, layers: int = 2, heads: int = 4) -> None:
     """Write a policy with fresh weights."""
-    vocabulary = ScratchVocabulary(WORDS, (END,), {}, state_words=LONGEST, end=END)
+    vocabulary = ScratchVocabulary(WORDS, (END,), numbers={}, state_words=LONGEST, end=END)
     policy = build_scratch_policy(vocabulary, width, layers, heads, response_words=8, seed=seed)
     policy.tokenizer.chat_template = TEMPLATE
     save_policy(policy, folder)

@@ -64,7 +64,7 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
     return ImitationResult(
         losses,
         policy.parameters,
-        len(thoughts),
+        thoughts=len(thoughts),
         episodes=counts,
         peak_rate=peak * job.params.imitation.learning_rate,
     )

@@ -94,7 +94,7 @@ def _dialogue(record: Mapping[str, Any]) -> Dialogue | None:
             for call in step.get("tool_calls") or ()
         ]
         results = (step.get("observation") or {}).get("results") or ()
-        turns.append(Turn("assistant", step.get("message"), tuple(calls)))
+        turns.append(Turn("assistant", step.get("message"), calls=tuple(calls)))
         answers = [
             Answer(str(result.get("source_call_id") or ""), "", result.get("content"), False)
             for result in results

@@ -139,7 +139,7 @@ def _messages(turn: Turn) -> Iterator[Message]:
     answers = [Message("tool", text_of(each.content), answers=each.identity) for each in turn.answers]
     if turn.role == "assistant":
         calls = (ToolCall(call.tool, _arguments(call.arguments), call.identity) for call in turn.calls)
-        yield Message("assistant", text_of(turn.words), tuple(calls))
+        yield Message("assistant", text_of(turn.words), calls=tuple(calls))
         yield from answers  # of tools that the model's own server ran
         return
     yield from answers
