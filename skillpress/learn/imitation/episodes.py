@@ -30,7 +30,12 @@ from skillpress.play.programs.requests import Message, ModelRequest, ToolCall, U
 from skillpress.play.programs.tool_calls import Reader
 
 KIND = "conversations"
-SCHEMA = {"run": pl.Int64, "messages": pl.String, "tools": pl.String, "learned": pl.List(pl.Int64)}
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "run": pl.Int64,
+    "messages": pl.String,
+    "tools": pl.String,
+    "learned": pl.List(pl.Int64),
+}
 COMPARED = 64
 """The number of a file's first episodes whose tokens are compared with what they say."""
 
