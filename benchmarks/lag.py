@@ -54,7 +54,8 @@ def prepare(params: Params, folder: Path) -> None:
     sizes = SplitSizes(params.tasks.train, 1, 1)
     made = list(bundle(params.environment.name).make_tasks(params.environment, sizes, params.seed))
     write_tasks(folder / "train.parquet", [task for task in made if task.split == "train"])
-    job = ImitationJob(params, folder / "train.parquet", folder / "start", ResumeStore(folder, "unfinished"))
+    store = ResumeStore(folder, "unfinished")
+    job = ImitationJob(params, folder / "train.parquet", output=folder / "start", store=store)
     imitate_demonstrations(job, lambda rank, progress: None)
 
 

@@ -140,7 +140,7 @@ def prepare(params: Params, folder: Path) -> None:
     for split in ("train", "validation", "test"):
         write_tasks(folder / f"{split}.parquet", [task for task in made if task.split == split])
     store = ResumeStore(folder / "imitation", "imitation")
-    job = ImitationJob(params, folder / "train.parquet", folder / "start", store)
+    job = ImitationJob(params, folder / "train.parquet", output=folder / "start", store=store)
     imitate_demonstrations(job, lambda rank, progress: None)
 
 

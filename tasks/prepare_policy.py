@@ -20,7 +20,7 @@ MLFLOW_UPDATES = 20
 def main(stage: Stage) -> None:
     """Write models/base, and the imitation's loss curve."""
     section = stage.params.imitation
-    if section.demonstrations or section.thoughts is not None:
+    if section.wanted:
         load_tasks(bundle(stage.params.environment.name))  # checks that splits do not overlap
         result = warm_start(stage)
     else:
@@ -51,8 +51,11 @@ def as_it_is(stage: Stage) -> imitation.ImitationResult:
 
 
 def warm_start(stage: Stage) -> imitation.ImitationResult:
-    """Imitate demonstrations of the training tasks."""
-    job = imitation.ImitationJob(stage.params, split_file("train"), BASE_POLICY, stage.store)
+    """Imitate demonstrations of the training tasks, thoughts, and recorded episodes."""
+    episodes = stage.params.imitation.gather(stage.store.folder)
+    job = imitation.ImitationJob(
+        stage.params, split_file("train"), output=BASE_POLICY, store=stage.store, episodes=episodes
+    )
     count = stage.params.imitation.demonstrations
     done: dict[int, int] = {}
     with ExitStack() as shown:
@@ -71,7 +74,10 @@ def warm_start(stage: Stage) -> imitation.ImitationResult:
             if reported(at.done, at.total):
                 stage.run.log_metrics({"loss": at.loss}, step=at.done)
 
-        return imitation.imitate_demonstrations(job, on_progress)
+        result = imitation.imitate_demonstrations(job, on_progress)
+    if episodes is not None and result.episodes is not None:
+        print(f"imitation.episodes: {episodes.told(result.episodes)}")
+    return result
 
 
 def reported(done: int, total: int) -> bool:

@@ -122,6 +122,8 @@ def packages(
 def parts() -> Iterator[Finding]:
     """What each parameter can name, and the package that offers it."""
     for registry in registries():
+        if not registry.group:  # no parameter names its parts
+            continue
         offered = [f"{part.name} (from {part.origin})" for part in registry.offered().values()]
         ours = [f"{', '.join(registry)} (from {OURS} {__version__})"] if registry else []
         yield Finding(

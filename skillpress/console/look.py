@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import TraceProjection
-from skillpress.doors.traces.trace import Bad, PassedOver, action_of
+from skillpress.doors.traces.trace import Bad, PassedOver
+from skillpress.environments.calls.steps import action_of
 from skillpress.show.skills_page.understood import counted, left_out, outcome_lines, skill_names
 from skillpress.show.skills_page.visible import line
 

@@ -39,8 +39,9 @@ from skillpress.core.errors import UserError
 from skillpress.core.storage import atomic_path, write_text
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.log import Log
+from skillpress.doors.traces.own_rules import find_rules
 from skillpress.doors.traces.projection import NameProjection, TraceProjection
-from skillpress.doors.traces.rules import find_rules, read_rules
+from skillpress.environments.calls.rules import read_rules
 from skillpress.measure.analysis.mdl_report import ARROW
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import RESULTS

@@ -60,6 +60,13 @@ def need_lab() -> Path:
     )
 
 
+def found_here(name: str) -> Path:
+    """A file that parameters name: in the working directory, or else in the lab, whether it is there or
+    not."""
+    here = Path.cwd() / name
+    return here if here.is_file() else ROOT / name
+
+
 def lab_file(name: str) -> Path:
     """A file or folder of the lab, such as ``params.yaml``; the reference lab's if the lab lacks it."""
     own = ROOT / name

@@ -156,6 +156,16 @@ SHAPINGS = Registry(
 )
 """``reward.shaping`` to the class, which is made from λ and T."""
 
+EPISODES = Registry(
+    "",
+    "imitation.episodes",
+    {
+        "files": "skillpress.doors.traces.episodes:gather",
+    },
+)
+"""What reads the files of ``imitation.episodes``. It has one entry, so that only an experiment that names
+files depends on the readers of logs."""
+
 ALGORITHMS = Registry(
     "algorithms",
     "algorithm.name",

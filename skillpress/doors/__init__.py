@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skillpress.doors.traces.fields import Wanted, success_field
     from skillpress.doors.traces.log import Log, read_log
     from skillpress.doors.traces.projection import NameProjection
-    from skillpress.doors.traces.rules import read_rules
+    from skillpress.environments.calls.rules import read_rules
 
 __all__ = [
     "Log",

@@ -192,6 +192,9 @@ class EnvironmentBundle:
     agent: Callable[[Any, AgentParts], Agent] | None = None
     """Maps (section, parts) to the agent that plays it; None if the language agent plays it by a
     rendering."""
+    reader: Callable[[Any], Callable[[str], Any]] | None = None
+    """Maps the section to what reads the calls in a response to a program (``play.programs.tool_calls``);
+    None if the policy does not play programs."""
     dropped: Callable[[Any], Mapping[str, Mapping[str, int]]] | None = None
     """Maps the section to counts of dropped task candidates: data set to reason to number; None if no
     candidates are dropped."""

@@ -27,7 +27,7 @@ def disk(params: Params, shape: ModelShape) -> dict[str, int]:
     model, training = dtype * shape.parameters, params.training
     trained = shape.parameters if training.lora is None else shape.adapter(training.lora.rank)
     checkpoint = (dtype + MASTER_AND_MOMENTS) * trained
-    imitated = bool(params.imitation.demonstrations) or params.imitation.thoughts is not None
+    imitated = params.imitation.wanted
     episodes = work(params)
     played = sum(
         episodes[part].environment_steps

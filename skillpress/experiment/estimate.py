@@ -102,7 +102,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
 
 def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
     """Bytes of one process of imitation, part by part; all exist together. Empty if nothing is imitated."""
-    if not params.imitation.demonstrations and params.imitation.thoughts is None:
+    if not params.imitation.wanted:
         return {}
     half, count = params.policy.dtype == "bfloat16", shape.parameters
     limit = min(params.training.microbatch_tokens, params.imitation.batch_size * longest(params, shape))

@@ -7,13 +7,17 @@ ranks starts without torch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillpress.core.resume import ResumeStore
 from skillpress.experiment.params import Params
 from skillpress.play.workers.ranks import Report, free_port, run_ranks
+
+if TYPE_CHECKING:  # the process that waits needs no torch
+    from skillpress.learn.imitation.episodes import Counts, Gathered
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class ImitationJob:
     """The imitating policy's folder."""
     store: ResumeStore
     """Store from which an interrupted job resumes."""
+    episodes: Gathered | None = None
+    """What ``imitation.episodes`` names; None if it names nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,8 @@ class ImitationResult:
     """Number of the policy's weights."""
     thoughts: int = 0
     """Number of imitated samples from ``imitation.thoughts``."""
+    episodes: Counts | None = None
+    """What became of recorded episodes; None without any."""
     peak_rate: float = 0.0
     """The largest learning rate of an update."""
 
@@ -52,7 +60,11 @@ class ImitationResult:
                 "updates": float(len(self.losses)),
                 "peak_learning_rate": self.peak_rate,
             }
-        return found | ({"thoughts": float(self.thoughts)} if self.thoughts else {})
+        if self.thoughts:
+            found["thoughts"] = float(self.thoughts)
+        if self.episodes is not None:
+            found |= {f"recorded_{name}": float(count) for name, count in asdict(self.episodes).items()}
+        return found
 
 
 @dataclass(frozen=True)

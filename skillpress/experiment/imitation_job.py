@@ -17,6 +17,7 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
 from skillpress.learn.imitation.dataset import Sample, demonstrated
 from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.learn.imitation.episodes import Counts, EpisodeSamples
 from skillpress.learn.imitation.optimizers import Schedule
 from skillpress.learn.imitation.thoughts import read_thoughts, tokenize_thoughts
 from skillpress.learn.imitation.trainer import imitate
@@ -40,7 +41,8 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
         checkpoint_layers(policy.model)
     torch.nn.Module.to(policy.model, ranks.device)
     thoughts = _thoughts(job, policy)
-    samples = _samples(job, policy, ranks, report) + thoughts
+    recorded, counts = _recorded(job, policy)
+    samples = _samples(job, policy, ranks, report) + thoughts + recorded
     if not samples:
         raise ParamsError(
             f"imitation.demonstrations: no prompt of {job.params.imitation.demonstrations} demonstrations "
@@ -60,7 +62,11 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
         save_policy(policy, job.output)
     peak = Schedule.of(job.params.imitation, len(losses)).peak
     return ImitationResult(
-        losses, policy.parameters, len(thoughts), peak * job.params.imitation.learning_rate
+        losses,
+        policy.parameters,
+        thoughts=len(thoughts),
+        episodes=counts,
+        peak_rate=peak * job.params.imitation.learning_rate,
     )
 
 
@@ -72,6 +78,21 @@ def _thoughts(job: ImitationJob, policy: Policy) -> list[Sample]:
     pairs = read_thoughts(params.imitation.thoughts, params.environment.name, params.policy.rendering)
     budget = experiment.prompter(policy).budget
     return tokenize_thoughts(pairs, policy, budget, params.sampling.max_new_tokens)
+
+
+def _recorded(job: ImitationJob, policy: Policy) -> tuple[list[Sample], Counts | None]:
+    """The samples of recorded episodes, in order, and what became of them; none without
+    ``imitation.episodes``."""
+    params, experiment = job.params, Experiment(job.params)
+    if job.episodes is None:
+        return [], None
+    found = EpisodeSamples(
+        policy,
+        budget=experiment.prompter(policy).budget,
+        longest_response=params.sampling.max_new_tokens,
+        read=experiment.bundle.reader(params.environment) if experiment.bundle.reader else None,
+    )
+    return found.of(job.episodes), found.counts
 
 
 def _samples(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) -> list[Sample]:

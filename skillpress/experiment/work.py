@@ -66,7 +66,7 @@ def _work(params: Params, episodes: int) -> Work:
 
 
 def imitated(params: Params) -> Work:
-    """Imitation's demonstrations. No parameter says how many thoughts ``imitation.thoughts`` has."""
+    """Imitation's demonstrations. No parameter says how many thoughts or recorded episodes there are."""
     return _work(params, params.imitation.demonstrations)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.core.names import OURS, Part, Registry
-from skillpress.core.registry import PARSERS, registries
+from skillpress.core.registry import EPISODES, PARSERS, registries
 from skillpress.environments import bundle
 from skillpress.experiment.params import Params
 from skillpress.learn.training.parameters import DEEPSPEED
@@ -30,6 +30,7 @@ from skillpress.pipeline.graph import StageEntry
 from skillpress.pipeline.identities import (
     environment_data,
     environment_libraries,
+    episodes_identity,
     model_identity,
     thoughts_identity,
 )
@@ -88,6 +89,8 @@ class Fingerprints:
             described["model"] = model_identity(self.params.policy.model)
         if reads(stage.parameters, "imitation.thoughts"):
             described |= thoughts_identity(self.params.imitation.thoughts)
+        if reads(stage.parameters, "imitation.episodes"):
+            described |= episodes_identity(self.params.imitation.episodes)
         if reads(stage.parameters, "training.deepspeed"):
             file = DEEPSPEED / f"{self.params.training.deepspeed}.json"
             described["deepspeed"] = {file.name: self.code.sources.content(file)}
@@ -151,6 +154,8 @@ def reads(parameters: Collection[str], parameter: str) -> bool:
 
 def names(table: Registry, params: Params) -> list[str]:
     """What an experiment names of a registry's parts; of parsers also the one that its rendering reads by."""
+    if table is EPISODES:  # it has one part, for any files
+        return list(table) if params.imitation.episodes else []
     value: Any = params
     for key in table.parameter.split("."):
         value = getattr(value, key, None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from skillpress.core.errors import UserError
+from skillpress.core.lab import found_here
 from skillpress.core.resume import content_key
 from skillpress.environments import EnvironmentParameters, bundle
 from skillpress.play.agents.parameters import SCRATCH
@@ -64,3 +66,12 @@ def thoughts_identity(file: str | None) -> dict[str, str]:
     if not Path(file).is_file():
         raise UserError(f"imitation.thoughts: {file}: no such file; `skillpress reverse-parse` makes it")
     return {"thoughts": content_key({}, [file])}
+
+
+def episodes_identity(files: Sequence[str]) -> dict[str, dict[str, str]]:
+    """A hash of each file of recorded episodes that imitation reads; ``UserError`` without one of them."""
+    found = {file: Path(file) if Path(file).is_dir() else found_here(file) for file in files}
+    for file, path in found.items():
+        if not path.exists():
+            raise UserError(f"imitation.episodes: {file}: no such file in the working directory or the lab")
+    return {"episodes": {file: content_key({}, [path]) for file, path in found.items()}} if files else {}

@@ -16,8 +16,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skillpress.doors.traces.fields import seconds
-from skillpress.doors.traces.trace import Call, Trace, TraceStep, UnreadableTraceError, acted
+from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.messages import Answer, ToolCall, Turn
+from skillpress.doors.traces.trace import Call, Dialogue, Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep, acted
 
 SUB_AGENTS, COPIED = "runs of sub-agents", "steps of copied context"
 _CONTINUED = re.compile(r"-cont(?:inued)?(?:-\d+)?\Z")
@@ -54,6 +56,7 @@ def read(record: Any) -> Trace:
         time=next((time for time in times if time is not None), None),
         left_out=_left_out(record),
         call=_call(record),
+        dialogue=_dialogue(record),
     )
 
 
@@ -76,6 +79,31 @@ def _left_out(record: Mapping[str, Any]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
+def _dialogue(record: Mapping[str, Any]) -> Dialogue | None:
+    """The document's steps as messages; the results of an agent's step are the answers to its calls."""
+    turns: list[Turn] = []
+    for step in record["steps"]:
+        if not isinstance(step, Mapping) or step.get("is_copied_context"):
+            return None  # what the model was shown is not what is here
+        source = step.get("source")
+        if source != "agent":
+            turns.append(Turn("system" if source == "system" else "user", step.get("message")))
+            continue
+        calls = [
+            ToolCall(str(call.get("tool_call_id") or ""), str(call["function_name"]), call.get("arguments"))
+            for call in step.get("tool_calls") or ()
+        ]
+        results = (step.get("observation") or {}).get("results") or ()
+        turns.append(Turn("assistant", step.get("message"), calls=tuple(calls)))
+        answers = [
+            Answer(str(result.get("source_call_id") or ""), "", result.get("content"), False)
+            for result in results
+        ]
+        turns += [Turn("tool" if calls else "user", None, answers=tuple(answers))] if answers else []
+    tools = dig(record, "agent.tool_definitions")
+    return Dialogue(tuple(turns), tuple(tools) if isinstance(tools, list) else ())
+
+
 def _exported(record: Any) -> Trace:
     extra = record["extra"]
     return Trace(
@@ -94,7 +122,7 @@ def _acted(steps: list[Any]) -> Iterator[TraceStep]:
         if step.get("source") == "agent" and not extra.get("summary"):
             calls, results = step.get("tool_calls"), (step.get("observation") or {}).get("results")
             action = calls[0]["arguments"]["action"] if calls else ""
-            yield acted(str(action), results[0]["content"] if results else "", "invalid" in extra)
+            yield from acted(str(action), results[0]["content"] if results else "", "invalid" in extra)
 
 
 def _steps(steps: list[Any]) -> Iterator[TraceStep]:

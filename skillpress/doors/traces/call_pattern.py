@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from skillpress.doors.traces.trace import Trace, TracesError, TraceStep, action_of
+from skillpress.doors.traces.trace import Trace, TracesError
+from skillpress.environments.calls.steps import TraceStep, action_of
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillpress.core.markup import THOUGHT, THOUGHT_END
-from skillpress.doors.traces.trace import MOST_CHARACTERS, acted, json_value
+from skillpress.environments.calls.steps import MOST_CHARACTERS, acted, json_value
 
 Written = tuple[str | None, Any]
 """(tool, arguments) of a call in text; the tool is None for an action in words."""
@@ -206,8 +206,10 @@ def _action_tags(text: str) -> list[Written]:
     if not found:
         return []
     action = found[-1].strip()
-    step = acted(action, "", False)
-    return (_in_json(action, strict=True) if step.tool is None else []) or [(step.tool, step.content)]
+    steps = acted(action, "", False)
+    return (_in_json(action, strict=True) if steps[0].tool is None else []) or [
+        (step.tool, step.content) for step in steps
+    ]
 
 
 def _fences(text: str) -> list[Written]:

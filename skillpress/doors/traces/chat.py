@@ -16,7 +16,8 @@ from skillpress.doors.traces.conversation import Conversation, hashes_of, read_c
 from skillpress.doors.traces.fields import seconds
 from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import outcome_at
-from skillpress.doors.traces.trace import Call, Trace, UnreadableTraceError, json_value
+from skillpress.doors.traces.trace import Call, Dialogue, Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import json_value
 
 _NAMES = ("id", "trace_id", "traj_id", "run_id", "session_id", "conversation_id", "uuid", "custom_id")
 _TASKS = ("task_id", "instance_id", "example_id", "problem_id", "task_name")
@@ -65,7 +66,16 @@ def trace_of(line: Mapping[str, Any], found: Conversation, call: Call | None = N
         outcome=ended.field,
         score=ended.score,
         call=call,
+        dialogue=dialogue_of(found, line),
     )
+
+
+def dialogue_of(found: Conversation, line: Mapping[str, Any]) -> Dialogue | None:
+    """The messages behind a conversation's steps, with the tools that the record lists; None if it has
+    none."""
+    tools = _anywhere(line, "tools") or _anywhere(line, "functions")
+    listed = tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+    return Dialogue(found.turns, listed, found.shown) if found.turns else None
 
 
 def first_text(line: Mapping[str, Any], keys: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from skillpress.doors.traces.atif import SUB_AGENTS
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.outcome import Outcome
-from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.doors.traces.trace import Dialogue, Trace, UnreadableTraceError
 
 _MESSAGES = ("user", "assistant")
 _ENVELOPE = ("uuid", "sessionId", "session_id", "parentUuid", "leafUuid")
@@ -75,6 +75,7 @@ def read(record: Any) -> Trace:
         time=next((time for time in times if time is not None), None),
         left_out=found.left_out | ({SUB_AGENTS: max(1, len(agents - {None}))} if aside else {}),
         outcome=ended.field,
+        dialogue=Dialogue(found.turns),
     )
 
 

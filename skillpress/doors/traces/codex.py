@@ -10,7 +10,7 @@ from typing import Any
 
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, seconds
-from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.doors.traces.trace import Dialogue, Trace, UnreadableTraceError
 
 _KINDS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
@@ -43,6 +43,7 @@ def read(record: Any) -> Trace:
         version=str(field(record, "payload.model") or field(record, "payload.cli_version") or "")[:200],
         time=seconds(record[0].get("timestamp")),
         left_out=found.left_out,
+        dialogue=Dialogue(found.turns),
     )
 
 

@@ -24,7 +24,8 @@ from skillpress.doors.traces.messages import (
     turn_of,
     unwrapped,
 )
-from skillpress.doors.traces.trace import TraceStep, UnreadableTraceError, text_of
+from skillpress.doors.traces.trace import UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep, text_of
 
 DEMONSTRATIONS = "demonstration messages"
 UNKNOWN_SPEAKERS = "messages of other speakers"
@@ -41,6 +42,8 @@ class Conversation:
     earlier: int = 0
     """How many of the steps belong to these turns."""
     left_out: dict[str, int] = field(default_factory=dict)
+    shown: int = 0
+    """How many of the turns are examples in the prompt."""
 
 
 def read_conversation(

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, name_of
-from skillpress.doors.traces.shell import commands, program, text_of_command
-from skillpress.doors.traces.trace import MOST_CHARACTERS, Trace, TraceStep, action_of, arguments_of
+from skillpress.doors.traces.trace import Trace
+from skillpress.environments.calls.shell import commands, program, text_of_command
+from skillpress.environments.calls.steps import MOST_CHARACTERS, TraceStep, action_of, arguments_of
 
 KIND_NAMES = frozenset(
     ["command", "action", "operation", "op", "mode", "method", "subcommand", "kind", "type"]

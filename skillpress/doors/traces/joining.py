@@ -26,7 +26,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from skillpress.doors.traces.projection import Labels
-from skillpress.doors.traces.trace import Call, Place, Trace, TraceStep, action_of
+from skillpress.doors.traces.trace import Call, Place, Trace
+from skillpress.environments.calls.steps import TraceStep, action_of
 
 BESIDE = "conversations beside a run, of sub-agents or helpers"
 AGAIN = "calls that were asked again"

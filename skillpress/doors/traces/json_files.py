@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from skillpress.doors.traces.trace import UnreadableTraceError, json_value, whole_text
+from skillpress.doors.traces.trace import UnreadableTraceError, whole_text
+from skillpress.environments.calls.steps import json_value
 
 LONGEST_LINE = 256 << 20
 """The longest line that is read, in bytes; longer ones are skipped."""

@@ -16,7 +16,8 @@ from skillpress.doors.traces.chat import trace_of
 from skillpress.doors.traces.conversation import Conversation, read_conversation
 from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.messages import ROLES, unwrapped
-from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep
 
 _PLACES = (
     "messages",

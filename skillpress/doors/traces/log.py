@@ -295,6 +295,17 @@ def _reorder(log: Log, order: Sequence[int]) -> None:
 def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, Trace]]:
     """Read some of a log's traces again, with everything their steps hold: (position in the log, trace). A
     trace whose file has changed since is left out."""
+    for position, parts in parts_at(log, wanted, which):
+        pieces = log.pieces.get(position, (Piece(log.place[position]),))
+        again = joined(parts, pieces) if len(parts) > 1 else parts[0]
+        if len(again.steps) == log.steps[position]:
+            success, task, version = log.success[position], log.task[position], log.version[position]
+            yield position, replace(again, success=success, task=task, version=version)
+
+
+def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, list[Trace]]]:
+    """Read some of a log's traces again: (position in the log, a trace for each record that holds a
+    conversation of the run). A trace whose file cannot be read as before is left out."""
     pieces = {position: log.pieces.get(position, (Piece(log.place[position]),)) for position in which}
     held: dict[Place, object] = {}
     for number, path in enumerate(log.files):
@@ -302,28 +313,25 @@ def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[
         if here and number in log.parquet:
             episodes = {log.place[p].position: p for p in which if log.place[p].file == number}
             for episode, trace in read_rollouts(path, frozenset(episodes)):
-                yield episodes[episode], trace
+                yield episodes[episode], [trace]
         elif here:
             held.update(records_again(path, sorted(here)))
             for position in [p for p, found in pieces.items() if all(x.place in held for x in found)]:
-                again = _trace_of(pieces.pop(position), held, wanted)
-                if again is not None and len(again.steps) == log.steps[position]:
-                    success, task = log.success[position], log.task[position]
-                    version = log.version[position]
-                    yield position, replace(again, success=success, task=task, version=version)
+                if parts := _parts_of(pieces.pop(position), held, wanted):
+                    yield position, parts
 
 
-def _trace_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> Trace | None:
-    """The trace of records that were read again; None if they are not what they were."""
+def _parts_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> list[Trace]:
+    """The traces of records that were read again; none if they are not what they were."""
     values = [held[piece.place] for piece in pieces]
     try:
         if (part := known_part(values[0])) is not None:
-            return read_record(part[0], values, wanted)
+            return [read_record(part[0], values, wanted)]
         found = [(known_format(value), value) for value in values]
         traces = [read_record(known, value, wanted) for known, value in found if known is not None]
-        return joined(traces, pieces) if len(traces) == len(pieces) else None
+        return traces if len(traces) == len(pieces) else []
     except (UnreadableTraceError, TracesError, RecursionError):
-        return None
+        return []
 
 
 def _settle(log: Log, projection: TraceProjection) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from skillpress.doors.traces.trace import UnreadableTraceError, json_value, text_of
+from skillpress.doors.traces.trace import UnreadableTraceError
+from skillpress.environments.calls.steps import json_value, text_of
 
 Role = Literal["assistant", "tool", "user", "system", "other"]
 

@@ -16,7 +16,8 @@ from typing import Any
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, seconds
-from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted, json_value
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep, acted, json_value
 
 _MODELS = ("CHAT_MODEL", "LLM")
 OURS = {"group_id", "rollout_index", "policy_version", "won"}
@@ -89,7 +90,7 @@ def _acted(spans: Sequence[Any]) -> Iterator[TraceStep]:
             called = _value(behind, "mlflow.spanType") == "TOOL"
             action = _value(behind, "mlflow.spanInputs")["action"] if called else ""
             answer = _value(behind, "mlflow.spanOutputs")["observation"] if called else ""
-            yield acted(action, answer, _value(span, "invalid") is not None)
+            yield from acted(action, answer, _value(span, "invalid") is not None)
 
 
 def _by_start(spans: Sequence[Any]) -> list[Any]:

@@ -16,7 +16,8 @@ from skillpress.doors.traces import chat
 from skillpress.doors.traces.chat import first_text
 from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.outcome import USUAL, outcome_at
-from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, json_value, text_of
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep, json_value, text_of
 
 _OUTCOMES = (
     *USUAL,

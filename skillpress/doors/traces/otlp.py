@@ -16,7 +16,8 @@ from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import Outcome, outcome_of
 from skillpress.doors.traces.spans import Span, either, steps_of
-from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import json_value
 
 _KINDS: Mapping[str, Literal["tool", "model", "agent"]] = {
     "execute_tool": "tool",

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Protocol
 
-from skillpress.doors.traces.trace import TraceStep, action_of
 from skillpress.doors.traces.words import Words
+from skillpress.environments.calls.steps import TraceStep, action_of
 
 Labels = tuple[str, ...]
 """The labels of one step, in order; empty for a step without a skill."""

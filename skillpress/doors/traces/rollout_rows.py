@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from skillpress.doors.traces.fields import dig, seconds
-from skillpress.doors.traces.trace import Trace, acted
+from skillpress.doors.traces.trace import Trace
+from skillpress.environments.calls.steps import acted
 
 _OURS = {
     "group_id",
@@ -41,9 +42,10 @@ def read(record: Any) -> Trace:
     return Trace(
         f"{first['group_id']}/{first['rollout_index']}",
         tuple(
-            acted(row["action"], row["observation"], row["invalid"] is not None)
+            step
             for row in sorted(record, key=lambda row: row["decision"])
             if not row["summary"]
+            for step in acted(row["action"], row["observation"], row["invalid"] is not None)
         ),
         success=first["won"],
         task=str(first["task_id"]),

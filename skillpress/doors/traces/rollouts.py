@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts, stretches
-from skillpress.doors.traces.trace import Trace, acted
+from skillpress.doors.traces.trace import Trace
+from skillpress.environments.calls.steps import acted
 
 _COLUMNS = (*TRAJECTORY_KEY, "policy", "policy_version", "won", "action", "invalid")
 
@@ -53,9 +54,10 @@ def _trace(rows: list[Mapping[str, Any]]) -> Trace:
     return Trace(
         f"{first['group_id']}/{first['rollout_index']}",
         tuple(
-            acted(row["action"], row.get("observation", ""), row["invalid"] is not None)
+            step
             for row in rows
             if row["action"] is not None  # a summary has none
+            for step in acted(row["action"], row.get("observation", ""), row["invalid"] is not None)
         ),
         success=first["won"],
         outcome="won",

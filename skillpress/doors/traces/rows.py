@@ -14,7 +14,8 @@ from typing import Any
 from skillpress.doors.traces.chat import trace_of
 from skillpress.doors.traces.conversation import Conversation
 from skillpress.doors.traces.outcome import USUAL, outcome_at
-from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import json_value
 
 COLUMNS = (
     "messages", "conversations", "conversation", "trajectory", "trajectories", "traj", "trace", "traces",

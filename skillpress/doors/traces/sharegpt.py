@@ -14,7 +14,8 @@ from typing import Any
 from skillpress.doors.traces.chat import trace_of
 from skillpress.doors.traces.conversation import Conversation, read_conversation
 from skillpress.doors.traces.fields import seconds
-from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep, acted
 
 OURS = {"group_id", "rollout_index", "policy_version", "won", "actions", "refused"}
 """Fields that occur together only in our own export."""
@@ -66,4 +67,4 @@ def _acted(record: Mapping[str, Any], turns: list[Any]) -> Iterator[TraceStep]:
     """The steps of our export. The environment's last observation has no turn."""
     heard = [turn["value"] for turn in turns if turn["from"] == "human"]
     for number, (action, refused) in enumerate(zip(record["actions"], record["refused"], strict=True), 1):
-        yield acted(action, heard[number] if number < len(heard) else "", bool(refused))
+        yield from acted(action, heard[number] if number < len(heard) else "", bool(refused))

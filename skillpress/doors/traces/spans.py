@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from skillpress.doors.traces.atif import SUB_AGENTS
 from skillpress.doors.traces.conversation import read_conversation
-from skillpress.doors.traces.trace import TraceStep
+from skillpress.environments.calls.steps import TraceStep
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from skillpress.doors.traces.calls_in_text import FENCED_SHELL
-from skillpress.doors.traces.chat import first_text, messages_in
-from skillpress.doors.traces.conversation import DEMONSTRATIONS, read_conversation
+from skillpress.doors.traces.chat import dialogue_of, first_text, messages_in
+from skillpress.doors.traces.conversation import DEMONSTRATIONS, Conversation, read_conversation
 from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.messages import is_demonstration
 from skillpress.doors.traces.outcome import USUAL, outcome_at
-from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, json_value
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep, json_value
 
 _OUTCOMES = (*USUAL, "target", "info.resolved", "info.reward", "info.score", "info.exit_status")
 _MODELS = (
@@ -56,7 +58,8 @@ def read(record: Any) -> Trace:
     Raises:
         UnreadableTraceError: it has neither steps nor messages that can be read.
     """
-    steps, left_out = _mini(record) if _is_mini(record) else _steps(record)
+    found = _mini(record) if _is_mini(record) else _steps(record)
+    steps, left_out = found.steps, found.left_out
     config = record.get("replay_config")
     whole = {**record, "replay_config": _loaded(config) if isinstance(config, str) else config}
     ended = outcome_at(whole, _OUTCOMES)
@@ -72,6 +75,7 @@ def read(record: Any) -> Trace:
         left_out=left_out,
         outcome=ended.field,
         score=ended.score,
+        dialogue=dialogue_of(found, {}),
     )
 
 
@@ -91,16 +95,16 @@ def _is_swe_agent(record: Mapping[str, Any]) -> bool:
     return bool(beside) and isinstance(history, list) and messages_in(history) is not None
 
 
-def _mini(record: Mapping[str, Any]) -> tuple[tuple[TraceStep, ...], dict[str, int]]:
+def _mini(record: Mapping[str, Any]) -> Conversation:
     messages = messages_in(record["messages"]) or []
     found = read_conversation(messages)
     if not any(step.tool is not None for step in found.steps):
         found = read_conversation(messages, notation=FENCED_SHELL)
-    return found.steps, found.left_out
+    return found
 
 
-def _steps(record: Mapping[str, Any]) -> tuple[tuple[TraceStep, ...], dict[str, int]]:
-    """(steps, reasons for the rest) of a SWE-agent file."""
+def _steps(record: Mapping[str, Any]) -> Conversation:
+    """What the agent of a SWE-agent file did; without turns if the file has steps alone."""
     taken, history = record.get("trajectory"), record.get("history")
     left_out: dict[str, int] = {}
     if isinstance(history, list) and history:
@@ -108,10 +112,10 @@ def _steps(record: Mapping[str, Any]) -> tuple[tuple[TraceStep, ...], dict[str, 
         left_out = {DEMONSTRATIONS: shown} if shown else {}
         if any(_calls(message) for message in history) or not taken:
             found = read_conversation(history)
-            return tuple(_commands(found.steps, history)), found.left_out
+            return replace(found, steps=tuple(_commands(found.steps, history)))
     if not isinstance(taken, list):
         raise UnreadableTraceError("a SWE-agent file without a list of steps or messages")
-    return tuple(map(_taken, taken)), left_out
+    return Conversation(tuple(map(_taken, taken)), left_out=left_out)
 
 
 def _calls(message: Any) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillpress.core.errors import UserError
+from skillpress.environments.calls.steps import TraceStep
 
-MOST_CHARACTERS = 20_000
-"""The most characters of a step's text that rules look at. An agent's text may be endless."""
+if TYPE_CHECKING:
+    from skillpress.doors.traces.messages import Turn
 
 
 class TracesError(UserError):
@@ -19,19 +19,6 @@ class TracesError(UserError):
 
 class UnreadableTraceError(ValueError):
     """Why a record is not a trace. The record is counted, named and skipped."""
-
-
-class TraceStep(NamedTuple):
-    """One action of an agent."""
-
-    tool: str | None
-    """The called tool; None for an action in words. Empty if the log names none: a step without a skill."""
-    content: Any
-    """The call's arguments (a mapping, or its text), or the words."""
-    answer: Any = ""
-    """The answer to the action; of any JSON type."""
-    refused: bool = False
-    """Whether the log says that the step failed or changed nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +42,17 @@ class Call:
     if the history holds the answer too."""
     earlier: int = 0
     """How many of the trace's steps are from the history. The rest are the answer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """The messages behind a trace, as the model was shown and has written them."""
+
+    turns: tuple[Turn, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """The tools that the record says the model was offered, in the record's own form."""
+    shown: int = 0
+    """How many turns at the beginning are examples in the prompt, which the agent has not said itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,8 @@ class Trace:
     ``success`` unknown."""
     call: Call | None = None
     """None for a record that is a whole run."""
+    dialogue: Dialogue | None = field(default=None, compare=False, repr=False)
+    """None for a format that keeps steps, spans or events and not the messages behind them."""
 
 
 class Place(NamedTuple):
@@ -127,86 +127,3 @@ def whole_text(content: bytes) -> str:
     except UnicodeDecodeError:
         found = content.decode("utf-8", "surrogatepass")
         return found.removeprefix("\ufeff").encode(errors="replace").decode()
-
-
-def json_value(text: str) -> Any:
-    """The value of a JSON text. JSON can contain half a surrogate pair, which files cannot; it becomes a
-    question mark. An integer of more digits than Python reads becomes an infinite number.
-
-    Raises:
-        ValueError: the text is not JSON.
-        RecursionError: the value is nested too deeply.
-    """
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        value = json.loads(text, parse_int=_number)
-    if "\\ud" in text or "\\uD" in text:
-        value = _clean(value)
-    return value
-
-
-def _number(digits: str) -> int | float:
-    return int(digits) if len(digits) < 1000 else float(digits)
-
-
-def _clean(value: Any) -> Any:
-    """The value without halves of surrogate pairs, in keys too."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode(errors="replace").decode()
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    if isinstance(value, dict):
-        return {_clean(name): _clean(item) for name, item in value.items()}
-    return value
-
-
-def acted(action: str, answer: Any, refused: bool) -> TraceStep:
-    """A step of our own environments. An action written as a call, ``{"tool": "edit", ...}``, is a call of
-    that tool; any other action is words."""
-    if action.lstrip()[:1] == "{":
-        try:
-            call = json_value(action)
-        except (ValueError, RecursionError):
-            call = None
-        if isinstance(call, dict) and isinstance(call.get("tool"), str):
-            arguments = {name: value for name, value in call.items() if name != "tool"}
-            return TraceStep(call["tool"], arguments, answer, refused)
-    return TraceStep(None, action, answer, refused)
-
-
-def text_of(value: Any) -> str:
-    """A content or an answer as text: a text itself, the text parts of a message, or JSON."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
-        texts = [part["text"] for part in value if isinstance(part.get("text"), str)]
-        if texts:
-            return "\n".join(texts)
-    return json.dumps(value, ensure_ascii=False)
-
-
-def arguments_of(step: TraceStep) -> Mapping[str, Any]:
-    """The named arguments of a call; empty if it has none, or if they cannot be read."""
-    content = step.content
-    if isinstance(content, str) and step.tool is not None:
-        try:
-            content = json_value(content)
-        except (ValueError, RecursionError):
-            return {}
-    return content if isinstance(content, Mapping) else {}
-
-
-def action_of(step: TraceStep) -> str:
-    """The action as text: the words, or the call's only argument, or all of them as JSON."""
-    if step.tool is None:
-        return text_of(step.content)[:MOST_CHARACTERS]
-    arguments = arguments_of(step)
-    if len(arguments) == 1:
-        (only,) = arguments.values()
-        return text_of(only)[:MOST_CHARACTERS]
-    return text_of(step.content)[:MOST_CHARACTERS]

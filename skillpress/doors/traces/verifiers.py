@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from skillpress.doors.traces.chat import messages_in, trace_of
+from skillpress.doors.traces.chat import dialogue_of, messages_in, trace_of
 from skillpress.doors.traces.conversation import Conversation, read_conversation
 from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.messages import speaker_of
@@ -63,7 +63,9 @@ def completed(prompt: list[Any], completion: list[Any]) -> Conversation:
     if not found.earlier:
         return found
     left_out = Counter(found.left_out) + Counter({PROMPT: found.earlier})
-    return replace(found, steps=found.steps[found.earlier :], earlier=0, left_out=dict(left_out))
+    return replace(
+        found, steps=found.steps[found.earlier :], earlier=0, left_out=dict(left_out), shown=found.asked
+    )
 
 
 def _nodes(record: Mapping[str, Any]) -> list[Any] | None:
@@ -94,6 +96,7 @@ def _graph(record: Mapping[str, Any], nodes: list[Any]) -> Trace:
         task=_text(dig(record, "task.key") or dig(record, "task.hash") or dig(record, "task.type")),
         version=_text(model),
         left_out=found.left_out | ({"turns of the prompt": examples} if examples else {}),
+        dialogue=dialogue_of(found, record),
         outcome=ended.field,
         score=ended.score,
     )

@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from skillpress.doors.traces.trace import TraceStep, action_of
+from skillpress.environments.calls.steps import TraceStep, action_of
 
 SENTENCE, LONG = 2, 8
 MOST_SENTENCES = 0.25

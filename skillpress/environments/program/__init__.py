@@ -8,22 +8,16 @@ from skillpress.environments.program.environment import explorer_actions, progra
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.policy import no_oracle, program_agent, requests
 from skillpress.environments.program.shared import SharedPrograms
-from skillpress.environments.program.skills import ProgramProjection
-from skillpress.environments.program.tasks import check_tasks, make_tasks
-from skillpress.environments.text.stated_rules import StatedRules
-
-
-def _rules(section: ProgramParameters) -> ProgramProjection:
-    return ProgramProjection(section.skills)
-
+from skillpress.environments.program.skills import NO_RULES, projection
+from skillpress.environments.program.tasks import check_tasks, identities, make_tasks
 
 BUNDLE = EnvironmentBundle(
     parameters=ProgramParameters,
     make=program_alone,
     make_tasks=make_tasks,
     check_tasks=check_tasks,
-    projection=ProgramProjection(StatedRules()),
-    rules=_rules,
+    projection=NO_RULES,
+    rules=projection,
     renderings={"requests": requests, "compact": requests},
     vocabulary=None,
     oracle=no_oracle,
@@ -32,4 +26,6 @@ BUNDLE = EnvironmentBundle(
     share=SharedPrograms,
     measures=None,
     agent=program_agent,
+    reader=ProgramParameters.make_reader,
+    data=identities,
 )

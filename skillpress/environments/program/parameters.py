@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skillpress.core.lab import ROOT
+from skillpress.core.lab import found_here
 from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.core.sections import registered
 from skillpress.environments.bundle import EnvironmentParameters
-from skillpress.environments.text.stated_rules import StatedRules
 from skillpress.play.programs.tool_calls import Reader
 
 Reference = Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
@@ -32,8 +31,9 @@ class ProgramParameters(EnvironmentParameters):
     """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
     mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
     JSON."""
-    skills: StatedRules = StatedRules()
-    """Rules that name calls, such as ``[edit view *, Look]``; none if calls have no skills."""
+    rules: Annotated[str, Field(min_length=1)] | None = None
+    """A table of rules that names calls (``environments/calls/rules.py``), in the working directory or the
+    lab; null gives no call a skill."""
     calls: Annotated[str, registered(CALL_READERS)] = "hermes"
     """How the model's chat template writes calls of tools."""
     seconds: Annotated[float, Field(gt=0)]
@@ -59,5 +59,9 @@ class ProgramParameters(EnvironmentParameters):
     @property
     def tasks_file(self) -> Path:
         """The file of tasks: in the working directory, else in the lab."""
-        here = Path.cwd() / self.tasks
-        return here if here.is_file() else ROOT / self.tasks
+        return found_here(self.tasks)
+
+    @property
+    def rules_file(self) -> Path:
+        """The table of rules, if there is one: in the working directory, else in the lab."""
+        return found_here(self.rules or "")

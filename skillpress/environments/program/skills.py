@@ -1,50 +1,56 @@
-"""φ for programs: the skills of a response are those of its calls, in order, by the section's rules.
+"""φ for programs: the skills of a response are those of its calls, in order, by the section's table of rules.
 
-A rule reads a call as words: the tool, and behind it the words of its arguments in the order in which the
-model wrote them, such as ``bash ls -l src`` or ``edit view main.py``. A response without calls is read as its
-own words.
+``skillpress skills ROLLOUTS --rules FILE`` gives the same skills, and ``skillpress rules ROLLOUTS`` drafts a
+table.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from itertools import chain
 
-from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments.text.stated_rules import StatedRules
+from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.trajectory import Skills, Task, Trajectory
+from skillpress.environments.calls.rules import RuleProjection, read_rules
+from skillpress.environments.calls.steps import acted
+from skillpress.environments.program.parameters import ProgramParameters
 
 
 class ProgramProjection:
-    """φ(τ): the skills of each step, as many as its calls that a rule names."""
+    """φ(τ): the skills of each step, as many as its calls (and the commands of its shells) that a rule names.
 
-    def __init__(self, stated: StatedRules) -> None:
-        self._rules = stated.projection()
-        self.alphabet: tuple[str, ...] = self._rules.alphabet
+    A response without calls is read as its own words.
+    """
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(self._skills(step.action)) for step in trajectory.steps)
+    def __init__(self, table: RuleProjection) -> None:
+        self._table = table
+        self.alphabet: Skills = table.alphabet
 
-    def _skills(self, action: str) -> Iterator[str]:
-        for said in said_by(action):
-            skill = self._rules.skill(said)
-            if skill is not None:
-                yield skill
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
+        said = [acted(step.action, "", step.invalid is not None) for step in trajectory.steps]
+        found = iter(self._table([*chain.from_iterable(said)]))
+        return tuple(tuple(chain.from_iterable(next(found) for _ in calls)) for calls in said)
 
 
-def said_by(action: str) -> list[str]:
-    """A response's calls as words, or its content if it has none; ``action`` is ``Reply.as_action``."""
+NO_RULES = ProgramProjection(RuleProjection(()))
+"""φ of a section without rules: nothing has a skill."""
+
+
+def projection(section: ProgramParameters) -> ProgramProjection:
+    """φ by the table that ``environment.rules`` names.
+
+    Raises:
+        ParamsError: the file is missing, or is not a table of rules; the message names what is wrong and the
+            remedy.
+    """
+    if section.rules is None:
+        return NO_RULES
+    file = section.rules_file
+    if not file.is_file():
+        raise ParamsError(
+            f"environment.rules: {section.rules}: no such file in the working directory or the lab; "
+            "`skillpress rules ROLLOUTS --output FILE` drafts one from collected episodes"
+        )
     try:
-        reply = json.loads(action)
-    except (ValueError, RecursionError):
-        return [action]
-    if not isinstance(reply, Mapping):
-        return [action]
-    calls = reply.get("calls") or ()
-    return [" ".join([call["tool"], *map(_words, call["arguments"].values())]) for call in calls] or [
-        str(reply.get("content", ""))
-    ]
-
-
-def _words(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return ProgramProjection(read_rules(file))
+    except UserError as error:
+        raise ParamsError(f"environment.rules: {error}") from error

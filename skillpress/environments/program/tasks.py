@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.skills import projection
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "program"
@@ -47,6 +49,23 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
                 f"tasks.{split}, which asks for {size}"
             )
         yield from (_task(row, split, seed) for row in chosen)
+
+
+def identities(parameters: ProgramParameters) -> dict[str, str]:
+    """A hash of the file of tasks, and of the table of rules if there is one.
+
+    Raises:
+        TaskError: the file of tasks cannot be read.
+        ParamsError: the table of rules is wrong; the message names what and the remedy.
+    """
+    files = {"environment.tasks": parameters.tasks_file}
+    if parameters.rules is not None:
+        projection(parameters)  # before minutes are spent
+        files["environment.rules"] = parameters.rules_file
+    try:
+        return {name: blake2b(file.read_bytes()).hexdigest()[:32] for name, file in files.items()}
+    except OSError as error:
+        raise TaskError(f"environment.tasks: {parameters.tasks_file} cannot be read: {error}") from error
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:

@@ -15,6 +15,7 @@ If a template has a thinking mode (Qwen3), it is turned off: prompts ask for a t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +26,7 @@ import jinja2
 from transformers import PreTrainedTokenizerFast
 
 from skillpress.core.errors import PolicyError
-from skillpress.core.markup import opened_thought
+from skillpress.core.markup import THOUGHT, THOUGHT_END, opened_thought
 from skillpress.play.programs.requests import UnshownConversationError
 
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
@@ -38,6 +39,9 @@ DAY = datetime(2024, 7, 26)
 """The date for templates that write today's. Llama's templates write this one by default."""
 WRONG = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 """Exceptions raised by a template that cannot be rendered. Like any program, it may divide by zero."""
+_THOUGHT_BEGUN = re.compile(rf"{THOUGHT}\s*(?:{THOUGHT_END}\s*)?\Z")
+"""The end of a prompt that begins a thought, or leaves it out."""
+_NO_THOUGHT = re.compile(rf"\A\s*{THOUGHT}\s*{THOUGHT_END}\s*")
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,38 @@ class ChatTemplate:
                 f"{self.tokenizer.name_or_path}: its chat template cannot show this conversation "
                 f"(roles {', '.join(str(message['role']) for message in messages)}): {error}"
             ) from error
+
+    def answer(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        answer: Mapping[str, Any],
+    ) -> str:
+        """The response that says ``answer`` after these messages, up to the turn's end and beyond. A thought
+        that the prompt opens is part of it; an empty one is left out.
+
+        Raises:
+            UnshownConversationError: the template cannot show it, or shows the messages before it in another
+                way than in the prompt.
+            PolicyError: the template shows no tools, and there are some.
+        """
+        prompt = self.conversation(messages, tools)
+        shown = [self._in_its_form(message) for message in (*messages, answer)]
+        try:
+            whole = self._applied(shown, tools, asks=False)
+        except WRONG as error:
+            raise UnshownConversationError(
+                f"{self.tokenizer.name_or_path}: its chat template cannot show this answer: {error}"
+            ) from error
+        if whole.startswith(prompt):
+            return self.opening + whole.removeprefix(prompt)
+        bare = _THOUGHT_BEGUN.sub("", prompt)
+        if not whole.startswith(bare):
+            raise UnshownConversationError(
+                f"{self.tokenizer.name_or_path}: its chat template shows a conversation in another way when "
+                "an answer follows, so the answer's prompt would not be the one that is sampled from"
+            )
+        return _NO_THOUGHT.sub("", whole.removeprefix(bare))
 
     def _in_its_form(self, message: Mapping[str, Any]) -> dict[str, Any]:
         if not self.in_parts or not isinstance(message.get("content"), str):

@@ -30,7 +30,7 @@ from skillpress.models.policy.model_files import (
     template_for_processors,
 )
 from skillpress.models.policy.older_readers import make_savable, name_for_older_readers
-from skillpress.play.programs.requests import ModelRequest
+from skillpress.play.programs.requests import Message, ModelRequest
 
 UNBOUNDED = 1 << 20
 """Context length of a model whose configuration names no limit."""
@@ -97,6 +97,28 @@ class Policy:
             )
         said = "\n".join(message.content for message in request.messages)
         return self.text_begin + self._encode_texts([said])[0]
+
+    def encode_exchange(self, request: ModelRequest, answer: Message) -> tuple[TokenIds, TokenIds]:
+        """Token ids of a request's prompt, and of a complete response that says ``answer``.
+
+        The prompt is that of :meth:`encode_request`. The chat template writes the response, with its calls; a
+        model without one writes the content alone.
+
+        Raises:
+            UnshownConversationError: the template cannot show the request or the answer.
+            PolicyError: there are tools or calls, and no form for them.
+        """
+        chat, prompt = self._chat, self.encode_request(request)
+        if chat is not None:
+            messages = [message.plain() for message in request.messages]
+            ids = self.encode_beginning(chat.answer(messages, request.tools, answer.plain()))
+            stop = next((place for place, token in enumerate(ids) if token in self.stop_token_ids), None)
+            return prompt, (*ids, self._closing_id) if stop is None else ids[: stop + 1]
+        if answer.calls:
+            raise PolicyError(
+                f"{self.tokenizer.name_or_path}: without a chat template it has no form for calls of tools"
+            )
+        return prompt, self.encode_response(answer.content)
 
     def extend(self, contexts: Sequence[TokenIds], turns: Sequence[str]) -> list[TokenIds]:
         """Prompts that extend earlier ones: each context (a prompt and its response) unchanged, token by

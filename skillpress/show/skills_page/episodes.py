@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.log import Log, traces_at
 from skillpress.doors.traces.projection import Labels, TraceProjection
-from skillpress.doors.traces.trace import Trace, TraceStep, action_of, text_of
+from skillpress.doors.traces.trace import Trace
+from skillpress.environments.calls.steps import TraceStep, action_of, text_of
 from skillpress.show.skills_page.content import Content
 from skillpress.show.skills_page.visible import line, visible
 from skillpress.skills.dictionary import SkillDictionary

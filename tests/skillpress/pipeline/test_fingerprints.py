@@ -215,6 +215,22 @@ def test_the_code_that_asks_a_teacher_decides_trainings_that_have_one(
     assert copy.reruns(default, client, a_line_more) == set()
 
 
+def test_recorded_episodes_and_their_readers_decide_the_imitations_that_name_them(
+    base: dict[str, Any], copy: Copy, default: Params, tmp_path: Path
+) -> None:
+    log, reader = tmp_path / "log.jsonl", "skillpress/doors/traces/chat.py"
+    log.write_text("one")
+    named = check_params(merge(base, {"imitation": {"episodes": [str(log)]}}), "test")
+    assert copy.reruns(named, reader, a_line_more) == {"prepare_policy"}
+    assert copy.reruns(default, reader, a_line_more) == set()
+    before = copy.fingerprints(named)
+    log.write_text("another")
+    assert different(before, copy.fingerprints(named)) == {"prepare_policy"}
+    log.unlink()
+    with pytest.raises(UserError, match=r"imitation\.episodes: .*log\.jsonl: no such file"):
+        copy.fingerprints(named)
+
+
 @pytest.mark.parametrize(
     "file", ["skillpress/play/sandbox/runner.py", "skillpress/environments/sandboxed.py"]
 )

@@ -6,7 +6,8 @@ import pytest
 
 from skillpress.doors.traces.call_pattern import call_pattern
 from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.trace import Call, Trace, TracesError, TraceStep, arguments_of
+from skillpress.doors.traces.trace import Call, Trace, TracesError
+from skillpress.environments.calls.steps import TraceStep, arguments_of
 
 REACT = r"^Action: (?P<tool>\w+)\nAction Input: (?P<arguments>.*)$"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skillpress.doors.traces import chat
-from skillpress.doors.traces.trace import TraceStep, arguments_of
+from skillpress.environments.calls.steps import TraceStep, arguments_of
 
 ARGUMENTS = {"path": "gcd.py", "line": "3"}
 JSON = json.dumps({"name": "edit", "arguments": ARGUMENTS})

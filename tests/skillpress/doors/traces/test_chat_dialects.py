@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from skillpress.doors.traces import chat
-from skillpress.doors.traces.trace import Call, Trace, TraceStep, action_of
+from skillpress.doors.traces.trace import Call, Trace
+from skillpress.environments.calls.steps import TraceStep, action_of
 from tests.support.doors.foreign_records import DONE, TASK, openai_messages
 
 CALL = {"id": "a", "type": "function", "function": {"name": "edit", "arguments": '{"line": 3}'}}

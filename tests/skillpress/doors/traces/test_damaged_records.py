@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from skillpress.doors.traces.fields import SuccessField, Wanted
 from skillpress.doors.traces.formats import FORMATS, format_of, part_of, read_record, runs_in
 from skillpress.doors.traces.projection import NameProjection
-from skillpress.doors.traces.trace import TracesError, UnreadableTraceError, action_of, text_of
+from skillpress.doors.traces.trace import TracesError, UnreadableTraceError
+from skillpress.environments.calls.steps import action_of, text_of
 from tests.support.doors import foreign_records as foreign
 from tests.support.doors.foreign_records import OTHERS, RECORDS
 from tests.support.doors.trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace

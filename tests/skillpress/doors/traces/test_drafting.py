@@ -10,8 +10,9 @@ import pytest
 
 from skillpress.doors.traces.draft_table import table_of
 from skillpress.doors.traces.drafting import Draft
-from skillpress.doors.traces.rules import RuleProjection, read_rules
-from skillpress.doors.traces.trace import Trace, TraceStep
+from skillpress.doors.traces.trace import Trace
+from skillpress.environments.calls.rules import RuleProjection, read_rules
+from skillpress.environments.calls.steps import TraceStep
 
 EDITS = [
     {"command": "view", "path": "/a.py"},

@@ -25,7 +25,8 @@ from skillpress.doors.traces.formats import format_of, part_of, read_record
 from skillpress.doors.traces.log import Log, read_log
 from skillpress.doors.traces.projection import NameProjection
 from skillpress.doors.traces.rollouts import read_rollouts
-from skillpress.doors.traces.trace import Trace, TraceStep, text_of
+from skillpress.doors.traces.trace import Trace
+from skillpress.environments.calls.steps import TraceStep, text_of
 from skillpress.pipeline.tracking.episode_trace import EpisodeTrace, StageRecord
 from tests.support.doors.playing import unsampled
 

@@ -9,7 +9,8 @@ import pytest
 
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.formats import format_of, part_of, read_record, runs_in
-from skillpress.doors.traces.trace import Trace, UnreadableTraceError, arguments_of, text_of
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.environments.calls.steps import arguments_of, text_of
 from tests.support.doors import foreign_records as foreign
 from tests.support.doors.foreign_records import CALLS, DONE, OTHERS, RECORDS, RUN
 from tests.support.doors.trace_records import atif

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.doors.traces.joining import AGAIN, BESIDE, Joiner, Kept, Piece, joined
-from skillpress.doors.traces.trace import Call, Place, Trace, TraceStep
+from skillpress.doors.traces.trace import Call, Place, Trace
+from skillpress.environments.calls.steps import TraceStep
 
 
 def is_step(message: str) -> bool:

@@ -20,7 +20,8 @@ from skillpress.doors.traces.formats import Format
 from skillpress.doors.traces.joining import BESIDE
 from skillpress.doors.traces.log import Log, read_log, traces_at
 from skillpress.doors.traces.projection import NameProjection
-from skillpress.doors.traces.trace import Call, Trace, TracesError, TraceStep
+from skillpress.doors.traces.trace import Call, Trace, TracesError
+from skillpress.environments.calls.steps import TraceStep
 
 
 def recognises(record: Any) -> bool:

@@ -29,7 +29,8 @@ from skillpress.doors.traces.files import values
 from skillpress.doors.traces.log import Log, read_log, traces_at
 from skillpress.doors.traces.projection import NameProjection
 from skillpress.doors.traces.tables import plain
-from skillpress.doors.traces.trace import TracesError, UnreadableTraceError, action_of
+from skillpress.doors.traces.trace import TracesError, UnreadableTraceError
+from skillpress.environments.calls.steps import action_of
 from tests.support.doors.trace_records import atif, chat, mlflow_trace
 
 RUN = ("search", "edit", "test")

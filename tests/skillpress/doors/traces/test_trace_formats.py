@@ -18,14 +18,8 @@ from skillpress.doors.traces.formats import format_of, read_record
 from skillpress.doors.traces.json_files import parsed
 from skillpress.doors.traces.projection import NameProjection
 from skillpress.doors.traces.rollouts import read_rollouts
-from skillpress.doors.traces.trace import (
-    Trace,
-    TracesError,
-    TraceStep,
-    UnreadableTraceError,
-    action_of,
-    text_of,
-)
+from skillpress.doors.traces.trace import Trace, TracesError, UnreadableTraceError
+from skillpress.environments.calls.steps import TraceStep, action_of, text_of
 from tests.support.doors.trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace
 
 RECORDS = {"ATIF": atif, "MLflow traces": mlflow_trace, "chat completions": chat}

@@ -14,7 +14,8 @@ from skillpress.doors.traces import json_files
 from skillpress.doors.traces.fields import Wanted, success_field
 from skillpress.doors.traces.log import read_log, traces_at
 from skillpress.doors.traces.projection import NameProjection
-from skillpress.doors.traces.trace import Bad, TracesError, action_of
+from skillpress.doors.traces.trace import Bad, TracesError
+from skillpress.environments.calls.steps import action_of
 from tests.support.doors.trace_records import atif, chat, mlflow_trace
 
 RUN = ("search", "edit", "test")

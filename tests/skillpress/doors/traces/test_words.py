@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from skillpress.doors.traces.trace import TraceStep
 from skillpress.doors.traces.words import DISTINCT_FROM, MOST_SENTENCES, Words, is_call_like, is_sentence
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.calls.steps import TraceStep
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.textworld_cooking.design import HARD, GameSettings
 from skillpress.environments.textworld_cooking.tasks import describe, task_of

@@ -1,4 +1,5 @@
-"""φ from a table of rules in YAML, in the form that our environments use.
+"""φ from a table of rules in YAML: for logs (``skillpress skills --rules``) and for programs
+(``environment.rules``).
 
     rules:
       - [open *, Explore]                                    # the action's words, * for one or more
@@ -26,8 +27,7 @@ Their calls are split into the commands that they run (``shell.py``), and each c
 that has this argument alone, so ``finds: '^ls\\b'`` finds the ``ls`` in ``cd /repo && ls | head``. Such a
 step has as many skills as commands with a rule.
 
-The alphabet is the skills in the table's order, so it is fixed before a log is read. ``tables/`` has tables
-for our environments; tests compare them with the environments' own projections.
+The alphabet is the skills in the table's order, so it is fixed before a log is read or an episode is played.
 """
 
 from __future__ import annotations
@@ -37,24 +37,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import translate
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from skillpress.core.errors import UserError
+from skillpress.core.trajectory import Skills
 from skillpress.core.yaml_files import read_yaml_file
-from skillpress.doors.traces.projection import Labels
-from skillpress.doors.traces.shell import commands, text_of_command
-from skillpress.doors.traces.trace import (
-    MOST_CHARACTERS,
-    TracesError,
-    TraceStep,
-    action_of,
-    arguments_of,
-    text_of,
-)
+from skillpress.environments.calls.shell import commands, text_of_command
+from skillpress.environments.calls.steps import MOST_CHARACTERS, TraceStep, action_of, arguments_of, text_of
 from skillpress.environments.text.rules import RuleTable
 
-TABLES = Path(str(files("skillpress.doors.traces") / "tables"))  # paths, as the tables of users are
+
+class RulesError(UserError):
+    """A file that is not a table of rules; the message names the file, the rule and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +122,11 @@ class RuleProjection:
         self._rules, self._shells = tuple(rules), tuple(shells)
         self.alphabet = tuple(dict.fromkeys(rule.skill for rule in rules))
 
-    def __call__(self, steps: Sequence[TraceStep]) -> list[Labels]:
-        """See ``projection.TraceProjection``."""
+    def __call__(self, steps: Sequence[TraceStep]) -> list[Skills]:
+        """The skills of each step of one trace, in order."""
         latest: dict[str, int] = {}
         number = 0
-        labels: list[Labels] = []
+        labels: list[Skills] = []
         for step in steps:
             found = []
             for part in self._parts(step):
@@ -155,37 +150,23 @@ class RuleProjection:
         return {skill: skill for skill in self.alphabet}
 
 
-def find_rules(named: str) -> Path:
-    """The file of a table: one of ours by its environment's name, otherwise a path.
-
-    Raises:
-        TracesError: neither exists.
-    """
-    ours = sorted(path.stem for path in TABLES.glob("*.yaml"))
-    if named in ours:
-        return TABLES / f"{named}.yaml"
-    if not Path(named).is_file():
-        raise TracesError(f"--rules {named}: no such file, and not one of our tables: {', '.join(ours)}")
-    return Path(named)
-
-
 def read_rules(path: Path) -> RuleProjection:
     """The table of a YAML file.
 
     Raises:
         YamlError: it cannot be read.
-        TracesError: the file is not such a table; the message names the rule and the remedy.
+        RulesError: the file is not such a table; the message names the rule and the remedy.
     """
     content = read_yaml_file(path)
     rows = content.get("rules") if isinstance(content, Mapping) else None
     if not isinstance(rows, list) or not rows or not content.keys() <= {"rules", "shell"}:
-        raise TracesError(f"{path}: it must hold rules, a list of rules, and may hold shell beside it")
+        raise RulesError(f"{path}: it must hold rules, a list of rules, and may hold shell beside it")
     rules = [_rule(row, f"{path}: rule {number}") for number, row in enumerate(rows, 1)]
     skills = {rule.skill for rule in rules}
     for number, rule in enumerate(rules, 1):
         for name in ("after", "until"):
             if (named := getattr(rule, name)) is not None and named not in skills:
-                raise TracesError(f"{path}: rule {number}: {name}: no rule gives the skill {named!r}")
+                raise RulesError(f"{path}: rule {number}: {name}: no rule gives the skill {named!r}")
     return RuleProjection(rules, _shells(content.get("shell") or {}, path))
 
 
@@ -193,7 +174,7 @@ def _shells(content: Any, path: Path) -> list[Shell]:
     shells = []
     for tool, argument in content.items() if isinstance(content, Mapping) else [(content, None)]:
         if not (isinstance(tool, str) and tool and isinstance(argument, str) and argument):
-            raise TracesError(
+            raise RulesError(
                 f"{path}: shell: it must name each tool and the argument that holds its commands, such as "
                 "{bash: command}"
             )
@@ -208,22 +189,22 @@ def _rule(row: Any, place: str) -> Rule:
     if isinstance(row, list) and len(row) == 2:
         row = {"words": row[0], "skill": row[1]}
     if not isinstance(row, Mapping) or not row.keys() <= set(_KEYS) or "skill" not in row:
-        raise TracesError(
+        raise RulesError(
             f"{place}: {row!r} is neither [words, skill] nor a skill with some of {', '.join(_KEYS[1:])}"
         )
     for key, value in row.items():
         if not isinstance(value, str) or not value.strip():
-            raise TracesError(f"{place}: {key}: {value!r} must be a text")
+            raise RulesError(f"{place}: {key}: {value!r} must be a text")
     if len(row["skill"]) > 80:
-        raise TracesError(f"{place}: skill: a name of more than 80 letters")
+        raise RulesError(f"{place}: skill: a name of more than 80 letters")
     if "argument" in row and "finds" not in row:
-        raise TracesError(f"{place}: argument says where finds looks, but there is no finds")
+        raise RulesError(f"{place}: argument says where finds looks, but there is no finds")
     if "until" in row and "after" not in row:
-        raise TracesError(f"{place}: until ends what after begins, but there is no after")
+        raise RulesError(f"{place}: until ends what after begins, but there is no after")
     try:
         finds = re.compile(row["finds"]) if "finds" in row else None
     except re.error as error:
-        raise TracesError(f"{place}: finds: {row['finds']!r} is not a regular expression: {error}") from error
+        raise RulesError(f"{place}: finds: {row['finds']!r} is not a regular expression: {error}") from error
     return Rule(
         row["skill"],
         tool=re.compile(translate(row["tool"])) if "tool" in row else None,

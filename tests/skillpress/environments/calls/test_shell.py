@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.doors.traces.shell import commands, program, text_of_command
+from skillpress.environments.calls.shell import commands, program, text_of_command
 
 LINES = {
     "ls -la": ["ls -la"],
