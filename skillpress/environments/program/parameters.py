@@ -9,7 +9,7 @@ from pydantic import Field
 
 from skillpress.core.lab import ROOT
 from skillpress.core.registry import CALL_READERS, lookup
-from skillpress.core.sections import registered
+from skillpress.core.sections import NonNegative, registered
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules
 from skillpress.play.programs.tool_calls import Reader
@@ -40,11 +40,20 @@ class ProgramParameters(EnvironmentParameters):
     """How long the program may work in an episode, the time of the model not counted."""
     walls: Literal["bubblewrap", "none"]
     """Walls around a command; a function has none."""
+    gather_seconds: NonNegative | None = None
+    """How long a batch of the engine ``local`` waits for requests of further episodes after its first. Without
+    a value it waits until every open episode has asked or ended, so a program with a slow tool holds up all
+    others, and a repeated experiment has the same batches. Other engines take each request as it comes."""
 
     @property
     def title(self) -> str:
         """The program's own name."""
         return self.run.replace(":", ".") if isinstance(self.run, str) else Path(self.run[-1]).stem
+
+    @property
+    def gathering(self) -> float | None:
+        """Same as ``gather_seconds``."""
+        return self.gather_seconds
 
     @property
     def has_oracle(self) -> bool:
