@@ -13,8 +13,8 @@ programs run in worker processes, and the figures are the processor milliseconds
 - ``constant``: Starlette on the same server, which reads no body and sends an answer of the same size.
 - ``client``: the workers' time in ``played``, with a client from the standard library.
 
-``own_cost`` is ``played`` less ``direct``: what a call costs because its agent is a program. The prompt is the
-request's text as bytes: a chat template and a tokenizer cost the same in every way to sample, so they are
+``own_cost`` is ``played`` less ``direct``: what a call costs because its agent is a program. The prompt is
+the request's text as bytes: a chat template and a tokenizer cost the same in every way to sample, so they are
 left out.
 """
 
@@ -104,7 +104,9 @@ TOOLS = [
 ]
 SYSTEM = "You are a careful engineer. " * 20
 RESULT = "src/main.py:12: a line of a tool's output that is as long as such lines are\n" * 4
-ANSWER = '<tool_call>\n{"name": "bash", "arguments": {"command": "grep -rn main src | head -4"}}\n</tool_call>'
+ANSWER = (
+    '<tool_call>\n{"name": "bash", "arguments": {"command": "grep -rn main src | head -4"}}\n</tool_call>'
+)
 
 
 def grown(calls: int) -> Iterator[list[dict[str, Any]]]:
@@ -126,9 +128,7 @@ def play(task: dict[str, Any], base_url: str, api_key: str) -> int:
     address, answered = urlsplit(base_url), 0
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=600)
     for messages in grown(task["calls"]):
-        body = json.dumps(
-            {"model": "policy", "messages": messages, "tools": TOOLS, "stream": task["stream"]}
-        )
+        body = json.dumps({"model": "policy", "messages": messages, "tools": TOOLS, "stream": task["stream"]})
         connection.request(
             "POST",
             f"{address.path}/chat/completions",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -28,6 +29,7 @@ from skillpress.environments.text.spaces import AnyText
 from skillpress.play.programs.endpoint import Endpoint
 from skillpress.play.programs.launch import LOST, Launcher, Running, Start
 from skillpress.play.programs.requests import (
+    Asked,
     Message,
     ModelRequest,
     RefusedRequestError,
@@ -177,7 +179,11 @@ class _Episode:
         asked = self._waiting.asked
         before: list[Sequence[Message]] = [request.messages for request, _ in self._calls]
         said = as_text(added(asked.request.messages, before))
-        return said, Info(action=done, state=asked, draw=asked.draw)
+        return said, Info(action=done, state=replace(asked, beside=self._beside), draw=asked.draw)
+
+    def _beside(self) -> Sequence[Asked]:
+        """The program's other open requests, as many as it may still make."""
+        return self._session.queued()[: self._of._section.max_steps - len(self._calls) - 1]
 
     def _judged(self, end: Ended, done: str | None) -> StepResult:
         self._of._endpoint.end(self._session)

@@ -41,9 +41,10 @@ class ProgramParameters(EnvironmentParameters):
     walls: Literal["bubblewrap", "none"]
     """Walls around a command; a function has none."""
     gather_seconds: NonNegative | None = None
-    """How long a batch of the engine ``local`` waits for requests of further episodes after its first. Without
-    a value it waits until every open episode has asked or ended, so a program with a slow tool holds up all
-    others, and a repeated experiment has the same batches. Other engines take each request as it comes."""
+    """How long a batch of the engine ``local`` waits for requests of further episodes after its first.
+    Without a value it waits until every open episode has asked or ended: a program with a slow tool holds up
+    all others, and a repeated experiment has the same batches. Other engines take each request as it
+    comes."""
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ ours, and ``stop``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -133,6 +133,8 @@ class Asked:
     request: ModelRequest
     occurrence: int
     """How many equal requests the episode has made before."""
+    beside: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
+    """Returns the episode's other requests that are open now, in the order of their turns."""
 
     @property
     def draw(self) -> str:

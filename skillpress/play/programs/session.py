@@ -2,8 +2,8 @@
 
 Requests come in on the server's thread; the episode is played on another thread, which takes one request
 after the other (``next``) and answers it (``answer``). A program may ask several times at once: those
-requests queue. A request is *asked* once and recorded before it is answered. A marked retry waits for the
-same answer and is no second record.
+requests queue, and can be looked at meanwhile (``queued``). A request is *asked* once and recorded before it
+is answered. A marked retry waits for the same answer and is no second record.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Session:
     """How often each request was asked since the program began."""
     _known: dict[str, Waiting] = field(default_factory=dict)
     """Every request by its draw, answered or not."""
+    _queued: dict[str, Asked] = field(default_factory=dict)
+    """The requests in the inbox, by draw."""
     _last: dict[str, list[Waiting]] = field(default_factory=dict)
     """The newest requests of each digest, which a marked retry waits for."""
 
@@ -104,6 +106,7 @@ class Session:
         answered already it gets at once."""
         if asked.draw not in self._known:
             self._known[asked.draw] = Waiting(asked, self.loop.create_future())
+            self._queued[asked.draw] = asked
             self._inbox.put(self._known[asked.draw])
         return self._known[asked.draw]
 
@@ -112,9 +115,16 @@ class Session:
     def next(self, seconds: float) -> Waiting | Ended | None:
         """The program's next request or its end; None if neither comes within this time."""
         try:
-            return self._inbox.get(timeout=max(0.0, seconds))
+            heard = self._inbox.get(timeout=max(0.0, seconds))
         except queue.Empty:
             return None
+        if isinstance(heard, Waiting):
+            self._queued.pop(heard.asked.draw, None)
+        return heard
+
+    def queued(self) -> list[Asked]:
+        """The requests that ``next`` has not returned, in order; called on any thread."""
+        return list(self._queued.values())  # one step of the interpreter, so no other thread comes between
 
     def answer(self, waiting: Waiting, reply: Reply) -> None:
         """Answer a request."""
@@ -141,6 +151,7 @@ class Session:
         for waiting in self._known.values():
             _fail(waiting.future, reason())
         self._known.clear()
+        self._queued.clear()
         self._last.clear()
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:

@@ -10,9 +10,9 @@ slots, nor on the process that an environment lives in (``vector.py``), nor on t
 
 If the agent decides in this process (``Agent.lockstep``), asking it for one episode would block the others.
 It is then asked for all episodes at once, when no environment is busy, and the environments step together in
-rounds. Everything then happens in one fixed order. Where steps differ much in time, a round may begin earlier:
-some seconds after the first of its episodes could go on (``gather_seconds``). The others join the next round,
-and which they are depends on time.
+rounds. Everything then happens in one fixed order. Where steps differ much in time, a round may begin
+earlier: some seconds after the first of its episodes could go on (``gather_seconds``). The others join a
+later round, and which they are depends on time.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class _Flight:
             draw = episode.state.info.draw
             place = len(episode.steps) + len(episode.summaries) if draw is None else draw
             seed = derive(episode.request.seed, place)
-            asked.append(DecisionRequest(self._keys, episode.state, seed))
+            asked.append(DecisionRequest(self._keys, episode.state, seed, episode.request.seed))
             self._keys += 1
         self._ready.clear()
         self._gathered = math.inf

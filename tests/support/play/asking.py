@@ -44,6 +44,14 @@ async def fan_out(task: dict[str, Any], base_url: str, api_key: str) -> str:
         return " ".join(await asyncio.gather(*map(ask, range(4))))
 
 
+async def several(task: dict[str, Any], base_url: str, api_key: str) -> list[str]:
+    """Wants four responses to one request."""
+    async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+        body = {"messages": [{"role": "user", "content": str(task["start"])}], "max_tokens": 1, "n": 4}
+        choices = (await client.post("/chat/completions", json=body)).json()["choices"]
+    return [choice["message"]["content"] for choice in choices]
+
+
 def always(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
     """Every program that ends succeeds."""
     return True

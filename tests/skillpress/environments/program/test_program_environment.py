@@ -13,9 +13,9 @@ import psutil
 import pytest
 import torch
 
-from skillpress.core.engine import Sampling
+from skillpress.core.engine import Completion, Engine, Sampling
 from skillpress.core.errors import ParamsError, TaskError
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
@@ -51,7 +51,11 @@ def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> 
 
 
 def play(
-    params: ProgramParameters, tasks: Sequence[Task] = TASKS, rollouts: int = 2, budget: int = 12
+    params: ProgramParameters,
+    tasks: Sequence[Task] = TASKS,
+    rollouts: int = 2,
+    budget: int = 12,
+    engine: Engine | None = None,
 ) -> list[Trajectory]:
     shared = SharedPrograms(params, 4)
     agent = ProgramAgent(
@@ -60,7 +64,7 @@ def play(
         read=words,
         decode=POLICY.decode,
         reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=LocalEngine(POLICY),
+        engine=engine or LocalEngine(POLICY),
         sampling=Sampling(max_new_tokens=4),
     )
     with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
@@ -89,6 +93,20 @@ def test_calls_that_are_asked_at_once_are_drawn_alike_in_whatever_order_they_com
     found = [play(section("fan_out"), TASKS[:1], rollouts=1)[0] for _ in range(3)]
     drawn = [{step.prompt_ids: step.response_ids for step in episode.steps} for episode in found]
     assert drawn[0] == drawn[1] == drawn[2] and len(drawn[0]) == 4
+
+
+def test_responses_that_are_wanted_at_once_are_sampled_in_one_batch() -> None:
+    engine, batches = LocalEngine(POLICY), []
+    compute = engine.generate
+
+    def generate(prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]) -> list[Completion]:
+        batches.append(len(prompts))
+        return compute(prompts, sampling, seeds)
+
+    engine.generate = generate  # type: ignore[method-assign]
+    episodes = play(section("several"), rollouts=1, engine=engine)
+    assert [len(episode.steps) for episode in episodes] == [4, 4, 4]
+    assert batches[0] == 12 and sum(batches) == 12
 
 
 @pytest.mark.parametrize(

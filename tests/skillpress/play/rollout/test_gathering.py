@@ -61,8 +61,6 @@ def test_trajectories_do_not_depend_on_the_window() -> None:
     wanted = requests(TASKS, 3, 0, "test")
     found = []
     for gather_seconds in (None, 0.0, 0.001):
-        with Collector(
-            ThreadVectorEnv(Countdowner), Walker(), 4, gather_seconds=gather_seconds
-        ) as collector:
+        with Collector(ThreadVectorEnv(Countdowner), Walker(), 4, gather_seconds=gather_seconds) as collector:
             found.append(collector.collect(wanted))
     assert found[0] == found[1] == found[2]
