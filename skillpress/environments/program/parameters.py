@@ -9,7 +9,7 @@ from pydantic import Field
 
 from skillpress.core.lab import ROOT
 from skillpress.core.registry import CALL_READERS, lookup
-from skillpress.core.sections import NonNegative, registered
+from skillpress.core.sections import NonNegative, Positive, PositiveInt, registered
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules
 from skillpress.play.programs.tool_calls import Reader
@@ -32,14 +32,19 @@ class ProgramParameters(EnvironmentParameters):
     """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
     mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
     JSON."""
+    verify_seconds: Positive = 120.0
+    """How long the verifier may take for an episode. If it takes longer, the run ends with an error that
+    names the task: without a verdict the episode has no reward."""
     skills: StatedRules = StatedRules()
     """Rules that name calls, such as ``[edit view *, Look]``; none if calls have no skills."""
     calls: Annotated[str, registered(CALL_READERS)] = "hermes"
     """How the model's chat template writes calls of tools."""
-    seconds: Annotated[float, Field(gt=0)]
+    seconds: Positive
     """How long the program may work in an episode, the time of the model not counted."""
     walls: Literal["bubblewrap", "none"]
     """Walls around a command; a function has none."""
+    memory_mb: PositiveInt = 2048
+    """The most memory in megabytes that a walled command and all its processes may use together."""
     gather_seconds: NonNegative | None = None
     """How long a batch of the engine ``local`` waits for requests of further episodes after its first.
     Without a value it waits until every open episode has asked or ended: a program with a slow tool holds up

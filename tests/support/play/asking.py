@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from typing import Any
 
 import httpx
@@ -55,6 +56,17 @@ async def several(task: dict[str, Any], base_url: str, api_key: str) -> list[str
 def always(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
     """Every program that ends succeeds."""
     return True
+
+
+def never(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
+    """A verifier without an end."""
+    threading.Event().wait()
+    return True
+
+
+def at_a_loss(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
+    """A verifier with a fault."""
+    raise LookupError("no such answer")
 
 
 def crash(task: dict[str, Any], base_url: str, api_key: str) -> None:
