@@ -1,0 +1,255 @@
+"""Plays programs against two servers while programs, workers and servers are killed at random."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from random import Random
+from typing import Self
+
+import psutil
+
+from skillpress.core.engine import Sampling
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.shared import SharedPrograms
+from skillpress.models.engines.parameters import EngineDemand
+from skillpress.models.engines.server import VLLM, ServerParameters
+from skillpress.play.agents.reward import OutcomeReward
+from skillpress.play.programs.agent import ProgramAgent
+from skillpress.play.programs.launch import MARK
+from skillpress.play.programs.tool_calls import words
+from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.play.workers.distributed import Ranks
+from skillpress.play.workers.parent import die_with_parent
+from tests.support.models.tiny import tiny_policy
+from tests.support.programs import PROGRAMS
+
+AT_ONCE = 64
+WAVE = 256
+"""Episodes between two updates of the weights, at which a killed server is used again."""
+START_SECONDS = 120.0
+RECITING = "tests.support.programs.reciting_program"
+POLICY = tiny_policy()
+MOST_KILLS = 2
+"""How often one command's episode is killed. The third time it would be ``lost``, as documented."""
+
+
+class Servers:
+    """Two servers, each a process."""
+
+    def __init__(self) -> None:
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self.urls = []
+        for _ in range(2):
+            port = free_port()
+            self.urls.append(f"http://127.0.0.1:{port}")
+            self._start(port)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self._processes.values():
+            with process:
+                process.kill()
+
+    def kill_one(self, random: Random) -> None:
+        """Kill one of them."""
+        random.choice(list(self._processes.values())).kill()
+
+    def revive(self) -> None:
+        """Start the killed ones again."""
+        for port, process in list(self._processes.items()):
+            if process.poll() is not None:
+                process.stdout.close()  # type: ignore[union-attr]
+                self._start(port)
+
+    def _start(self, port: int) -> None:
+        command = [sys.executable, str(PROGRAMS / "scripted_server_program.py"), str(port), VLLM]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        self._processes[port] = process
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+class Killer:
+    """Kills a process of the programs, or a worker, every now and then."""
+
+    def __init__(self, random: Random, seconds: float) -> None:
+        """``seconds``: the least time between two kills; the most is three times that."""
+        self._random, self._seconds = random, seconds
+        self._over = threading.Event()
+        self._hit: Counter[str] = Counter()
+        """Kills by episode; a worker has no episode of its own."""
+        self.kills: Counter[str] = Counter()
+        self._thread = threading.Thread(target=self._work, name="killer")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        pause = self._random.uniform(0.3, 1.0)
+        while not self._over.wait(pause):
+            pause = self._random.uniform(self._seconds, 3 * self._seconds)
+            with suppress(psutil.Error):
+                self._kill_one()
+
+    def _kill_one(self) -> None:
+        found = [(process, kind, mark) for process, kind, mark in victims() if self._hit[mark] < MOST_KILLS]
+        if found:
+            process, kind, mark = self._random.choice(found)
+            process.kill()
+            self.kills[kind] += 1
+            self._hit[mark] += bool(mark)
+
+
+def victims() -> Iterator[tuple[psutil.Process, str, str]]:
+    """(process, its kind, its episode's mark) of what this process has started."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            command = " ".join(process.cmdline())
+            mark = process.environ().get(MARK, "")
+            if "function_worker" in command:
+                yield process, "worker", ""
+            elif mark and process.status() != psutil.STATUS_ZOMBIE:
+                kind = "tool" if command.startswith("sleep") else "walls" if "bwrap" in command else "program"
+                yield process, kind, mark
+
+
+def marked() -> list[psutil.Process]:
+    """Living processes of programs that this process has started, whoever is their parent now."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            mine = process.environ().get(MARK, "").startswith(f"{os.getpid()}:")
+            if mine and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def tasks(kind: str, episodes: int) -> list[Task]:
+    """One task for each episode; every fourth command leaves a process behind."""
+    return [
+        Task(
+            f"{kind}-{number}",
+            "program",
+            number,
+            {
+                "id": f"{kind}-{number}",
+                "start": number % 40,
+                "calls": 2 + number % 3,
+                "leaves": kind != "function" and number % 4 == 0,
+            },
+        )
+        for number in range(episodes)
+    ]
+
+
+def section(kind: str) -> ProgramParameters:
+    """The section of functions, commands or walled commands."""
+    command = [sys.executable, "-S", str(PROGRAMS / "reciting_program.py")]
+    return ProgramParameters(
+        name="program",
+        max_steps=6,
+        run=f"{RECITING}:recite" if kind == "function" else command,
+        tasks="none",
+        verify=f"{RECITING}:verify",
+        seconds=600.0,
+        walls="bubblewrap" if kind == "walled" else "none",
+    )
+
+
+@contextmanager
+def agent_of(servers: Servers) -> Iterator[ProgramAgent]:
+    """The agent whose engine asks both servers."""
+    parameters = ServerParameters(name="server", urls=servers.urls, answer_seconds=300.0)
+    engine = parameters.make(POLICY, EngineDemand(longest=28, slots=AT_ONCE, ranks=Ranks()))
+    agent = ProgramAgent(
+        render=POLICY.encode_request,
+        budget=12,
+        read=words,
+        decode=POLICY.decode,
+        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
+        engine=engine,
+        sampling=Sampling(max_new_tokens=2),
+    )
+    try:
+        yield agent
+    finally:
+        agent.close()
+
+
+def play(
+    kind: str, episodes: int, servers: Servers, random: Random | None = None, seconds: float = 1.0
+) -> tuple[list[Trajectory], Counter[str]]:
+    """The episodes of a kind, and the number of kills of each kind of process.
+
+    Args:
+        random: draws what is killed, and when; None kills nothing.
+        seconds: the least time between two kills.
+    """
+    found: dict[int, Trajectory] = {}
+    kills: Counter[str] = Counter()
+
+    def ended(number: int, trajectory: Trajectory) -> None:
+        kills["twice"] += number in found
+        found[number] = trajectory
+
+    shared = SharedPrograms(section(kind), AT_ONCE)
+    with (
+        agent_of(servers) as agent,
+        Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, AT_ONCE) as collector,
+    ):
+        wanted = list(enumerate(requests(tasks(kind, episodes), 1, 0, "haunted")))
+        for wave, first in enumerate(range(0, episodes, WAVE)):
+            servers.revive()
+            agent.engine.update_weights(dict(POLICY.model.state_dict()), wave + 1)
+            mine = wanted[first : first + WAVE]
+            if random is None:
+                collector.play(mine, ended)
+                continue
+            timer = threading.Timer(random.uniform(0.3, 1.5), servers.kill_one, [random])
+            timer.start()
+            with Killer(random, seconds) as killer:
+                collector.play(mine, ended)
+            kills["server"] += not timer.is_alive()
+            timer.cancel()
+            timer.join()
+            kills += killer.kills
+    assert sorted(found) == list(range(episodes)), "an episode was lost"
+    return [found[number] for number in range(episodes)], kills
+
+
+def drawn(trajectories: Sequence[Trajectory]) -> list[object]:
+    """What must not depend on kills."""
+    return [
+        (each.task_id, each.outcome, [(s.prompt_ids, s.response_ids, s.action) for s in each.steps])
+        for each in trajectories
+    ]
+
+
+def until_gone(look: object, seconds: float = 30.0) -> object:
+    """The last finding of ``look``, which is asked until it finds nothing or the time is over."""
+    deadline = time.monotonic() + seconds
+    while (found := look()) and time.monotonic() < deadline:  # type: ignore[operator]
+        time.sleep(0.1)
+    return found
