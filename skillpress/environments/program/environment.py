@@ -37,7 +37,15 @@ from skillpress.play.programs.requests import (
     added,
     as_text,
 )
-from skillpress.play.programs.session import Ended, Refusal, Session, Waiting, calls_spent, gone
+from skillpress.play.programs.session import (
+    Ended,
+    Refusal,
+    Session,
+    Waiting,
+    calls_spent,
+    engine_failed,
+    gone,
+)
 
 StepResult = tuple[str, bool, bool, Info]
 
@@ -82,10 +90,11 @@ class ProgramEnvironment:
         return answer
 
     def close(self) -> None:
-        """End the program and all that it has started."""
+        """End the program and all that it has started. A request that still waits for its answer is refused
+        as one to ask again: the engine has failed, or the run was stopped."""
         episode, self._episode = self._episode, None
         if episode is not None:
-            episode.close()
+            episode.close(engine_failed if episode.waits else gone)
 
 
 class _Episode:
@@ -140,7 +149,12 @@ class _Episode:
         observation, info = self._observed(done)
         return observation, False, False, info
 
-    def close(self, reason: Refusal = gone) -> None:
+    @property
+    def waits(self) -> bool:
+        """Whether a request waits for its answer."""
+        return self._waiting is not None
+
+    def close(self, reason: Refusal) -> None:
         """End the program, close its key, and remove its folder."""
         running, self._running = self._running, None
         self._of._endpoint.end(self._session, reason)

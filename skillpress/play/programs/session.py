@@ -28,9 +28,9 @@ def gone() -> RefusedRequestError:
 
 
 def engine_failed() -> RefusedRequestError:
-    """The refusal of open requests when the engine has failed; clients ask again."""
+    """The refusal of open requests when the engine has failed or the run has stopped; clients ask again."""
     return RefusedRequestError(
-        "the engine behind this endpoint has failed; ask again", code="engine_failed", status=503
+        "no answer comes from the engine behind this endpoint; ask again", code="engine_failed", status=503
     )
 
 

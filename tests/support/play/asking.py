@@ -45,6 +45,18 @@ async def fan_out(task: dict[str, Any], base_url: str, api_key: str) -> str:
         return " ".join(await asyncio.gather(*map(ask, range(4))))
 
 
+async def thrice(task: dict[str, Any], base_url: str, api_key: str) -> list[int]:
+    """Asks three times; returns the weights' versions that the answers name."""
+    async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+        versions = []
+        for number in range(3):
+            body = {"messages": [{"role": "user", "content": f"{task['start']} {number}"}], "max_tokens": 1}
+            answer = await client.post("/chat/completions", json=body)
+            assert answer.status_code == 200, answer.text
+            versions.append(answer.json()["skillpress"]["weights"][0][0]["version"])
+    return versions
+
+
 async def several(task: dict[str, Any], base_url: str, api_key: str) -> list[str]:
     """Wants four responses to one request."""
     async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +14,7 @@ import openai
 import pytest
 
 from skillpress.core.trajectory import WeightSpan
-from skillpress.play.programs.endpoint import Endpoint
+from skillpress.play.programs.endpoint import RETRIES, Endpoint
 from skillpress.play.programs.requests import Asked, Reply, ToolCall
 from skillpress.play.programs.session import Session, Waiting, engine_failed
 from tests.skillpress.play.programs.conftest import played
@@ -168,6 +170,29 @@ def test_a_client_that_gives_up_and_asks_again_gets_the_answer_of_its_first_requ
         client = client_of(endpoint, session, timeout=0.5, max_retries=5)
         said = client.chat.completions.create(model="any", messages=HELLO)
     assert said.choices[0].message.content == "late" and len(asked) == 1
+
+
+def test_a_stream_whose_client_has_gone_is_recorded_once_and_kept_for_its_retry(endpoint: Endpoint) -> None:
+    release = threading.Event()
+
+    def late(asked: Asked) -> Reply:
+        release.wait(30)
+        return Reply("late")
+
+    with played(endpoint, late) as (session, asked):
+        body = json.dumps({"messages": HELLO, "stream": True}).encode()
+        head = (
+            f"POST /e/{session.key}/v1/chat/completions HTTP/1.1\r\nhost: here\r\ncontent-length: {len(body)}"
+        )
+        with socket.create_connection(("127.0.0.1", int(endpoint.address.rpartition(":")[2]))) as client:
+            client.sendall(f"{head}\r\n\r\n".encode() + body)
+            while not asked:
+                time.sleep(0.01)
+        release.set()
+        again = post(endpoint, session, "/chat/completions", {"messages": HELLO}, **{RETRIES: "1"})
+        other = post(endpoint, session, "/chat/completions", {"messages": HELLO})
+    assert again.json()["choices"][0]["message"]["content"] == "late"
+    assert other.status_code == 200 and [each.occurrence for each in asked] == [0, 1]
 
 
 def test_parallel_requests_are_each_answered_once(endpoint: Endpoint) -> None:
