@@ -48,7 +48,7 @@ class Functions:
         self._workers: list[_Worker | None] = [None] * processes
         self._numbers = count()
         self._lock = threading.Lock()
-        # A worker ends with the thread that has started it, so none of an episode's may do so.
+        # A worker ends with the thread that has started it, and threads of episodes end before this object.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="starts functions")
         try:
             self._working(0)

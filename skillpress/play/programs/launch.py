@@ -38,6 +38,8 @@ PRINTED = 64 << 10
 LARGEST_FILE = 256 << 20
 """The largest file that a program can write, in bytes."""
 LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
+CLOCK_SECONDS = 60.0
+"""How far the clock may be set while a program runs, and processes that it has started are still found."""
 COUNTING_SHARE = 0.02
 """The share of the time in which the files of a walled program are counted."""
 NO_TELEMETRY = {
@@ -115,7 +117,7 @@ class Around(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """Of memory, processes and files behind them."""
+        """The limits of memory, processes and files behind them."""
 
     def __call__(self, start: Start, command: Sequence[str]) -> list[str]:
         """The command in its walls."""
@@ -167,6 +169,8 @@ class _Command:
     process: subprocess.Popen[bytes]
     start: Start
     limits: Limits | None
+    since: float = field(default_factory=time.time)
+    """When it was started."""
     exceeded: str = ""
     """The limit that it exceeded, in words; empty if it did not."""
     _files: tuple[int, int] = (0, 0)
@@ -193,7 +197,7 @@ class _Command:
         """See ``Running``."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        end_marked(self.start.variables()[MARK])
+        end_marked(self.start.variables()[MARK], self.since)
 
     def held(self, inside: Sequence[int]) -> Held:
         """See ``Watched``. A large folder is counted less often than a small one."""
@@ -234,15 +238,22 @@ def _before() -> None:
 
 
 def tail(path: Path) -> str:
-    """The end of a program's output."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - PRINTED))
-        return file.read().decode(errors="replace")
+    """The end of a program's output; nothing if its episode has ended and removed it."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - PRINTED))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
-def end_marked(mark: str) -> None:
-    """Kill every process whose environment has this mark, until there is none."""
-    while found := [process for process in psutil.process_iter() if _marked(process, mark)]:
+def end_marked(mark: str, since: float = 0.0) -> None:
+    """Kill every process whose environment has this mark, until there is none.
+
+    Args:
+        since: when the first of them was started, in seconds of the clock. Older processes are not looked at.
+    """
+    while found := [process for process in psutil.process_iter() if _marked(process, mark, since)]:
         for process in found:
             with suppress(psutil.Error):
                 process.kill()
@@ -262,8 +273,10 @@ def end_orphans() -> None:
             end_marked(mark)
 
 
-def _marked(process: psutil.Process, mark: str) -> bool:
+def _marked(process: psutil.Process, mark: str, since: float) -> bool:
     try:
+        if process.create_time() < since - CLOCK_SECONDS:
+            return False
         return process.status() != psutil.STATUS_ZOMBIE and bool(process.environ().get(MARK) == mark)
     except psutil.Error:
         return False

@@ -3,7 +3,7 @@
 Requests come in on the server's thread; the episode is played on another thread, which takes one request
 after the other (``next``) and answers it (``answer``). A program may ask several times at once: those
 requests queue, and can be looked at meanwhile (``queued``). A request is *asked* once and recorded before it
-is answered. A marked retry waits for the same answer and is no second record.
+is answered. A marked retry waits for the same answer and is not recorded again.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Walled:
     lab: Path
     """The folder that holds the program's files, shown read-only."""
     limits: Limits
-    """Of memory, processes and files."""
+    """The limits of memory, processes and files."""
 
     @staticmethod
     def limited(memory_mb: int) -> Limits:

@@ -163,7 +163,7 @@ class _Flight:
         self._ready: dict[int, None] = {}
         """Slots for which the agent is to be asked, in order."""
         self._gathered = math.inf
-        """In lockstep, the time at which the round begins, whichever environments are still busy."""
+        """The time at which a lockstep round begins, whichever environments are still busy."""
         self._keys = 0
         self._heard = 0.0
         """Time of the agent's last decision, or of the first request since it had no open ones."""

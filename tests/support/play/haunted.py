@@ -16,7 +16,8 @@ from typing import Self
 import psutil
 
 from skillpress.core.engine import Sampling
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.engines.parameters import EngineDemand
@@ -24,12 +25,14 @@ from skillpress.models.engines.server import VLLM, ServerParameters
 from skillpress.play.agents.reward import OutcomeReward
 from skillpress.play.programs.agent import ProgramAgent
 from skillpress.play.programs.launch import MARK
+from skillpress.play.programs.requests import Asked, Message, ModelRequest
 from skillpress.play.programs.tool_calls import words
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.play.rollout import Collector, EpisodeRequest, ThreadVectorEnv, requests
 from skillpress.play.workers.distributed import Ranks
 from skillpress.play.workers.parent import die_with_parent
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs import PROGRAMS
+from tests.support.programs.scripted_server_program import scripted
 
 AT_ONCE = 64
 WAVE = 256
@@ -79,7 +82,7 @@ class Servers:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as found:
@@ -136,7 +139,7 @@ def victims() -> Iterator[tuple[psutil.Process, str, str]]:
 
 
 def marked() -> list[psutil.Process]:
-    """Living processes of programs that this process has started, whoever is their parent now."""
+    """Living processes of programs that this process has started, also those of other parents."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -146,9 +149,9 @@ def marked() -> list[psutil.Process]:
     return found
 
 
-def tasks(kind: str, episodes: int) -> list[Task]:
+def wanted(kind: str, episodes: int) -> list[EpisodeRequest]:
     """One task for each episode; every fourth command leaves a process behind."""
-    return [
+    tasks = [
         Task(
             f"{kind}-{number}",
             "program",
@@ -162,6 +165,7 @@ def tasks(kind: str, episodes: int) -> list[Task]:
         )
         for number in range(episodes)
     ]
+    return list(requests(tasks, 1, 0, "haunted"))
 
 
 def section(kind: str) -> ProgramParameters:
@@ -199,12 +203,12 @@ def agent_of(servers: Servers) -> Iterator[ProgramAgent]:
 
 
 def play(
-    kind: str, episodes: int, servers: Servers, random: Random | None = None, seconds: float = 1.0
+    kind: str, wanted: Sequence[EpisodeRequest], servers: Servers, random: Random, seconds: float
 ) -> tuple[list[Trajectory], Counter[str]]:
     """The episodes of a kind, and the number of kills of each kind of process.
 
     Args:
-        random: draws what is killed, and when; None kills nothing.
+        random: draws what is killed, and when.
         seconds: the least time between two kills.
     """
     found: dict[int, Trajectory] = {}
@@ -214,19 +218,17 @@ def play(
         kills["twice"] += number in found
         found[number] = trajectory
 
+    servers.revive()
     shared = SharedPrograms(section(kind), AT_ONCE)
     with (
         agent_of(servers) as agent,
         Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, AT_ONCE) as collector,
     ):
-        wanted = list(enumerate(requests(tasks(kind, episodes), 1, 0, "haunted")))
-        for wave, first in enumerate(range(0, episodes, WAVE)):
+        numbered = list(enumerate(wanted))
+        for wave, first in enumerate(range(0, len(numbered), WAVE)):
             servers.revive()
             agent.engine.update_weights(dict(POLICY.model.state_dict()), wave + 1)
-            mine = wanted[first : first + WAVE]
-            if random is None:
-                collector.play(mine, ended)
-                continue
+            mine = numbered[first : first + WAVE]
             timer = threading.Timer(random.uniform(0.3, 1.5), servers.kill_one, [random])
             timer.start()
             with Killer(random, seconds) as killer:
@@ -235,16 +237,31 @@ def play(
             timer.cancel()
             timer.join()
             kills += killer.kills
-    assert sorted(found) == list(range(episodes)), "an episode was lost"
-    return [found[number] for number in range(episodes)], kills
+    assert sorted(found) == list(range(len(wanted))), "an episode was lost"
+    return [found[number] for number in range(len(wanted))], kills
 
 
-def drawn(trajectories: Sequence[Trajectory]) -> list[object]:
-    """What must not depend on kills."""
-    return [
-        (each.task_id, each.outcome, [(s.prompt_ids, s.response_ids, s.action) for s in each.steps])
-        for each in trajectories
-    ]
+def drawn(trajectory: Trajectory) -> list[tuple[TokenIds, TokenIds]]:
+    """(prompt, response) of each step."""
+    return [(step.prompt_ids, step.response_ids) for step in trajectory.steps]
+
+
+def undisturbed(task: Task, seed: int) -> list[tuple[TokenIds, TokenIds]]:
+    """The same of an episode in which nothing was killed, computed here.
+
+    Args:
+        seed: the episode's.
+    """
+    said, asked, steps = [str(task.spec["start"])], Counter[str](), []
+    for _ in range(task.spec["calls"]):
+        request = ModelRequest((Message("user", " ".join(said[-4:])),), max_tokens=1)
+        draw = Asked(request, asked[request.digest]).draw
+        asked[request.digest] += 1
+        prompt = POLICY.encode_request(request)
+        response = tuple(scripted(prompt, derive(seed, draw), 1))
+        steps.append((prompt, response))
+        said.append(POLICY.decode(response))
+    return steps
 
 
 def until_gone(look: object, seconds: float = 30.0) -> object:

@@ -1,8 +1,7 @@
 """A program that asks several times and prints the answers: a function, or a command of the standard library.
 
 Each request says the last answers, so a call that is lost, repeated or mixed up changes what follows. Between
-two calls it works for a moment with a tool, which is a process. Some episodes leave a process behind that
-nobody waits for.
+two calls it works for a moment. Some episodes leave a process behind, which does not end by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,7 +29,7 @@ def recite(task: dict[str, Any], base_url: str, api_key: str) -> list[str]:
         answer = connection.getresponse()
         content = json.loads(answer.read())["choices"][0]["message"]["content"]
         said.append(content or "stop")
-        subprocess.run(["sleep", "0.05"], check=False)
+        time.sleep(0.05)
     connection.close()
     return said[1:]
 

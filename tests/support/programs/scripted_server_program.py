@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 NUMBERS = 50
 """Words of the tiny policy that are numbers; their ids begin at 2."""
+
+
+def scripted(prompt: Sequence[int], seed: int, tokens: int) -> list[int]:
+    """The token ids of a response."""
+    asked = json.dumps([list(prompt), seed])
+    return [2 + byte % NUMBERS for byte in blake2b(asked.encode()).digest()][:tokens]
 
 
 class Server(ThreadingHTTPServer):
@@ -40,7 +47,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """A response, or a part of an update."""
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
+        length = int(self.headers["Content-Length"] or 0)
+        raw = self.rfile.read(length)
+        if len(raw) < length:
+            return  # the client has gone
+        body = json.loads(raw or "{}")
         if self.path == "/finish_weight_update":
             self.server.weights_name = body["weight_version"]
         if self.path == "/inference/v1/generate":
@@ -49,9 +60,8 @@ class Handler(BaseHTTPRequestHandler):
             self._say({"results": ["float32"]} if self.path == "/collective_rpc" else {})
 
     def _response(self, body: dict[str, Any]) -> dict[str, Any]:
-        asked = json.dumps([body["token_ids"], body["sampling_params"]["seed"]])
-        ids = [2 + byte % NUMBERS for byte in blake2b(asked.encode()).digest()]
-        ids = ids[: body["sampling_params"]["max_tokens"]]
+        wanted = body["sampling_params"]
+        ids = scripted(body["token_ids"], wanted["seed"], wanted["max_tokens"])
         spans = [{"version": self.server.weights_name, "start": 0, "end": len(ids)}]
         logprobs = {"content": [{"logprob": -token / NUMBERS} for token in ids]}
         choice = {"token_ids": ids, "finish_reason": "length", "logprobs": logprobs, "weight_versions": spans}

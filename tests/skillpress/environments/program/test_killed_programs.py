@@ -21,7 +21,7 @@ from tests.support.play import haunted
 from tests.support.play.held import held_descriptors
 
 SHARES = {"function": 0.5, "command": 0.3, "walled": 0.2}
-SECONDS = {"function": 2.5, "command": 0.05, "walled": 0.1}
+SECONDS = {"function": 2.5, "command": 0.15, "walled": 0.2}
 """The least time between two kills. A worker's death ends dozens of episodes at once."""
 
 
@@ -48,13 +48,12 @@ def test_no_episode_is_lost_or_counted_twice_and_nothing_is_left(episodes: int, 
     began = time.monotonic()
     with haunted.Servers() as servers:
         for kind, share in SHARES.items():
-            number = round(episodes * share)
-            found, killed = haunted.play(kind, number, servers, Random(kind), SECONDS[kind])
+            wanted = haunted.wanted(kind, round(episodes * share))
+            found, killed = haunted.play(kind, wanted, servers, Random(kind), SECONDS[kind])
             kills += killed
             outcomes.update(each.outcome for each in found)
-            servers.revive()
-            undisturbed, _ = haunted.play(kind, number, servers)
-            assert haunted.drawn(found) == haunted.drawn(undisturbed)
+            for request, episode in zip(wanted, found, strict=True):
+                assert haunted.drawn(episode) == haunted.undisturbed(request.task, request.seed)
     print(json.dumps({"kills": kills, "outcomes": outcomes, "seconds": time.monotonic() - began}))
     assert outcomes == {"won": episodes}
     assert kills["worker"] and kills["program"] and kills["server"] and not kills["twice"]
