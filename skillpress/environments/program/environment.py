@@ -184,7 +184,7 @@ class _Episode:
             self._lives -= 1
             if self._running is not None:
                 self._running.stop()
-            self._session.begin_again()
+            self._of._endpoint.renew(self._session)
             self._end = None
             self._launch()
 

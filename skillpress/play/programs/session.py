@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from uuid import uuid4
 
 from skillpress.play.programs.requests import Asked, ModelRequest, RefusedRequestError, Reply
 
+FORGET_SECONDS = 30.0
+"""How long an episode waits for the server's thread."""
 Refusal = Callable[[], RefusedRequestError]
 """Makes the error that a request is refused with; each request gets its own."""
 
@@ -57,13 +60,18 @@ class Waiting:
     future: asyncio.Future[Reply]
 
 
+def new_key() -> str:
+    """A key that no client can guess."""
+    return f"sk-{uuid4().hex}"
+
+
 @dataclass
 class Session:
-    """The requests of one key."""
+    """The requests of one episode."""
 
     loop: asyncio.AbstractEventLoop
     """The server's loop."""
-    key: str = field(default_factory=lambda: f"sk-{uuid4().hex}")
+    key: str = field(default_factory=new_key)
     closed: Refusal | None = None
     """The refusal of late requests; None while the episode is played."""
     _inbox: queue.SimpleQueue[Waiting | Ended] = field(default_factory=queue.SimpleQueue)
@@ -139,12 +147,25 @@ class Session:
         self._inbox.put(end)
 
     def begin_again(self) -> None:
-        """Forget how often each request was asked, since the program starts from its beginning."""
-        self._call(self._seen.clear)
+        """Take a new key, since the program starts from its beginning. Answers are kept. Requests that the
+        last program made and that were not answered are forgotten."""
+        self.key, done = new_key(), threading.Event()
+        self._call(self._forget, done)
+        done.wait(FORGET_SECONDS)
 
     def close(self, reason: Refusal = gone) -> None:
         """End the session: open and late requests are refused with this reason."""
         self._call(self._close, reason)
+
+    def _forget(self, done: threading.Event) -> None:
+        self._seen.clear()
+        self._last.clear()
+        while not self._inbox.empty():
+            self._inbox.get_nowait()
+        for draw in self._queued:
+            _fail(self._known.pop(draw).future, gone())
+        self._queued.clear()
+        done.set()
 
     def _close(self, reason: Refusal) -> None:
         self.closed = reason

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from random import Random
 from typing import Self
@@ -92,9 +92,14 @@ def free_port() -> int:
 class Killer:
     """Kills a process of the programs, or a worker, every now and then."""
 
-    def __init__(self, random: Random, seconds: float) -> None:
-        """``seconds``: the least time between two kills; the most is three times that."""
-        self._random, self._seconds = random, seconds
+    def __init__(self, random: Random, seconds: float, ended: Callable[[], int]) -> None:
+        """Args:
+        seconds: the least time between two kills; the most is three times that.
+        ended: the number of episodes that have ended."""
+        self._random, self._seconds, self._ended = random, seconds, ended
+        self._next_worker = 0
+        """The number of ended episodes from which a worker may be killed: its death hits dozens of episodes,
+        and most of them must have ended before the next."""
         self._over = threading.Event()
         self._hit: Counter[str] = Counter()
         """Kills by episode; a worker has no episode of its own."""
@@ -118,11 +123,15 @@ class Killer:
 
     def _kill_one(self) -> None:
         found = [(process, kind, mark) for process, kind, mark in victims() if self._hit[mark] < MOST_KILLS]
+        if self._ended() < self._next_worker:
+            found = [each for each in found if each[1] != "worker"]
         if found:
             process, kind, mark = self._random.choice(found)
             process.kill()
             self.kills[kind] += 1
             self._hit[mark] += bool(mark)
+            if kind == "worker":
+                self._next_worker = self._ended() + AT_ONCE * 3 // 2
 
 
 def victims() -> Iterator[tuple[psutil.Process, str, str]]:
@@ -231,7 +240,7 @@ def play(
             mine = numbered[first : first + WAVE]
             timer = threading.Timer(random.uniform(0.3, 1.5), servers.kill_one, [random])
             timer.start()
-            with Killer(random, seconds) as killer:
+            with Killer(random, seconds, lambda: len(found)) as killer:
                 collector.play(mine, ended)
             kills["server"] += not timer.is_alive()
             timer.cancel()

@@ -21,8 +21,8 @@ from tests.support.play import haunted
 from tests.support.play.held import held_descriptors
 
 SHARES = {"function": 0.5, "command": 0.3, "walled": 0.2}
-SECONDS = {"function": 2.5, "command": 0.15, "walled": 0.2}
-"""The least time between two kills. A worker's death ends dozens of episodes at once."""
+SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
+"""The least time between two kills."""
 
 
 @pytest.fixture

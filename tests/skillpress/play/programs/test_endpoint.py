@@ -301,11 +301,39 @@ def test_a_program_that_starts_again_is_answered_as_before_as_far_as_it_asks_the
     with played(endpoint, lambda asked: Reply(str(len(asked.request.messages)))) as (session, asked):
         ask = {"messages": HELLO}
         first = post(endpoint, session, "/chat/completions", ask).json()
-        session.begin_again()
+        endpoint.renew(session)
         again = post(endpoint, session, "/chat/completions", ask).json()
         post(endpoint, session, "/chat/completions", {"messages": [*HELLO, *HELLO]})
     assert again["choices"] == first["choices"]
     assert [len(each.request.messages) for each in asked] == [1, 2]
+
+
+def test_a_late_request_of_the_last_program_is_not_one_of_the_new_program(endpoint: Endpoint) -> None:
+    ask = {"messages": HELLO}
+    with played(endpoint, lambda asked: Reply(str(asked.occurrence))) as (session, asked):
+        first = f"{endpoint.address}/e/{session.key}/v1/chat/completions"
+        before = httpx.post(first, json=ask, timeout=30).json()
+        endpoint.renew(session)
+        late = httpx.post(first, json=ask, timeout=30)
+        again = post(endpoint, session, "/chat/completions", ask).json()
+    assert late.status_code == 410
+    assert again["choices"] == before["choices"] and len(asked) == 1
+
+
+def test_what_the_last_program_asked_without_an_answer_is_forgotten(endpoint: Endpoint) -> None:
+    session = endpoint.open()
+    with ThreadPoolExecutor(2) as threads:
+        left = threads.submit(post, endpoint, session, "/chat/completions", {"messages": HELLO})
+        while not session.queued():
+            time.sleep(0.01)
+        endpoint.renew(session)
+        assert left.result().status_code == 410 and session.next(0.0) is None
+        new = threads.submit(post, endpoint, session, "/chat/completions", {"messages": HELLO})
+        heard = session.next(30)
+        assert isinstance(heard, Waiting) and heard.asked.occurrence == 0
+        session.answer(heard, Reply("new"))
+        assert new.result().json()["choices"][0]["message"]["content"] == "new"
+    endpoint.end(session)
 
 
 def test_models_lists_the_policy(endpoint: Endpoint) -> None:
