@@ -87,7 +87,10 @@ class Sleeping:
         keys, self._queued = self._queued, []
         self.rows.append(len(keys))
         time.sleep(self._batch + self._row * len(keys))
-        return [(key, Completion((1,), (-1.0,), "stop", (WeightSpan(0, 0, 1),))) for key in keys]
+        answer = Completion(
+            token_ids=(1,), logprobs=(-1.0,), finish_reason="stop", weight_spans=(WeightSpan(0, 0, 1),)
+        )
+        return [(key, answer) for key in keys]
 
     def abort(self) -> None:
         """Forget the requests."""
@@ -118,7 +121,7 @@ def play(sigma: float, engine: tuple[float, float], window: float | None) -> dic
         engine=sleeping,
         sampling=Sampling(),
     )
-    tasks = [Task(f"waits-{number}", "waiting", number, {}) for number in range(EPISODES)]
+    tasks = [Task(f"waits-{number}", "waiting", seed=number, spec={}) for number in range(EPISODES)]
     make = partial(Waiting, sigma)
     with Collector(ThreadVectorEnv(make), agent, EPISODES, gather_seconds=window) as collector:
         began = time.perf_counter()

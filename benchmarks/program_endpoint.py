@@ -155,7 +155,12 @@ class Table:
     def __init__(self) -> None:
         ids = tuple(ANSWER.encode())
         logprobs = np.full(len(ids), -0.1, np.float32)
-        self._answer = Completion(ids, logprobs, "stop", (WeightSpan(0, 0, len(ids)),))
+        self._answer = Completion(
+            token_ids=ids,
+            logprobs=logprobs,
+            finish_reason="stop",
+            weight_spans=(WeightSpan(0, 0, len(ids)),),
+        )
         self._queued: list[int] = []
         self.seconds = 0.0
 
@@ -199,7 +204,7 @@ def agent_of(engine: Table) -> ProgramAgent:
         budget=1 << 20,
         read=hermes,
         decode=lambda ids: bytes(ids).decode(),
-        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
+        reward=OutcomeReward(1.0, 0.0),
         engine=engine,
         sampling=Sampling(),
     )
@@ -221,7 +226,12 @@ def section() -> ProgramParameters:
 def tasks(episodes: int, calls: int, stream: bool) -> list[Task]:
     """One task for each episode."""
     return [
-        Task(f"task-{number}", "program", number, {"id": str(number), "calls": calls, "stream": stream})
+        Task(
+            f"task-{number}",
+            "program",
+            seed=number,
+            spec={"id": str(number), "calls": calls, "stream": stream},
+        )
         for number in range(episodes)
     ]
 
@@ -262,13 +272,13 @@ def played(episodes: int, calls: int, stream: bool) -> dict[str, float]:
 def direct(episodes: int, calls: int) -> dict[str, float]:
     """The same requests, decided by the agent without a server: 64 at once, in rounds."""
     engine, found = Table(), dict[str, float]()
-    agent, task = agent_of(engine), Task("a", "program", 0, {})
+    agent, task = agent_of(engine), Task("a", "program", seed=0, spec={})
     wanted = [read({"messages": messages, "tools": TOOLS}) for messages in map(list, grown(calls))]
     with measured(found, episodes * calls, engine):
         for first in range(0, episodes, AT_ONCE):
             for request in wanted:
                 info = Info(state=Asked(request, 0))
-                state = AgentState(task, "", info)
+                state = AgentState(task, "", info=info)
                 agent.submit(
                     [DecisionRequest(key, state, key) for key in range(min(AT_ONCE, episodes - first))]
                 )

@@ -152,7 +152,7 @@ class Commands:
         finally:
             output.close()
         limits = self._walls.limits if self._walls else None
-        running = _Command(process, start, limits)
+        running = _Command(process=process, start=start, limits=limits)
         if limits is not None:
             watchdog().watch(running, limits)
         threading.Thread(target=running.watch, args=(ended,), name="program", daemon=True).start()
