@@ -122,29 +122,29 @@ class Killer:
                 self._kill_one()
 
     def _kill_one(self) -> None:
-        found = [(process, kind, mark) for process, kind, mark in victims() if self._hit[mark] < MOST_KILLS]
+        found = [each for each in victims() if self._hit[each[2]] < MOST_KILLS]
         if self._ended() < self._next_worker:
             found = [each for each in found if each[1] != "worker"]
         if found:
-            process, kind, mark = self._random.choice(found)
+            process, kind, task = self._random.choice(found)
             process.kill()
             self.kills[kind] += 1
-            self._hit[mark] += bool(mark)
+            self._hit[task] += bool(task)
             if kind == "worker":
                 self._next_worker = self._ended() + AT_ONCE * 3 // 2
 
 
 def victims() -> Iterator[tuple[psutil.Process, str, str]]:
-    """(process, its kind, its episode's mark) of what this process has started."""
+    """(process, its kind, its episode's task) of what this process has started; a worker has no task."""
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             command = " ".join(process.cmdline())
-            mark = process.environ().get(MARK, "")
+            task = process.environ().get("SKILLPRESS_TASK", "")
             if "function_worker" in command:
                 yield process, "worker", ""
-            elif mark and process.status() != psutil.STATUS_ZOMBIE:
+            elif task and process.status() != psutil.STATUS_ZOMBIE:
                 kind = "tool" if command.startswith("sleep") else "walls" if "bwrap" in command else "program"
-                yield process, kind, mark
+                yield process, kind, task
 
 
 def marked() -> list[psutil.Process]:
