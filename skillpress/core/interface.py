@@ -279,6 +279,9 @@ class DecisionRequest:
     state: AgentState
     seed: int
     """The seed from which every random choice of the decision derives."""
+    episode_seed: int = 0
+    """What ``seed`` derives from, with ``Info.draw`` or the decision's number. An agent needs it only to
+    decide requests of the episode before their turn."""
 
 
 class Agent(Protocol):

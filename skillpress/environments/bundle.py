@@ -40,6 +40,12 @@ class EnvironmentParameters(Section):
         return True
 
     @property
+    def gathering(self) -> float | None:
+        """Seconds that a batch of an engine in this process waits for further episodes after its first; None
+        if it waits for all, which makes batches, and so the last bits of log-probabilities, repeatable."""
+        return None
+
+    @property
     def why_nothing_unseen(self) -> str | None:
         """Why no tasks are of a kind that no other split has (``tasks.unseen``); None if such tasks exist."""
         return f"{self.name} has no kind of task that its other splits do not have"

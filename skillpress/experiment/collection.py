@@ -16,7 +16,7 @@ from typing import Literal
 
 from skillpress.core.resume import ResumeStore
 from skillpress.experiment.params import Params
-from skillpress.play.rollout.collector import CollectionStatistics
+from skillpress.play.rollout import CollectionStatistics
 from skillpress.play.rollout.ordered import write_in_order
 from skillpress.play.rollout.requests import EpisodeRequest
 from skillpress.play.workers.ranks import Report, run_ranks

@@ -193,6 +193,7 @@ class Experiment:
             self.params.sampling.slots,
             advise=advise,
             project=self.bundle.projection_of(self.params.environment),
+            gather_seconds=self.params.environment.gathering,
         )
 
     def advice(self, skills: Callable[[int], Sequence[Skill]]) -> SkillAdvice | None:

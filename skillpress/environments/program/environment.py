@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -28,6 +29,7 @@ from skillpress.environments.text.spaces import AnyText
 from skillpress.play.programs.endpoint import Endpoint
 from skillpress.play.programs.launch import LOST, Launcher, Running, Start
 from skillpress.play.programs.requests import (
+    Asked,
     Message,
     ModelRequest,
     RefusedRequestError,
@@ -35,7 +37,15 @@ from skillpress.play.programs.requests import (
     added,
     as_text,
 )
-from skillpress.play.programs.session import Ended, Refusal, Session, Waiting, calls_spent, gone
+from skillpress.play.programs.session import (
+    Ended,
+    Refusal,
+    Session,
+    Waiting,
+    calls_spent,
+    engine_failed,
+    gone,
+)
 
 StepResult = tuple[str, bool, bool, Info]
 
@@ -80,10 +90,11 @@ class ProgramEnvironment:
         return answer
 
     def close(self) -> None:
-        """End the program and all that it has started."""
+        """End the program and all that it has started. A request that still waits for its answer is refused
+        as one to ask again: the engine has failed, or the run was stopped."""
         episode, self._episode = self._episode, None
         if episode is not None:
-            episode.close()
+            episode.close(engine_failed if episode.waits else gone)
 
 
 class _Episode:
@@ -138,7 +149,12 @@ class _Episode:
         observation, info = self._observed(done)
         return observation, False, False, info
 
-    def close(self, reason: Refusal = gone) -> None:
+    @property
+    def waits(self) -> bool:
+        """Whether a request waits for its answer."""
+        return self._waiting is not None
+
+    def close(self, reason: Refusal) -> None:
         """End the program, close its key, and remove its folder."""
         running, self._running = self._running, None
         self._of._endpoint.end(self._session, reason)
@@ -168,7 +184,7 @@ class _Episode:
             self._lives -= 1
             if self._running is not None:
                 self._running.stop()
-            self._session.begin_again()
+            self._of._endpoint.renew(self._session)
             self._end = None
             self._launch()
 
@@ -177,7 +193,11 @@ class _Episode:
         asked = self._waiting.asked
         before: list[Sequence[Message]] = [request.messages for request, _ in self._calls]
         said = as_text(added(asked.request.messages, before))
-        return said, Info(action=done, state=asked, draw=asked.draw)
+        return said, Info(action=done, state=replace(asked, beside=self._beside), draw=asked.draw)
+
+    def _beside(self) -> Sequence[Asked]:
+        """The program's other open requests, as many as it may still make."""
+        return self._session.queued()[: self._of._section.max_steps - len(self._calls) - 1]
 
     def _judged(self, end: Ended, done: str | None) -> StepResult:
         self._of._endpoint.end(self._session)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from skillpress.core.lab import found_here
 from skillpress.core.registry import CALL_READERS, lookup
-from skillpress.core.sections import registered
+from skillpress.core.sections import NonNegative, Positive, PositiveInt, registered
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.play.programs.tool_calls import Reader
 
@@ -34,17 +34,32 @@ class ProgramParameters(EnvironmentParameters):
     rules: Annotated[str, Field(min_length=1)] | None = None
     """A table of rules that names calls (``environments/calls/rules.py``), in the working directory or the
     lab; null gives no call a skill."""
+    verify_seconds: Positive = 120.0
+    """How long the verifier may take for an episode. If it takes longer, the run ends with an error that
+    names the task: without a verdict the episode has no reward."""
     calls: Annotated[str, registered(CALL_READERS)] = "hermes"
     """How the model's chat template writes calls of tools."""
-    seconds: Annotated[float, Field(gt=0)]
+    seconds: Positive
     """How long the program may work in an episode, the time of the model not counted."""
     walls: Literal["bubblewrap", "none"]
     """Walls around a command; a function has none."""
+    memory_mb: PositiveInt = 2048
+    """The most memory in megabytes that a walled command and all its processes may use together."""
+    gather_seconds: NonNegative | None = None
+    """How long a batch of the engine ``local`` waits for requests of further episodes after its first.
+    Without a value it waits until every open episode has asked or ended: a program with a slow tool holds up
+    all others, and a repeated experiment has the same batches. Other engines take each request as it
+    comes."""
 
     @property
     def title(self) -> str:
         """The program's own name."""
         return self.run.replace(":", ".") if isinstance(self.run, str) else Path(self.run[-1]).stem
+
+    @property
+    def gathering(self) -> float | None:
+        """Same as ``gather_seconds``."""
+        return self.gather_seconds
 
     @property
     def has_oracle(self) -> bool:

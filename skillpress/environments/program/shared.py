@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 from skillpress.core.lab import ROOT
 from skillpress.environments.program.environment import ProgramEnvironment
 from skillpress.environments.program.parameters import ProgramParameters
-from skillpress.environments.program.verifier import SECONDS, verifier
+from skillpress.environments.program.verifier import verifier
 from skillpress.play.programs.endpoint import Endpoint
 from skillpress.play.programs.functions import START_SECONDS, Functions
 from skillpress.play.programs.launch import Commands, Launcher, end_orphans
@@ -27,7 +27,7 @@ class SharedPrograms:
         Raises:
             UserError: the program or its verifier cannot be imported, or walls cannot be built here.
         """
-        self._section, self._verify = section, verifier(section.verify)
+        self._section, self._verify = section, verifier(section.verify, section.verify_seconds)
         self._walled = section.walls == "bubblewrap" and not isinstance(section.run, str)
         if self._walled:
             Walled.check()
@@ -35,12 +35,13 @@ class SharedPrograms:
         self._folder = Path(mkdtemp(prefix="skillpress-endpoint-"))
         socket = self._folder / "endpoint.sock"
         self._endpoint = Endpoint(socket)
+        walls = Walled(socket, ROOT, Walled.limited(section.memory_mb)) if self._walled else None
         self._launcher: Launcher = (
             Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
             if isinstance(section.run, str)
-            else Commands(section.run, Walled(socket, ROOT) if self._walled else None)
+            else Commands(section.run, walls)
         )
-        self.seconds = section.seconds + SECONDS + 3 * START_SECONDS
+        self.seconds = section.seconds + section.verify_seconds + 3 * START_SECONDS
         """Maximum time of a start or a step."""
 
     def __call__(self) -> ProgramEnvironment:

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -14,9 +18,6 @@ from typing import Any
 
 from skillpress.core.errors import ParamsError
 from skillpress.play.programs.requests import ModelRequest, Reply
-
-SECONDS = 120.0
-"""How long a verifier may take."""
 
 
 @dataclass(frozen=True)
@@ -58,38 +59,82 @@ Verify = Callable[[Played], Verdict]
 
 
 class VerifierError(RuntimeError):
-    """A verifier that fails or says nothing that can be read."""
+    """A verifier that fails, takes too long, or says nothing that can be read."""
 
 
-def verifier(named: str | Sequence[str]) -> Verify:
+def verifier(named: str | Sequence[str], seconds: float) -> Verify:
     """The verifier that ``environment.verify`` names.
+
+    Args:
+        seconds: how long it may take for an episode; beyond that the verifier raises a ``VerifierError``.
 
     Raises:
         ParamsError: there is no such function.
     """
     if not isinstance(named, str):
-        return lambda played: _ask(list(named), played)
+        return lambda played: _ask(list(named), played, seconds)
     module, _, attribute = named.partition(":")
     try:
         function = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ParamsError(f"environment.verify: {named} cannot be imported: {error}") from error
-    return lambda played: _verdict(function(**played.as_arguments()), named)
+    return lambda played: _verdict(_called(function, named, played, seconds), named)
 
 
-def _ask(command: list[str], played: Played) -> Verdict:
-    told = json.dumps(played.as_arguments())
-    done = subprocess.run(command, input=told, capture_output=True, text=True, timeout=SECONDS, check=False)
-    if done.returncode:
+def _called(function: Callable[..., Any], named: str, played: Played, seconds: float) -> Any:
+    """The function's answer. It runs in a thread of its own, which can be left behind if it never ends."""
+    said: list[Any] = []
+    failed: list[Exception] = []
+
+    def call() -> None:
+        try:
+            said.append(function(**played.as_arguments()))
+        except Exception as error:  # noqa: BLE001  raised again in the episode's thread
+            failed.append(error)
+
+    thread = threading.Thread(target=call, name="verifier", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise VerifierError(_late(named, played, seconds))
+    if failed:
+        raise failed[0]
+    return said[0]
+
+
+def _ask(command: list[str], played: Played, seconds: float) -> Verdict:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, complained = process.communicate(json.dumps(played.as_arguments()), timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise VerifierError(_late(command[0], played, seconds)) from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what it has started, too
+    if process.returncode:
         raise VerifierError(
-            f"environment.verify: {command[0]} exited with {done.returncode}: {done.stderr.strip()[-2000:]}"
+            f"environment.verify: {command[0]} exited with {process.returncode}: {complained.strip()[-2000:]}"
         )
     try:
-        return _verdict(json.loads(done.stdout), command[0])
+        return _verdict(json.loads(printed), command[0])
     except ValueError as error:
         raise VerifierError(
-            f"environment.verify: {command[0]} printed {done.stdout[:200]!r}, which is not JSON"
+            f"environment.verify: {command[0]} printed {printed[:200]!r}, which is not JSON"
         ) from error
+
+
+def _late(named: str, played: Played, seconds: float) -> str:
+    return (
+        f"environment.verify: {named} has not judged task {played.task.get('id')!r} within {seconds:g} "
+        "seconds; raise environment.verify_seconds, or mend it"
+    )
 
 
 def _verdict(said: Any, who: str) -> Verdict:

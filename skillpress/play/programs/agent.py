@@ -7,20 +7,24 @@ found afterwards, from the tokens, when they are scored.
 A request's ``max_tokens`` and ``stop`` are applied to the sampled response: it is cut after the token that
 reaches them. Both are stopping times, so the tokens that are left have the log-probabilities they were drawn
 with. All requests of a batch are sampled alike, whatever limits they name.
+
+The other requests that an episode has open are sampled in the same batch, before their turn (``ahead.py``).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
 from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction
+from skillpress.core.seeds import derive
 from skillpress.core.trajectory import TokenIds, WeightSpan
 from skillpress.play.agents.engine_agent import EngineAgent
+from skillpress.play.programs.ahead import Ahead
 from skillpress.play.programs.requests import (
     Asked,
     Finish,
@@ -50,19 +54,50 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
     sampling: Sampling
     _asked: dict[int, tuple[Asked, TokenIds]] = field(default_factory=dict, init=False, repr=False)
     _mute: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
+    _ahead: Ahead = field(default_factory=Ahead, init=False, repr=False)
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """See ``interface.Agent``."""
-        asked = []
+        asked: list[Request] = []
         for request in requests:
             wanted = request.state.info.state
+            if self._ahead.has(request.seed):
+                if (decision := self._ahead.claim(request.key, request.seed)) is not None:
+                    self._mute.append((request.key, decision))
+                continue
             prompt, refused = self._prompt(wanted)
             if refused or not isinstance(wanted, Asked):
                 self._mute.append((request.key, unasked(refused)))
                 continue
-            self._asked[request.key] = wanted, prompt
-            asked.append(Request(request.key, prompt, self.sampling, request.seed))
+            asked.append(self._question(request.key, wanted, prompt, request.seed))
+            asked += self._questions_ahead(wanted, request.episode_seed)
         self.engine.submit(asked)
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        """See ``interface.Agent``."""
+        found = []
+        for key, decision in super().completed(wait):
+            turn = key if key >= 0 else self._ahead.settle(key, decision)
+            if turn is not None:
+                found.append((turn, decision))
+        return found
+
+    def abort(self) -> None:
+        """See ``interface.Agent``."""
+        self._ahead.clear()
+        super().abort()
+
+    def _question(self, key: int, wanted: Asked, prompt: TokenIds, seed: int) -> Request:
+        self._asked[key] = wanted, prompt
+        return Request(key, prompt, self.sampling, seed)
+
+    def _questions_ahead(self, wanted: Asked, episode_seed: int) -> Iterator[Request]:
+        """The episode's other open requests, unless the engine was asked already or the model is not."""
+        for other in wanted.beside():
+            seed = derive(episode_seed, other.draw)
+            prompt, refused = self._prompt(other)
+            if not refused and (key := self._ahead.begin(seed)) is not None:
+                yield self._question(key, other, prompt, seed)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """The program keeps its own past: the next state is its next request."""

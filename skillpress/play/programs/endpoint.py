@@ -18,7 +18,7 @@ from typing import Any, Self
 import orjson
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from skillpress.core.web.server import Patience, server_of
@@ -32,7 +32,7 @@ START_SECONDS = 30.0
 MODEL = "policy"
 """The name of the one model; programs may ask for any name."""
 REMEMBERED = 100_000
-"""The number of ended episodes whose keys are remembered; older keys are unknown."""
+"""The number of keys of ended episodes that are remembered; older keys are unknown."""
 RETRIES = "x-stainless-retry-count"
 """The header in which the vendors' clients number their attempts."""
 LARGEST_BODY = 64 << 20
@@ -87,10 +87,14 @@ class Endpoint:
     def end(self, session: Session, reason: Refusal = gone) -> None:
         """End an episode: its open and late requests are refused."""
         session.close(reason)
-        if self._sessions.pop(session.key, None) is not None:
-            self._ended[session.key] = None
-            while len(self._ended) > REMEMBERED:
-                self._ended.popitem(last=False)
+        self._retire(session.key)
+
+    def renew(self, session: Session) -> None:
+        """Give an episode a new key and begin it again. What its last program has sent and the server has not
+        read yet is refused, so it cannot pass for a request of the new program."""
+        self._retire(session.key)
+        session.begin_again()
+        self._sessions[session.key] = session
 
     def close(self) -> None:
         """End all episodes and the server."""
@@ -100,6 +104,12 @@ class Endpoint:
         self._thread.join(START_SECONDS)
         for each in self._sockets:
             each.close()
+
+    def _retire(self, key: str) -> None:
+        if self._sessions.pop(key, None) is not None:
+            self._ended[key] = None
+            while len(self._ended) > REMEMBERED:
+                self._ended.popitem(last=False)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -137,8 +147,10 @@ class Endpoint:
     def _serving(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
             try:
-                session, body = self._session(request), await _body(request)
+                body = await _body(request)
                 wanted = form.read(body)
+                # Nothing else runs on this thread until the request is in the queue: its key is still valid.
+                session = self._session(request)
                 replies = await session.ask(wanted, _is_retry(request))
             except RefusedRequestError as refused:
                 return _json(form.error(refused), refused.status, _headers(refused))
@@ -146,9 +158,9 @@ class Endpoint:
                 return Response(status_code=400)
             identity, model = session.key[-8:] + wanted.digest[:16], str(body.get("model") or MODEL)
             if body.get("stream"):
-                return StreamingResponse(
-                    iter(form.stream(identity, model, replies)), media_type="text/event-stream"
-                )
+                # The answer is whole already. Sending it event by event would cost a thread's turn for each.
+                events = "".join(form.stream(identity, model, replies))
+                return Response(events, headers=_warnings(wanted), media_type="text/event-stream")
             answer = form.write(identity, model, replies) | {"skillpress": {"weights": weights(replies)}}
             return _json(answer, headers=_warnings(wanted))
 

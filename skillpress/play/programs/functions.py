@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -26,6 +28,8 @@ from skillpress.play.workers.parent import die_with_parent
 
 START_SECONDS = 600.0
 """How long a worker may take to import the function."""
+STARTS = 10
+"""How often a worker that is killed from outside while it imports is started, until that is an error."""
 
 
 class Functions:
@@ -44,7 +48,13 @@ class Functions:
         self._workers: list[_Worker | None] = [None] * processes
         self._numbers = count()
         self._lock = threading.Lock()
-        self._working(0)
+        # A worker ends with the thread that has started it, and threads of episodes end before this object.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="starts functions")
+        try:
+            self._working(0)
+        except ProgramError:
+            self._starter.shutdown()
+            raise
 
     def start(self, start: Start, ended: Callable[[Ended], None]) -> _Call:
         """See ``Launcher``."""
@@ -58,12 +68,19 @@ class Functions:
         for worker in self._workers:
             if worker is not None:
                 worker.kill()
+        self._starter.shutdown()
 
     def _working(self, place: int) -> _Worker:
         worker = self._workers[place]
-        if worker is None or not worker.alive:
-            worker = self._workers[place] = _Worker(self._function, self._paths)
-        return worker
+        for _ in range(STARTS):
+            if worker is not None and worker.alive:
+                return worker
+            starting = self._starter.submit(_Worker, self._function, self._paths)
+            worker = self._workers[place] = starting.result()
+        raise ProgramError(
+            f"environment.run: {self._function}: {STARTS} workers were killed from outside while they "
+            "imported it"
+        )
 
 
 class _Worker:
@@ -92,11 +109,16 @@ class _Worker:
         self._lines = ours.makefile("rb")
         self._lock = threading.Lock()
         ready = self._first()
-        if ready != b"ready\n":
-            self.kill()
-            raise ProgramError(f"environment.run: {function}: {ready.decode(errors='replace').strip()}")
+        self.alive = ready == b"ready\n"
+        """False once it has died."""
+        if not self.alive:
+            died = self._died()
+            self._disconnect()
+            if not ready and died == -signal.SIGKILL:
+                return
+            told = ready.decode(errors="replace").strip() or "its worker ended while it was imported"
+            raise ProgramError(f"environment.run: {function}: {told}")
         ours.settimeout(None)
-        self.alive = True
         threading.Thread(target=self._hear, name="functions", daemon=True).start()
 
     def call(self, number: int, start: Start, ended: Callable[[Ended], None]) -> _Call:
@@ -127,10 +149,22 @@ class _Worker:
         self.process.wait()
 
     def _first(self) -> bytes:
+        """What it says first; nothing if it ends before."""
         try:
-            return self._lines.readline() or b"its worker ended while it was imported"
+            return self._lines.readline()
         except TimeoutError:
             return f"its import takes longer than {START_SECONDS:g} seconds".encode()
+
+    def _disconnect(self) -> None:
+        self._lines.close()
+        self._connection.close()
+
+    def _died(self) -> int:
+        """The code with which it ends, or is ended."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.process.wait(1.0)
+        self.kill()
+        return 0
 
     def _send(self, message: dict[str, object]) -> None:
         line = json.dumps(message).encode() + b"\n"
@@ -151,7 +185,7 @@ class _Worker:
             self.alive = False
             lost, self.waiting = self.waiting, {}
         self.process.wait()
-        self._connection.close()
+        self._disconnect()
         for ended in lost.values():
             ended(Ended(LOST))
 

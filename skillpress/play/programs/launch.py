@@ -2,8 +2,9 @@
 
 A command ends with its episode, and so does everything below it: its process group is killed, and then every
 process that has inherited the episode's mark in its environment, whatever group or session it has moved to.
-Walled programs live in a process namespace, with which all of them end. A process that is killed from outside
-has *not* failed: it is ``lost``, and the episode starts it again.
+Walled programs live in a process namespace, with which all of them end, and the watchdog of the sandboxes
+ends those that exceed their limits. A process that is killed from outside has *not* failed: it is ``lost``,
+and the episode starts it again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +25,10 @@ import psutil
 
 from skillpress.core.errors import UserError
 from skillpress.play.programs.session import Ended
+from skillpress.play.sandbox.limits import Limits
+from skillpress.play.sandbox.processes import namespace_bytes
+from skillpress.play.sandbox.walls import Held, files_in
+from skillpress.play.sandbox.watchdog import watchdog
 from skillpress.play.workers.parent import die_with_parent
 
 MARK = "SKILLPRESS_EPISODE"
@@ -31,7 +37,11 @@ PRINTED = 64 << 10
 """The most characters of a program's output that are kept, from its end."""
 LARGEST_FILE = 256 << 20
 """The largest file that a program can write, in bytes."""
-LOST, CRASHED = "lost", "crashed"
+LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
+CLOCK_SECONDS = 60.0
+"""How far the clock may be set while a program runs, and processes that it has started are still found."""
+COUNTING_SHARE = 0.02
+"""The share of the time in which the files of a walled program are counted."""
 NO_TELEMETRY = {
     "DO_NOT_TRACK": "1",
     "ANONYMIZED_TELEMETRY": "false",
@@ -102,18 +112,25 @@ class Launcher(Protocol):
         ...
 
 
-Wrap = Callable[[Start, Sequence[str]], list[str]]
-"""Puts walls around a command."""
+class Around(Protocol):
+    """Walls around commands."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of memory, processes and files behind them."""
+
+    def __call__(self, start: Start, command: Sequence[str]) -> list[str]:
+        """The command in its walls."""
 
 
 class Commands:
     """A ``Launcher`` of commands."""
 
-    def __init__(self, command: Sequence[str], wrap: Wrap | None = None) -> None:
+    def __init__(self, command: Sequence[str], walls: Around | None = None) -> None:
         """Args:
         command: the program and its arguments. ``{folder}`` means the episode's folder.
-        wrap: puts walls around the command; None for none."""
-        self._command, self._wrap = list(command), wrap
+        walls: None for none."""
+        self._command, self._walls = list(command), walls
 
     def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
         """See ``Launcher``."""
@@ -121,7 +138,7 @@ class Commands:
         output = (start.folder.parent / "printed.txt").open("wb")
         try:
             process = subprocess.Popen(
-                self._wrap(start, command) if self._wrap else command,
+                self._walls(start, command) if self._walls else command,
                 cwd=start.folder,
                 env={**os.environ, **start.variables()},
                 stdin=subprocess.DEVNULL,
@@ -134,7 +151,10 @@ class Commands:
             raise ProgramError(f"environment.run: {command[0]!r} cannot be started: {error}") from error
         finally:
             output.close()
-        running = _Command(process, start)
+        limits = self._walls.limits if self._walls else None
+        running = _Command(process=process, start=start, limits=limits)
+        if limits is not None:
+            watchdog().watch(running, limits)
         threading.Thread(target=running.watch, args=(ended,), name="program", daemon=True).start()
         return running
 
@@ -142,21 +162,64 @@ class Commands:
         """Nothing outlives its episode."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Command:
+    """A ``Running``, and ``Watched`` by the watchdog if it has limits."""
+
     process: subprocess.Popen[bytes]
     start: Start
+    limits: Limits | None
+    since: float = field(default_factory=time.time)
+    """When it was started."""
+    exceeded: str = ""
+    """The limit that it exceeded, in words; empty if it did not."""
+    _files: tuple[int, int] = (0, 0)
+    """(number of files, bytes on the disk) at the last count."""
+    _next_count: float = field(default=0.0, repr=False)
+
+    @property
+    def pid(self) -> int:
+        """See ``Watched``."""
+        return self.process.pid
 
     def watch(self, ended: Callable[[Ended], None]) -> None:
         """Wait for the end."""
         code = self.process.wait()
-        ended(Ended(_why(code), tail(self.start.folder.parent / "printed.txt")))
+        if self.limits is not None:
+            watchdog().forget(self)
+        printed = tail(self.start.folder.parent / "printed.txt")
+        if self.exceeded:
+            ended(Ended(OVER_LIMITS, f"{printed}\n{self.exceeded}"))
+        else:
+            ended(Ended(_why(code), printed))
 
     def stop(self) -> None:
         """See ``Running``."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        end_marked(self.start.variables()[MARK])
+        end_marked(self.start.variables()[MARK], self.since)
+
+    def held(self, inside: Sequence[int]) -> Held:
+        """See ``Watched``. A large folder is counted less often than a small one."""
+        assert self.limits is not None
+        began = time.monotonic()
+        if began >= self._next_count:
+            self._files = files_in([self.start.folder], self.limits.inodes)
+            self._next_count = began + (time.monotonic() - began) / COUNTING_SHARE
+        sockets = namespace_bytes(inside[0]) if inside else 0
+        return Held(*self._files, memory_bytes=sockets, threads=sum(map(_threads, inside)))
+
+    def kill(self, reason: str) -> None:
+        """See ``Watched``. All others end with the outermost process."""
+        self.exceeded = self.exceeded or reason
+        self.process.kill()
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def _why(code: int) -> str | None:
@@ -175,15 +238,22 @@ def _before() -> None:
 
 
 def tail(path: Path) -> str:
-    """The end of a program's output."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - PRINTED))
-        return file.read().decode(errors="replace")
+    """The end of a program's output; nothing if its episode has ended and removed it."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - PRINTED))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
-def end_marked(mark: str) -> None:
-    """Kill every process whose environment has this mark, until there is none."""
-    while found := [process for process in psutil.process_iter() if _marked(process, mark)]:
+def end_marked(mark: str, since: float = 0.0) -> None:
+    """Kill every process whose environment has this mark, until there is none.
+
+    Args:
+        since: when the first of them was started, in seconds of the clock. Older processes are not looked at.
+    """
+    while found := [process for process in psutil.process_iter() if _marked(process, mark, since)]:
         for process in found:
             with suppress(psutil.Error):
                 process.kill()
@@ -203,8 +273,10 @@ def end_orphans() -> None:
             end_marked(mark)
 
 
-def _marked(process: psutil.Process, mark: str) -> bool:
+def _marked(process: psutil.Process, mark: str, since: float) -> bool:
     try:
+        if process.create_time() < since - CLOCK_SECONDS:
+            return False
         return process.status() != psutil.STATUS_ZOMBIE and bool(process.environ().get(MARK) == mark)
     except psutil.Error:
         return False

@@ -8,8 +8,9 @@ ours, and ``stop``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -78,7 +79,7 @@ class ModelRequest:
     asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """The sampling settings that the program asked for and that are overruled."""
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """A hash of what the response depends on: messages, tools, limits. Ids of calls do not count: clients
         draw them at random."""
@@ -133,6 +134,8 @@ class Asked:
     request: ModelRequest
     occurrence: int
     """How many equal requests the episode has made before."""
+    beside: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
+    """Returns the episode's other requests that are open now, in the order of their turns."""
 
     @property
     def draw(self) -> str:
@@ -162,11 +165,10 @@ def added(messages: Sequence[Message], before: Sequence[Sequence[Message]]) -> S
     Ids of calls do not count.
     """
     mine = [_alike(message) for message in messages]
-    longest = 0
-    for other in before:
-        size = len(other)
-        if longest < size <= len(mine) and mine[:size] == [_alike(message) for message in other]:
-            longest = size
+    # The longest come first: a program usually goes on from its last call, so one comparison is enough.
+    shorter = sorted((other for other in before if len(other) <= len(mine)), key=len, reverse=True)
+    begins = (len(other) for other in shorter if mine[: len(other)] == [_alike(each) for each in other])
+    longest = next(begins, 0)
     rest = messages[longest:]
     return rest[1:] if longest and rest and rest[0].role == "assistant" else rest
 

@@ -2,14 +2,15 @@
 
 Requests come in on the server's thread; the episode is played on another thread, which takes one request
 after the other (``next``) and answers it (``answer``). A program may ask several times at once: those
-requests queue. A request is *asked* once and recorded before it is answered. A marked retry waits for the
-same answer and is no second record.
+requests queue, and can be looked at meanwhile (``queued``). A request is *asked* once and recorded before it
+is answered. A marked retry waits for the same answer and is not recorded again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import queue
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from uuid import uuid4
 
 from skillpress.play.programs.requests import Asked, ModelRequest, RefusedRequestError, Reply
 
+FORGET_SECONDS = 30.0
+"""How long an episode waits for the server's thread."""
 Refusal = Callable[[], RefusedRequestError]
 """Makes the error that a request is refused with; each request gets its own."""
 
@@ -28,9 +31,9 @@ def gone() -> RefusedRequestError:
 
 
 def engine_failed() -> RefusedRequestError:
-    """The refusal of open requests when the engine has failed; clients ask again."""
+    """The refusal of open requests when the engine has failed or the run has stopped; clients ask again."""
     return RefusedRequestError(
-        "the engine behind this endpoint has failed; ask again", code="engine_failed", status=503
+        "no answer comes from the engine behind this endpoint; ask again", code="engine_failed", status=503
     )
 
 
@@ -57,13 +60,18 @@ class Waiting:
     future: asyncio.Future[Reply]
 
 
+def new_key() -> str:
+    """A key that no client can guess."""
+    return f"sk-{uuid4().hex}"
+
+
 @dataclass
 class Session:
-    """The requests of one key."""
+    """The requests of one episode."""
 
     loop: asyncio.AbstractEventLoop
     """The server's loop."""
-    key: str = field(default_factory=lambda: f"sk-{uuid4().hex}")
+    key: str = field(default_factory=new_key)
     closed: Refusal | None = None
     """The refusal of late requests; None while the episode is played."""
     _inbox: queue.SimpleQueue[Waiting | Ended] = field(default_factory=queue.SimpleQueue)
@@ -71,6 +79,8 @@ class Session:
     """How often each request was asked since the program began."""
     _known: dict[str, Waiting] = field(default_factory=dict)
     """Every request by its draw, answered or not."""
+    _queued: dict[str, Asked] = field(default_factory=dict)
+    """The requests in the inbox, by draw."""
     _last: dict[str, list[Waiting]] = field(default_factory=dict)
     """The newest requests of each digest, which a marked retry waits for."""
 
@@ -104,6 +114,7 @@ class Session:
         answered already it gets at once."""
         if asked.draw not in self._known:
             self._known[asked.draw] = Waiting(asked, self.loop.create_future())
+            self._queued[asked.draw] = asked
             self._inbox.put(self._known[asked.draw])
         return self._known[asked.draw]
 
@@ -112,9 +123,16 @@ class Session:
     def next(self, seconds: float) -> Waiting | Ended | None:
         """The program's next request or its end; None if neither comes within this time."""
         try:
-            return self._inbox.get(timeout=max(0.0, seconds))
+            heard = self._inbox.get(timeout=max(0.0, seconds))
         except queue.Empty:
             return None
+        if isinstance(heard, Waiting):
+            self._queued.pop(heard.asked.draw, None)
+        return heard
+
+    def queued(self) -> list[Asked]:
+        """The requests that ``next`` has not returned, in order; called on any thread."""
+        return list(self._queued.values())  # one step of the interpreter, so no other thread comes between
 
     def answer(self, waiting: Waiting, reply: Reply) -> None:
         """Answer a request."""
@@ -129,18 +147,32 @@ class Session:
         self._inbox.put(end)
 
     def begin_again(self) -> None:
-        """Forget how often each request was asked, since the program starts from its beginning."""
-        self._call(self._seen.clear)
+        """Take a new key, since the program starts from its beginning. Answers are kept. Requests that the
+        last program made and that were not answered are forgotten."""
+        self.key, done = new_key(), threading.Event()
+        self._call(self._forget, done)
+        done.wait(FORGET_SECONDS)
 
     def close(self, reason: Refusal = gone) -> None:
         """End the session: open and late requests are refused with this reason."""
         self._call(self._close, reason)
+
+    def _forget(self, done: threading.Event) -> None:
+        self._seen.clear()
+        self._last.clear()
+        while not self._inbox.empty():
+            self._inbox.get_nowait()
+        for draw in self._queued:
+            _fail(self._known.pop(draw).future, gone())
+        self._queued.clear()
+        done.set()
 
     def _close(self, reason: Refusal) -> None:
         self.closed = reason
         for waiting in self._known.values():
             _fail(waiting.future, reason())
         self._known.clear()
+        self._queued.clear()
         self._last.clear()
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:

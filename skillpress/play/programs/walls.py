@@ -4,6 +4,9 @@ Inside, the file system is read-only and has what a Python program needs: ``/usr
 packages, and the lab's folder. Home folders, ``/etc``'s secrets and all else are not there. A forwarder
 inside listens on a port of the sandbox's own loopback and passes every connection to the endpoint's Unix
 socket, so an unmodified client works by its base URL.
+
+Memory, processes and files are limited by the watchdog of the sandboxes, which looks every 0.1 seconds. The
+address space is not limited: programs on V8 or Go reserve far more than they use.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillpress.play.programs.launch import Start
-from skillpress.play.sandbox.bubblewrap import find_bwrap, probe
+from skillpress.play.sandbox.bubblewrap import SHARED_MEMORY_BYTES, find_bwrap, probe
+from skillpress.play.sandbox.limits import Limits
 
 PORT = 8000
 """The forwarder's port inside."""
+PROCESSES, DISK_MB, INODES = 512, 1024, 200_000
+"""The most processes and threads of a walled program, megabytes and number of its files."""
 SOCKET = "/run/endpoint.sock"
 FORWARDER = "/run/forwarder.py"
 _SYSTEM = (
@@ -36,12 +42,19 @@ _SYSTEM = (
 
 @dataclass(frozen=True)
 class Walled:
-    """A ``Wrap`` by bubblewrap."""
+    """Walls by bubblewrap, as ``launch.Around``."""
 
     socket: Path
     """The endpoint's Unix socket."""
     lab: Path
     """The folder that holds the program's files, shown read-only."""
+    limits: Limits
+    """The limits of memory, processes and files."""
+
+    @staticmethod
+    def limited(memory_mb: int) -> Limits:
+        """The limits of a program with this much memory."""
+        return Limits(memory_mb=memory_mb, processes=PROCESSES, disk_mb=DISK_MB, inodes=INODES)
 
     @staticmethod
     def check() -> None:
@@ -67,12 +80,14 @@ class Walled:
         ]
         for path in _SYSTEM:
             arguments += ["--ro-bind-try", path, path]
-        arguments += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/run"]
+        arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_MEMORY_BYTES)]
+        arguments += ["--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--dir", "/run"]
+        arguments += ["--size", str(self.limits.disk_mb << 20), "--tmpfs", "/tmp"]
         for path in shown:
             arguments += ["--ro-bind", path, path]
         arguments += ["--bind", str(start.folder), str(start.folder), "--chdir", str(start.folder)]
         arguments += ["--bind", str(self.socket), SOCKET, "--ro-bind", str(_forwarder()), FORWARDER]
-        arguments += ["--setenv", "HOME", str(start.folder)]
+        arguments += ["--setenv", "HOME", str(start.folder), "--remount-ro", "/"]
         return [*arguments, "--", sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *command]
 
     @staticmethod

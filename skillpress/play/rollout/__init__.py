@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from skillpress.play.rollout.collector import CollectionStatistics, CollectionStoppedError, Collector
+from skillpress.play.rollout.collector import CollectionStoppedError, Collector
 from skillpress.play.rollout.episode_log import EpisodeLog
 from skillpress.play.rollout.ordered import write_in_order
 from skillpress.play.rollout.requests import EpisodeRequest, Requests, requests
+from skillpress.play.rollout.statistics import CollectionStatistics
 from skillpress.play.rollout.thread_vector import ThreadVectorEnv
 from skillpress.play.rollout.vector import (
     BrokenEnvironmentError,

@@ -10,15 +10,18 @@ slots, nor on the process that an environment lives in (``vector.py``), nor on t
 
 If the agent decides in this process (``Agent.lockstep``), asking it for one episode would block the others.
 It is then asked for all episodes at once, when no environment is busy, and the environments step together in
-rounds. Everything then happens in one fixed order.
+rounds. Everything then happens in one fixed order. Where steps differ much in time, a round may begin
+earlier: some seconds after the first of its episodes could go on (``gather_seconds``). The others join a
+later round, and which they are depends on time.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from skillpress.core.answers import WAIT_SECONDS, UnansweredError
@@ -26,6 +29,7 @@ from skillpress.core.interface import Agent, AgentState, Decision, DecisionReque
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Project, RewardPart, Step, Summary, Task, Trajectory, step_skills
 from skillpress.play.rollout.requests import EpisodeRequest
+from skillpress.play.rollout.statistics import CollectionStatistics
 from skillpress.play.rollout.vector import StepResult, VectorEnvironment
 
 PATIENCE_SECONDS = 1800.0
@@ -39,32 +43,6 @@ Advise = Callable[[Task, str, int], str]
 
 class CollectionStoppedError(RuntimeError):
     """Another thread stopped the collector."""
-
-
-@dataclass
-class CollectionStatistics:
-    """Totals of a collector so far."""
-
-    episodes: int = 0
-    environment_steps: int = 0
-    decisions: int = 0
-    """Number of responses sampled: one per step and per summary."""
-    prefilled_tokens: int = 0
-    """Number of prompt tokens that the engine computed for them; 0 if the engine does not count them."""
-    seconds: float = 0.0
-    """Seconds spent playing episodes."""
-    agent_seconds: float = 0.0
-    """The part of ``seconds`` in which the agent had an open request."""
-
-    def __add__(self, other: CollectionStatistics) -> CollectionStatistics:
-        """The totals of both."""
-        both = zip(astuple(self), astuple(other), strict=True)
-        return CollectionStatistics(*(mine + others for mine, others in both))
-
-    def __sub__(self, before: CollectionStatistics) -> CollectionStatistics:
-        """The totals since ``before``."""
-        both = zip(astuple(self), astuple(before), strict=True)
-        return CollectionStatistics(*(now - then for now, then in both))
 
 
 class Collector:
@@ -81,14 +59,17 @@ class Collector:
         patience: float = PATIENCE_SECONDS,
         advise: Advise | None = None,
         project: Project | None = None,
+        gather_seconds: float | None = None,
     ) -> None:
         """Args:
         patience: seconds without any decision after which the collector gives up on the agent.
         advise: returns knowledge that the agent gets in every episode, placed above the request's own
             knowledge; None for no such knowledge.
-        project: φ, which gives the skills that the steps of a finished episode record; None records none."""
+        project: φ, which gives the skills that the steps of a finished episode record; None records none.
+        gather_seconds: in lockstep, how long a round waits for further episodes after its first; None waits
+            for all."""
         self.environments, self.agent, self.advise, self.project = environments, agent, advise, project
-        self._slots, self._patience = slots, patience
+        self._slots, self._patience, self.gather_seconds = slots, patience, gather_seconds
         self.statistics = CollectionStatistics()
         self.stopped = False
 
@@ -181,6 +162,8 @@ class _Flight:
         """Maps the key of each open request to its slot."""
         self._ready: dict[int, None] = {}
         """Slots for which the agent is to be asked, in order."""
+        self._gathered = math.inf
+        """The time at which a lockstep round begins, whichever environments are still busy."""
         self._keys = 0
         self._heard = 0.0
         """Time of the agent's last decision, or of the first request since it had no open ones."""
@@ -219,14 +202,16 @@ class _Flight:
             self._environments.start(tasks)
 
     def _answers(self) -> list[tuple[int, StepResult]]:
-        """The answers of environments so far; in lockstep, the answers of all of them."""
+        """The answers of environments so far; in lockstep, the answers of the round."""
         if not self._stepping:
             return []
         if not self._lockstep:
             return self._environments.completed(0.0 if self._deciding or self._ready else WAIT_SECONDS)
         found: dict[int, StepResult] = {}
-        while len(found) < len(self._stepping):
-            found |= self._environments.completed(WAIT_SECONDS)
+        while len(found) < len(self._stepping) and (left := self._gathered - time.monotonic()) > 0:
+            found |= self._environments.completed(min(WAIT_SECONDS, left))
+            if found and self._collector.gather_seconds is not None:
+                self._gathered = min(self._gathered, time.monotonic() + self._collector.gather_seconds)
         return [(slot, found[slot]) for slot in self._episodes if slot in found]
 
     def _observe(self, answers: Sequence[tuple[int, StepResult]]) -> None:
@@ -266,9 +251,10 @@ class _Flight:
             draw = episode.state.info.draw
             place = len(episode.steps) + len(episode.summaries) if draw is None else draw
             seed = derive(episode.request.seed, place)
-            asked.append(DecisionRequest(self._keys, episode.state, seed))
+            asked.append(DecisionRequest(self._keys, episode.state, seed, episode.request.seed))
             self._keys += 1
         self._ready.clear()
+        self._gathered = math.inf
         if asked:
             if len(self._deciding) == len(asked):  # nothing was asked before
                 self._heard = self._occupied = time.monotonic()

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from select import poll
 
@@ -19,7 +20,7 @@ from skillpress.play.sandbox.limits import (
     SandboxUnavailableError,
 )
 from skillpress.play.sandbox.messages import MAX_BYTES, FrameError, Report
-from skillpress.play.sandbox.walls import Walls
+from skillpress.play.sandbox.walls import Held, Walls
 
 DESCRIPTORS = 128
 """Open files of one process inside; pipes and sockets hold memory that belongs to no process."""
@@ -75,6 +76,10 @@ class SandboxProcess:
     def returncode(self) -> int | None:
         """bwrap's exit code, negative for a signal; None while it runs."""
         return self._outer.poll()
+
+    def held(self, inside: Sequence[int]) -> Held:
+        """See ``watchdog.Watched``."""
+        return self.walls.held(self.first_pid, inside)
 
     def interrupt(self) -> None:
         """Do what Ctrl-C does, to the interpreter only."""

@@ -17,7 +17,6 @@ import re
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,7 +30,7 @@ from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.play.sandbox.processes import children_of_all, socket_bytes, tree
 from skillpress.play.sandbox.seccomp import seccomp_program
 from skillpress.play.sandbox.spawner import NOBODY, spawner
-from skillpress.play.sandbox.walls import Held, Seen, Walls
+from skillpress.play.sandbox.walls import BLOCK_BYTES, Held, Seen, Walls, files_in
 
 SUPERVISOR = files("skillpress.play.sandbox") / "sandlock_supervisor.py"
 OLDEST_KERNEL = (6, 7)
@@ -41,8 +40,6 @@ CREATE_RULESET, VERSION = 444, 1
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 READABLE = ("/usr", "/bin", "/lib", "/lib64", "/proc/self")
 REMOVAL_SECONDS = 60.0
-BLOCK_BYTES = 512
-"""The unit of ``st_blocks``."""
 
 
 class Sandlock(Walls):
@@ -112,22 +109,10 @@ class Sandlock(Walls):
         return runner
 
     def held(self, last: int, processes: Sequence[int]) -> Held:
-        """Count until a limit is exceeded. A folder that cannot be read counts as exceeding it."""
+        """Count until a limit is exceeded."""
         nameless, sockets = _open_in(processes)
-        inodes, occupied, folders = 0, nameless, list(self._writable)
-        while folders and inodes <= self._limits.inodes:
-            try:
-                for entry in os.scandir(folders.pop()):
-                    inodes += 1
-                    with suppress(FileNotFoundError):  # removed meanwhile
-                        occupied += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(Path(entry.path))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError:  # forbidden, or deeper than any path can name
-                inodes = sys.maxsize
-        return Held(inodes, occupied, sockets * socket_bytes())
+        inodes, occupied = files_in(self._writable, self._limits.inodes)
+        return Held(inodes, nameless + occupied, sockets * socket_bytes())
 
     def kill(self, outer: int) -> None:
         """Stop the supervisor, without which no process can be started, and kill all processes below it."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
+
+BLOCK_BYTES = 512
+"""The unit of ``st_blocks``."""
 
 Seen = dict[str, object]
 """The interpreter's report of its walls, made before it runs anything."""
@@ -21,6 +28,29 @@ class Held:
     """Used disk space; 0 if file systems of a fixed size already limit it."""
     memory_bytes: int
     """Maximum kernel memory that its sockets may hold; the watchdog adds the memory of its processes."""
+    threads: int = 0
+    """Number of threads; 0 if the kernel limits it."""
+
+
+def files_in(folders: Sequence[Path], most: int) -> tuple[int, int]:
+    """(number of files and folders below these folders, bytes on the disk).
+
+    Counting stops beyond ``most``. A folder that cannot be read counts as more than that.
+    """
+    inodes, occupied, left = 0, 0, list(folders)
+    while left and inodes <= most:
+        try:
+            for entry in os.scandir(left.pop()):
+                inodes += 1
+                with suppress(FileNotFoundError):  # removed meanwhile
+                    occupied += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(Path(entry.path))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:  # forbidden, or deeper than any path can name
+            inodes = sys.maxsize
+    return inodes, occupied
 
 
 class Walls(ABC):

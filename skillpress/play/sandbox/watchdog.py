@@ -1,9 +1,9 @@
 """The host's watch over what no limit inside can bound: the memory of many processes, and the number of
 files.
 
-One thread checks all sandboxes of this process in one pass over /proc. All processes that a sandbox starts,
-even after many forks or in a new session, remain below bwrap's process in the process tree, since orphans
-become children of process 1 inside.
+One thread checks all sandboxes and all walled programs of this process in one pass over /proc. All processes
+that start behind walls, even after many forks or in a new session, remain below bwrap's process in the
+process tree, since orphans become children of process 1 inside.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from skillpress.play.sandbox.limits import Limits
-from skillpress.play.sandbox.process import SandboxProcess
 from skillpress.play.sandbox.processes import children_of_all, kernel_kills, tree
 from skillpress.play.sandbox.walls import Held
 
@@ -25,12 +25,26 @@ COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
 """Lines of /proc/PID/status that are counted, in KiB. Pages of files such as libraries are shared by all."""
 
 
+class Watched(Protocol):
+    """Processes behind walls."""
+
+    @property
+    def pid(self) -> int:
+        """The outermost process, below which all others are."""
+
+    def held(self, inside: Sequence[int]) -> Held:
+        """What they hold, beside the memory of the processes ``inside``."""
+
+    def kill(self, reason: str) -> None:
+        """Kill them all without waiting. If it is called several times, the first reason counts."""
+
+
 class Watchdog:
-    """Ends sandboxes that exceed their limits."""
+    """Ends processes behind walls that exceed their limits."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
-        self._watched: dict[SandboxProcess, Limits] = {}
+        self._watched: dict[Watched, Limits] = {}
         self._changed = threading.Condition()
         self.kernel_kills = kernel_kills()
         """The result of ``processes.kernel_kills`` at the last check, or when the last sandbox was added."""
@@ -42,14 +56,14 @@ class Watchdog:
         """Whether it belongs to this process and has not failed."""
         return self.owner == os.getpid() and self._thread.is_alive()
 
-    def watch(self, process: SandboxProcess, limits: Limits) -> None:
+    def watch(self, process: Watched, limits: Limits) -> None:
         """Check this sandbox from now on."""
         with self._changed:
             self.kernel_kills = kernel_kills()
             self._watched[process] = limits
             self._changed.notify()
 
-    def forget(self, process: SandboxProcess) -> None:
+    def forget(self, process: Watched) -> None:
         """Stop checking a sandbox that has ended."""
         with self._changed:
             self._watched.pop(process, None)
@@ -67,7 +81,7 @@ class Watchdog:
                 raise
             time.sleep(LOOK_SECONDS)
 
-    def _look(self, watched: Mapping[SandboxProcess, Limits]) -> None:
+    def _look(self, watched: Mapping[Watched, Limits]) -> None:
         self.kernel_kills = kernel_kills()
         children = children_of_all()
         for process, limits in watched.items():
@@ -84,14 +98,16 @@ def excess(held: Held, limits: Limits) -> str:
         return f"There were more than {limits.inodes} files and folders."
     if held.disk_bytes > limits.disk_mb << 20:
         return f"Its files together held more than {limits.disk_mb} MB."
+    if held.threads > limits.processes:
+        return f"There were more than {limits.processes} processes and threads."
     return ""
 
 
-def held_by(process: SandboxProcess, children: Mapping[int, Iterable[int]]) -> Held:
-    """The resources of one sandbox, with the memory of its processes; nothing if it has ended."""
+def held_by(process: Watched, children: Mapping[int, Iterable[int]]) -> Held:
+    """The resources held behind some walls, with the memory of all processes; nothing if they have ended."""
     inside = tree(process.pid, children)[1:]
     memory = sum(_memory(pid) for pid in inside)
-    held = process.walls.held(process.first_pid, inside)
+    held = process.held(inside)
     return replace(held, memory_bytes=memory + held.memory_bytes)
 
 

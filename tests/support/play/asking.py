@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from typing import Any
 
 import httpx
@@ -43,6 +44,26 @@ async def fan_out(task: dict[str, Any], base_url: str, api_key: str) -> str:
             )
 
         return " ".join(await asyncio.gather(*map(ask, range(4))))
+
+
+async def thrice(task: dict[str, Any], base_url: str, api_key: str) -> list[int]:
+    """Asks three times; returns the weights' versions that the answers name."""
+    async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+        versions = []
+        for number in range(3):
+            body = {"messages": [{"role": "user", "content": f"{task['start']} {number}"}], "max_tokens": 1}
+            answer = await client.post("/chat/completions", json=body)
+            assert answer.status_code == 200, answer.text
+            versions.append(answer.json()["skillpress"]["weights"][0][0]["version"])
+    return versions
+
+
+async def several(task: dict[str, Any], base_url: str, api_key: str) -> list[str]:
+    """Wants four responses to one request."""
+    async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+        body = {"messages": [{"role": "user", "content": str(task["start"])}], "max_tokens": 1, "n": 4}
+        choices = (await client.post("/chat/completions", json=body)).json()["choices"]
+    return [choice["message"]["content"] for choice in choices]
 
 
 def always(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
@@ -82,6 +103,17 @@ def told(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> d
     """It succeeds if the model's last words are ``found it``."""
     found = json.loads(printed)
     return {"success": found["text"] == "found it", "tokens": found["used"]["total_tokens"]}
+
+
+def never(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
+    """A verifier without an end."""
+    threading.Event().wait()
+    return True
+
+
+def at_a_loss(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
+    """A verifier with a fault."""
+    raise LookupError("no such answer")
 
 
 def crash(task: dict[str, Any], base_url: str, api_key: str) -> None:

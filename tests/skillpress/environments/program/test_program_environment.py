@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -13,9 +14,9 @@ import psutil
 import pytest
 import torch
 
-from skillpress.core.engine import Sampling
+from skillpress.core.engine import Completion, Engine, Sampling
 from skillpress.core.errors import ParamsError, TaskError
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
@@ -25,7 +26,7 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.agents.reward import OutcomeReward
 from skillpress.play.programs.agent import ProgramAgent
 from skillpress.play.programs.tool_calls import words
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.play.rollout import BrokenEnvironmentError, Collector, ThreadVectorEnv, requests
 from tests.support.models.tiny import tiny_policy
 from tests.support.play import asking
 
@@ -51,7 +52,11 @@ def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> 
 
 
 def play(
-    params: ProgramParameters, tasks: Sequence[Task] = TASKS, rollouts: int = 2, budget: int = 12
+    params: ProgramParameters,
+    tasks: Sequence[Task] = TASKS,
+    rollouts: int = 2,
+    budget: int = 12,
+    engine: Engine | None = None,
 ) -> list[Trajectory]:
     shared = SharedPrograms(params, 4)
     agent = ProgramAgent(
@@ -60,7 +65,7 @@ def play(
         read=words,
         decode=POLICY.decode,
         reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=LocalEngine(POLICY),
+        engine=engine or LocalEngine(POLICY),
         sampling=Sampling(max_new_tokens=4),
     )
     with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
@@ -89,6 +94,20 @@ def test_calls_that_are_asked_at_once_are_drawn_alike_in_whatever_order_they_com
     found = [play(section("fan_out"), TASKS[:1], rollouts=1)[0] for _ in range(3)]
     drawn = [{step.prompt_ids: step.response_ids for step in episode.steps} for episode in found]
     assert drawn[0] == drawn[1] == drawn[2] and len(drawn[0]) == 4
+
+
+def test_responses_that_are_wanted_at_once_are_sampled_in_one_batch() -> None:
+    engine, batches = LocalEngine(POLICY), []
+    compute = engine.generate
+
+    def generate(prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]) -> list[Completion]:
+        batches.append(len(prompts))
+        return compute(prompts, sampling, seeds)
+
+    engine.generate = generate  # type: ignore[method-assign]
+    episodes = play(section("several"), rollouts=1, engine=engine)
+    assert [len(episode.steps) for episode in episodes] == [4, 4, 4]
+    assert batches[0] == 12 and sum(batches) == 12
 
 
 @pytest.mark.parametrize(
@@ -147,6 +166,46 @@ def test_tasks_are_lines_with_an_id(tmp_path: Path) -> None:
     file.write_text('{"name": "a"}\n')
     with pytest.raises(TaskError, match="line 1: an object with an `id` is needed"):
         list(make_tasks(params, SplitSizes(1, 0, 0), 0))
+
+
+GREEDY = {
+    "memory": "import time; held = bytearray(200 << 20); time.sleep(60)",
+    "processes": "import subprocess\nwhile True: subprocess.Popen(['sleep', '60'])",
+    "disk": """
+import os, time
+for number in range(6):
+    os.posix_fallocate(os.open(str(number), os.O_CREAT | os.O_WRONLY), 0, 200 << 20)
+time.sleep(60)
+""",
+}
+"""Programs that take more than they may."""
+
+
+@pytest.mark.parametrize(
+    ("greedy", "said"),
+    [
+        ("memory", "more than 100 MB of memory"),
+        ("processes", "more than 512 processes and threads"),
+        ("disk", "more than 1024 MB"),
+    ],
+)
+def test_a_walled_program_that_takes_too_much_ends_with_the_limits_name(greedy: str, said: str) -> None:
+    params = section([sys.executable, "-c", GREEDY[greedy]], walls="bubblewrap", memory_mb=100)
+    (episode,) = play(params, TASKS[:1], rollouts=1)
+    assert episode.outcome == "over_limits" and not episode.won
+    assert said in episode.steps[-1].observation
+
+
+@pytest.mark.parametrize(("verify", "name"), [(f"{asking.HERE}:never", "never"), (["sleep", "600"], "sleep")])
+def test_a_verifier_that_does_not_end_is_an_error_that_names_the_task(verify: Any, name: str) -> None:
+    said = rf"{name} has not judged task 'walk-0' within 0\.5 seconds"
+    with pytest.raises(BrokenEnvironmentError, match=said):
+        play(section("several", verify, verify_seconds=0.5), TASKS[:1], rollouts=1)
+
+
+def test_a_verifiers_fault_is_an_error_of_its_own_kind() -> None:
+    with pytest.raises(BrokenEnvironmentError, match="LookupError: no such answer"):
+        play(section("several", f"{asking.HERE}:at_a_loss"), TASKS[:1], rollouts=1)
 
 
 class Outside:

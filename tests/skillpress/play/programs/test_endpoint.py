@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +14,7 @@ import openai
 import pytest
 
 from skillpress.core.trajectory import WeightSpan
-from skillpress.play.programs.endpoint import Endpoint
+from skillpress.play.programs.endpoint import RETRIES, Endpoint
 from skillpress.play.programs.requests import Asked, Reply, ToolCall
 from skillpress.play.programs.session import Session, Waiting, engine_failed
 from tests.skillpress.play.programs.conftest import played
@@ -170,6 +172,29 @@ def test_a_client_that_gives_up_and_asks_again_gets_the_answer_of_its_first_requ
     assert said.choices[0].message.content == "late" and len(asked) == 1
 
 
+def test_a_stream_whose_client_has_gone_is_recorded_once_and_kept_for_its_retry(endpoint: Endpoint) -> None:
+    release = threading.Event()
+
+    def late(asked: Asked) -> Reply:
+        release.wait(30)
+        return Reply("late")
+
+    with played(endpoint, late) as (session, asked):
+        body = json.dumps({"messages": HELLO, "stream": True}).encode()
+        head = (
+            f"POST /e/{session.key}/v1/chat/completions HTTP/1.1\r\nhost: here\r\ncontent-length: {len(body)}"
+        )
+        with socket.create_connection(("127.0.0.1", int(endpoint.address.rpartition(":")[2]))) as client:
+            client.sendall(f"{head}\r\n\r\n".encode() + body)
+            while not asked:
+                time.sleep(0.01)
+        release.set()
+        again = post(endpoint, session, "/chat/completions", {"messages": HELLO}, **{RETRIES: "1"})
+        other = post(endpoint, session, "/chat/completions", {"messages": HELLO})
+    assert again.json()["choices"][0]["message"]["content"] == "late"
+    assert other.status_code == 200 and [each.occurrence for each in asked] == [0, 1]
+
+
 def test_parallel_requests_are_each_answered_once(endpoint: Endpoint) -> None:
     with played(endpoint, echo) as (session, asked), ThreadPoolExecutor(8) as threads:
         client = client_of(endpoint, session)
@@ -276,11 +301,39 @@ def test_a_program_that_starts_again_is_answered_as_before_as_far_as_it_asks_the
     with played(endpoint, lambda asked: Reply(str(len(asked.request.messages)))) as (session, asked):
         ask = {"messages": HELLO}
         first = post(endpoint, session, "/chat/completions", ask).json()
-        session.begin_again()
+        endpoint.renew(session)
         again = post(endpoint, session, "/chat/completions", ask).json()
         post(endpoint, session, "/chat/completions", {"messages": [*HELLO, *HELLO]})
     assert again["choices"] == first["choices"]
     assert [len(each.request.messages) for each in asked] == [1, 2]
+
+
+def test_a_late_request_of_the_last_program_is_not_one_of_the_new_program(endpoint: Endpoint) -> None:
+    ask = {"messages": HELLO}
+    with played(endpoint, lambda asked: Reply(str(asked.occurrence))) as (session, asked):
+        first = f"{endpoint.address}/e/{session.key}/v1/chat/completions"
+        before = httpx.post(first, json=ask, timeout=30).json()
+        endpoint.renew(session)
+        late = httpx.post(first, json=ask, timeout=30)
+        again = post(endpoint, session, "/chat/completions", ask).json()
+    assert late.status_code == 410
+    assert again["choices"] == before["choices"] and len(asked) == 1
+
+
+def test_what_the_last_program_asked_without_an_answer_is_forgotten(endpoint: Endpoint) -> None:
+    session = endpoint.open()
+    with ThreadPoolExecutor(2) as threads:
+        left = threads.submit(post, endpoint, session, "/chat/completions", {"messages": HELLO})
+        while not session.queued():
+            time.sleep(0.01)
+        endpoint.renew(session)
+        assert left.result().status_code == 410 and session.next(0.0) is None
+        new = threads.submit(post, endpoint, session, "/chat/completions", {"messages": HELLO})
+        heard = session.next(30)
+        assert isinstance(heard, Waiting) and heard.asked.occurrence == 0
+        session.answer(heard, Reply("new"))
+        assert new.result().json()["choices"][0]["message"]["content"] == "new"
+    endpoint.end(session)
 
 
 def test_models_lists_the_policy(endpoint: Endpoint) -> None:
