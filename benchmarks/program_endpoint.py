@@ -214,7 +214,7 @@ def section() -> ProgramParameters:
     """The programs' section."""
     return ProgramParameters(
         name="program",
-        max_steps=1000,
+        max_calls=1000,
         run="benchmarks.program_endpoint:play",
         tasks="none",
         verify="benchmarks.program_endpoint:verify",

@@ -65,7 +65,7 @@ OVERLAY: dict[str, Any] = {
     "processes": 1,
     "environment": {
         "name": "program",
-        "max_steps": MOST_CALLS,
+        "max_calls": MOST_CALLS,
         "run": "benchmarks.program_tools.agent:play",
         "verify": "benchmarks.program_tools.agent:verify",
         "calls": "benchmarks.program_tools.agent:compact",

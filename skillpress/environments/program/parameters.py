@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from skillpress.core.lab import found_here
 from skillpress.core.registry import CALL_READERS, lookup
@@ -19,9 +19,11 @@ Command = Annotated[list[str], Field(min_length=1)]
 
 
 class ProgramParameters(EnvironmentParameters):
-    """Which program plays, on which tasks, and who says whether it succeeded. ``max_steps`` is the number of
-    calls to the model that it may make."""
+    """Which program plays, on which tasks, and who says whether it succeeded."""
 
+    max_steps: PositiveInt = Field(validation_alias=AliasChoices("max_calls", "max_steps"))
+    """T: the most calls to the model in an episode. A call is a step, so the key is ``max_calls`` and, for code
+    that reads any environment, ``max_steps``."""
     run: Reference | Command
     """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
     tasks: str

@@ -41,7 +41,7 @@ def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> 
         run = f"{asking.HERE}:{run}"
     given = {
         "name": "program",
-        "max_steps": 6,
+        "max_calls": 6,
         "run": run,
         "tasks": "none",
         "verify": verify,
@@ -115,7 +115,7 @@ def test_responses_that_are_wanted_at_once_are_sampled_in_one_batch() -> None:
     [
         ("crash", {}, "crashed"),
         ("hang", {"seconds": 2.0}, "out_of_time"),
-        ("walk", {"max_steps": 1}, "too_many_calls"),
+        ("walk", {"max_calls": 1}, "too_many_calls"),
     ],
 )
 def test_a_failure_of_the_program_is_an_episode_with_its_name(
@@ -127,7 +127,7 @@ def test_a_failure_of_the_program_is_an_episode_with_its_name(
 
 
 def test_a_prompt_beyond_the_budget_is_a_step_without_an_action() -> None:
-    episodes = play(section("walk", max_steps=20), budget=3)
+    episodes = play(section("walk", max_calls=20), budget=3)
     ended = [episode for episode in episodes if episode.steps[-1].invalid == "prompt_too_long"]
     assert ended and all(episode.steps[-1].response_ids == () for episode in ended)
 

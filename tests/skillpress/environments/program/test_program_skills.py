@@ -56,7 +56,7 @@ def section(folder: Path, table: str | None = RULES) -> ProgramParameters:
     if table is not None:
         rules.write_text(table)
     return ProgramParameters.model_validate(
-        {"name": "program", "max_steps": 1, "run": "a:b", "tasks": str(tasks), "verify": "a:b",
+        {"name": "program", "max_calls": 1, "run": "a:b", "tasks": str(tasks), "verify": "a:b",
          "rules": str(rules), "seconds": 1, "walls": "none"}
     )  # fmt: skip
 
