@@ -1,7 +1,6 @@
 """A program with a shell and an editor learns from a foreign log, from its own successes, and by GRPO.
 
-    python -m benchmarks.program_tools [--seeds 0 1 2] [--folder FOLDER] \\
-        > benchmarks/results/program_tools.json
+    python -m benchmarks.program_tools [--seeds 0 1] [--folder FOLDER] [--result FILE]
 
 The program (``agent.py``) repairs small repositories. It owns its loop and asks a small policy made from
 scratch over HTTP. For each seed:
@@ -12,8 +11,8 @@ scratch over HTTP. For each seed:
 - ``grpo``: from there some steps of GRPO with the segmentation cost.
 
 Each of the three plays the same held-out tasks once. Success and calls have 95% intervals over seeds and
-tasks, and so have the differences, task by task. The dictionary is fitted to the successes of each policy,
-with the skills of ``rules.yaml``.
+tasks, and over tasks for each seed, and so have the differences, task by task. The dictionary is fitted to
+the successes of each policy, with the skills of ``rules.yaml``.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import sys
 import tempfile
 import time
@@ -35,6 +35,7 @@ from benchmarks.program_tools.agent import make_task
 from benchmarks.program_tools.model import LONGEST, save_fresh
 from benchmarks.program_tools.player import write_log
 from benchmarks.training_folder import job_in
+from skillpress.core.intervals import Z_95, Interval, wilson
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.storage import read_json, write_json
@@ -198,12 +199,21 @@ def cpu_seconds() -> float:
 
 def over_seeds(values: Sequence[Mapping[str, float]], shares: bool) -> dict[str, Any]:
     """The mean over seeds and tasks with its interval; ``values`` has a mapping of tasks for each seed."""
+    every = [list(each.values()) for each in values]
     scores = Scores.of(
         [pl.DataFrame({"task_id": list(each), "score": list(each.values())}) for each in values]
     )
     over = over_trainings(scores, shares=shares)
     ends = {} if over is None else {"low": over.low, "high": over.high, "p": over.p}
-    return {"mean": scores.mean(), **ends, "seeds": [float(mean) for mean in scores.seed_means()]}
+    return {"mean": scores.mean(), **ends, "seeds": [over_tasks(each, shares) for each in every]}
+
+
+def over_tasks(values: Sequence[float], shares: bool) -> dict[str, float]:
+    """One seed's mean with its interval over tasks: Wilson's for shares."""
+    mean = statistics.fmean(values)
+    half = Z_95 * statistics.stdev(values) / len(values) ** 0.5
+    found = wilson(mean, len(values)) if shares else Interval(mean - half, mean + half)
+    return {"mean": mean, "low": found.low, "high": found.high}
 
 
 def routines(params: Params, episodes: Sequence[Trajectory], tasks: Mapping[str, Task]) -> dict[str, Any]:
@@ -264,10 +274,11 @@ def report(folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the figures as JSON."""
+    """Write the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--folder", type=Path, help="keeps tasks, policies and episodes")
+    parser.add_argument("--result", type=Path, default=ROOT / "benchmarks/results/program_tools.json")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = (chosen.folder or Path(name)).resolve()
@@ -278,9 +289,7 @@ def main() -> None:
         "episodes_per_train_task": PER_TASK, "test_tasks": TEST, "most_calls": MOST_CALLS,
         "grpo_steps": STEPS,
     }  # fmt: skip
-    result = {**figures, "trainings": runs, "setting": setting, "cores": os.cpu_count()}
-    json.dump(result, sys.stdout, indent=2)
-    print()
+    write_json(chosen.result, {**figures, "trainings": runs, "setting": setting, "cores": os.cpu_count()})
 
 
 if __name__ == "__main__":
