@@ -22,8 +22,8 @@ class ProgramParameters(EnvironmentParameters):
     """Which program plays, on which tasks, and who says whether it succeeded."""
 
     max_steps: PositiveInt = Field(validation_alias=AliasChoices("max_calls", "max_steps"))
-    """T: the most calls to the model in an episode. A call is a step, so the key is ``max_calls`` and, for code
-    that reads any environment, ``max_steps``."""
+    """T: the most calls to the model in an episode. A call is a step, so both ``max_calls`` and the common
+    ``max_steps`` name it."""
     run: Reference | Command
     """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
     tasks: str
