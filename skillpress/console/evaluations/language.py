@@ -18,7 +18,7 @@ from skillpress.experiment.params import Params
 EXACT = (
     "every response depends on the prompt, the weights and the seed of its task, rollout and step, and "
     "not on how many episodes are in flight: the same on this machine, but for the rounding of other "
-    "batch sizes, which moves a draw over a boundary once in some 100,000 steps"
+    "batch sizes, which changes a draw once in some millions of tokens in float32"
 )
 LOOSE = (
     "every response has a seed of its own, but the engine {engine!r} does not promise the same tokens for it "
