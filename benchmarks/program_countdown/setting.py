@@ -43,7 +43,7 @@ def prepare(params: Params, folder: Path) -> None:
         for split in SPLITS:
             write_tasks(folder / name / f"{split}.parquet", [task for task in tasks if task.split == split])
     store = ResumeStore(folder, "unfinished")
-    job = ImitationJob(params, folder / BUILT_IN / "train.parquet", folder / "start", store)
+    job = ImitationJob(params, folder / BUILT_IN / "train.parquet", output=folder / "start", store=store)
     imitate_demonstrations(job, lambda rank, progress: None)
 
 
