@@ -127,7 +127,7 @@ def allowed(field: FieldInfo, model: type[BaseModel], key: str) -> str:
     for part in field.metadata:
         if isinstance(part, AfterValidator) and "names" in inspect.getclosurevars(part.func).nonlocals:
             return " ".join(f"`{name}`" for name in inspect.getclosurevars(part.func).nonlocals["names"])
-    schema = model.model_json_schema()["properties"][key]
+    schema = model.model_json_schema(by_alias=False)["properties"][key]
     return "; ".join(_allowed(option) for option in schema.get("anyOf", [schema]))
 
 

@@ -15,6 +15,7 @@ from tests.support.models.tiny import tiny_policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
 FILES = {"python": "my_agent.py", "json": "tasks.jsonl", "yaml": "mine.yaml"}
+RULES = "rules.yaml"
 
 
 def test_the_pages_program_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +23,7 @@ def test_the_pages_program_is_evaluated(tmp_path: Path, monkeypatch: pytest.Monk
     for language, code in re.findall(
         r"^```(python|json|yaml)\n(.*?)^```$", example, re.MULTILINE | re.DOTALL
     ):
-        (tmp_path / FILES[language]).write_text(code)
+        (tmp_path / (RULES if code.startswith("rules:") else FILES[language])).write_text(code)
     command = re.search(r"^skillpress (evaluate .*)$", PAGE.read_text(), re.MULTILINE)
     assert command
     save_policy(tiny_policy(), tmp_path / "MODEL")
