@@ -4,11 +4,13 @@ agent with the program's draws. Tasks, start, rules for skills, reward and algor
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.lag import changed
 from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import write_text
 from skillpress.core.task_files import write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
@@ -68,6 +70,14 @@ def arm(params: Params, folder: Path, name: str) -> Params:
     )
 
 
+def _rules(folder: Path, words: Sequence[str]) -> Path:
+    """The file of a table that names each word by itself."""
+    path = folder / "rules.yaml"
+    if not path.is_file():
+        write_text(path, json.dumps({"rules": [[word, word] for word in words]}))
+    return path
+
+
 def _section(params: Params, folder: Path, name: str) -> dict[str, Any]:
     game = params.environment.model_dump(mode="json")
     words = {"verbs": list(action_words(game["max_numbers"]))}
@@ -80,8 +90,8 @@ def _section(params: Params, folder: Path, name: str) -> dict[str, Any]:
         "tasks": str(folder / "tasks.jsonl"),
         "verify": f"{HERE}.verifier:verify",
         "calls": "words",
-        "skills": words,
-        "max_steps": game["max_steps"],
+        "rules": str(_rules(folder, words["verbs"])),
+        "max_calls": game["max_steps"],
         "seconds": 3600.0,
         "walls": "none",
     }

@@ -12,7 +12,7 @@ import asyncio
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -99,9 +99,9 @@ class Session:
             raise self.closed()
         digest = request.digest
         again = self._last.get(digest) if retry else None
-        waiting = again or [
-            self._once(Asked(request, self._next_number(digest))) for _ in range(request.number)
-        ]
+        waiting = again or self._all(
+            [Asked(request, self._next_number(digest)) for _ in range(request.number)]
+        )
         self._last[digest] = waiting
         return list(await asyncio.gather(*(asyncio.shield(each.future) for each in waiting)))
 
@@ -109,14 +109,15 @@ class Session:
         self._seen[digest] += 1
         return self._seen[digest] - 1
 
-    def _once(self, asked: Asked) -> Waiting:
-        """The request in the episode's queue. A program that was started again asks as before: what it was
+    def _all(self, asked: Sequence[Asked]) -> list[Waiting]:
+        """The requests in the episode's queue. A program that was started again asks as before: what it was
         answered already it gets at once."""
-        if asked.draw not in self._known:
-            self._known[asked.draw] = Waiting(asked, self.loop.create_future())
-            self._queued[asked.draw] = asked
-            self._inbox.put(self._known[asked.draw])
-        return self._known[asked.draw]
+        new = {each.draw: each for each in asked if each.draw not in self._known}
+        self._known |= {draw: Waiting(each, self.loop.create_future()) for draw, each in new.items()}
+        self._queued |= new  # before the first is in the inbox: who takes it sees the others beside it
+        for draw in new:
+            self._inbox.put(self._known[draw])
+        return [self._known[each.draw] for each in asked]
 
     # On the episode's thread.
 

@@ -36,8 +36,8 @@ def small(folder: Path) -> dict[str, Any]:
             "verify": f"{asking.HERE}:evenly",
             "tasks": str(folder / "tasks.jsonl"),
             "calls": "words",
-            "skills": {"verbs": ["up", "down", "stop"]},
-            "max_steps": 8,
+            "rules": str(folder / "rules.yaml"),
+            "max_calls": 8,
             "seconds": 60,
             "walls": "none",
         },
@@ -53,6 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("programs")
     lines = [json.dumps({"id": f"from-{start}", "start": start % 40}) for start in range(TASKS)]
     (path / "tasks.jsonl").write_text("\n".join(lines))
+    rules = [[word, word] for word in ("up", "down", "stop")]
+    (path / "rules.yaml").write_text(yaml.safe_dump({"rules": rules}))
     save_policy(tiny_policy(), path / "model")
     prepare(path, yaml.safe_dump(small(path)), demonstrations=0)
     return path

@@ -12,6 +12,7 @@ from skillpress.experiment.training import train
 from skillpress.play.agents.summarize import Summarize
 from tests.support.programs.training_program import job, prepare
 
+ROOT = Path(__file__).parents[3]
 OVERLAY = """
 environment: {max_steps: 8, max_numbers: 3}
 policy: {state_update: "NAME:wordless", history: 2}
@@ -32,7 +33,9 @@ def wordless(turns: int | None) -> Wordless:
 
 
 def test_summaries_are_trained_and_cost_no_step(tmp_path: Path) -> None:
-    prepare(tmp_path, OVERLAY.replace("NAME", __name__), demonstrations=0)
+    # No episode is won; PPO's values learn from all of them.
+    overlay = OVERLAY.replace("NAME", __name__) + (ROOT / "params" / "ppo.yaml").read_text()
+    prepare(tmp_path, overlay, demonstrations=0)
     (row,) = train(job(tmp_path, "trained"))
     assert row["summaries"] > 1 and row["episode_length"] <= 8
     assert row["decisions_per_environment_step"] == pytest.approx(

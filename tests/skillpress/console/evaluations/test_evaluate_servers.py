@@ -51,9 +51,9 @@ def test_answers_that_were_cut_off_refused_or_malformed_are_counted_apart_on_con
     reasons = [(step.invalid or "").partition("+")[0] for step in steps]
     named = {name: reasons.count(name) for name in ("cut_off", "refused", "tool_call", "prompt_too_long")}
     assert found["endings"] == {
-        "answers": len(steps), **named, "malformed": reasons.count("missing_thought"),
+        "answers": len(steps), **named, "malformed": reasons.count("missing_thought"), "not_served": 0,
     }  # fmt: skip
-    assert min(found["endings"].values()) > 0
+    assert min(named.values()) > 0 < reasons.count("missing_thought")
     told = [
         f"{named['cut_off']} cut off at 512 tokens (raise sampling.max_new_tokens)",
         f"{named['refused']} refused by the model or by a filter",

@@ -27,10 +27,9 @@ OPTIONS: dict[str, Any] = {
         "name": "program",
         "run": f"{asking.HERE}:look_around",
         "verify": f"{asking.HERE}:told",
-        "max_steps": 6,
+        "max_calls": 6,
         "seconds": 60,
         "walls": "none",
-        "skills": {"rules": [["look *", "Look"]]},
     },
     "tasks": {"test": 4},
     "policy": {"model": "http://host/v1", "rendering": "requests"},
@@ -53,7 +52,14 @@ def after(manner: Manner) -> Manner:
     return lambda number, body, good: manner(number, body, good_manner(number, body, good))
 
 
+def own(tasks_file: Path) -> dict[str, Any]:
+    """The section of the environment with these tasks and the rules beside them."""
+    rules = str(tasks_file.with_name("rules.yaml"))
+    return {**OPTIONS["environment"], "tasks": str(tasks_file), "rules": rules}
+
+
 def written(folder: Path) -> Path:
+    (folder / "rules.yaml").write_text('rules: [["look *", Look]]')
     file = folder / "tasks.jsonl"
     file.write_text("".join(json.dumps({"id": f"thing-{number}"}) + "\n" for number in range(17)))
     return file
@@ -74,7 +80,7 @@ def play(
 ) -> tuple[list[Trajectory], Heard]:
     changed = {
         **OPTIONS,
-        "environment": {**OPTIONS["environment"], "tasks": str(tasks_file)},
+        "environment": own(tasks_file),
         "tasks": {"test": number},
     }
     params = evaluation_params("program", "http://host/v1", options=changed)
@@ -255,7 +261,7 @@ def test_the_command_evaluates_a_program_with_a_model_behind_a_url(
 ) -> None:
     overlay = tmp_path / "mine.yaml"
     values = {name: OPTIONS[name] for name in ("policy", "imitation", "sampling")}
-    values["environment"] = {**OPTIONS["environment"], "tasks": str(tasks_file)}
+    values["environment"] = own(tasks_file)
     values["tasks"] = {"train": 1, "validation": 0, "test": 3}
     overlay.write_text(json.dumps(values))
     folder = tmp_path / "found"

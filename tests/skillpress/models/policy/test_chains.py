@@ -222,7 +222,9 @@ def test_scores_and_gradients_are_those_of_every_step_by_itself(
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     for parameter, gradient in zip(model.parameters(), gradients, strict=True):
         scale = 1 + float(gradient.abs().max())
-        torch.testing.assert_close(parameter.grad, gradient, atol=1e-5 * scale, rtol=0)
+        torch.testing.assert_close(
+            parameter.grad, gradient, atol=1e-4 * scale, rtol=0
+        )  # float32, and padding
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])
