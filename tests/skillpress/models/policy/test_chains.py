@@ -200,7 +200,7 @@ def test_calls_of_a_tree_score_and_teach_as_each_call_by_itself(
     torch.testing.assert_close(torch.cat(found), expected.detach(), atol=1e-5, rtol=1e-5)
     for parameter, gradient in zip(model.parameters(), gradients, strict=True):
         scale = 1 + float(gradient.abs().max())
-        torch.testing.assert_close(parameter.grad, gradient, atol=1e-5 * scale, rtol=0)
+        torch.testing.assert_close(parameter.grad, gradient, atol=1e-4 * scale, rtol=0)  # float32
 
 
 @pytest.mark.parametrize("packed", [False, True])
