@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,18 +27,19 @@ from typing import Any
 import numpy as np
 import openai
 import torch
-import transformers
 
+from benchmarks.machine import setting
 from skillpress.core.trajectory import Step
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.samples import Samples, pack, sampled_steps
+from skillpress.learn.training.samples import Samples, sampled_steps
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.chains import Pairs, in_chains
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import pack_responses
 from skillpress.play.rollout import requests
 
 ROOT = Path(__file__).parents[1]
@@ -111,12 +110,12 @@ def score(policy: Policy, samples: Samples) -> tuple[list[torch.Tensor], dict[st
     started = time.process_time()
     for rows in pass_rows(samples.pairs, LIMIT, scorer.shares_prompts):
         some = samples.select(rows)
-        batch = pack(some, "cpu")
-        logprobs, _ = scorer(batch.responses, 1.0)
+        responses = pack_responses(some.pairs)
+        logprobs, _ = scorer(responses, 1.0)
         logprobs.sum().backward()
         for row, part in zip(rows, logprobs.detach().split(some.lengths.tolist()), strict=True):
             found[row] = part
-        tokens += batch.responses.size
+        tokens += responses.size
     return found, {
         "sequences": len(samples.pairs.chains),
         "tokens_of_the_sequences": sequence_tokens(samples.pairs),
@@ -161,14 +160,7 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     found = compare(chosen.model, chosen.calls, chosen.words, chosen.new)
-    setting = {
-        **vars(chosen),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "machine": platform.machine(),
-        "load": os.getloadavg()[0],
-    }
-    print(json.dumps({"setting": setting, **found}, indent=2))
+    print(json.dumps({"setting": setting(chosen), **found}, indent=2))
 
 
 if __name__ == "__main__":

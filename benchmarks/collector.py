@@ -17,8 +17,6 @@ from __future__ import annotations
 import argparse
 import heapq
 import json
-import os
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +26,8 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Text
 
-from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
+from benchmarks.machine import machine
+from skillpress.core.engine import Completion, Engine, Promises, Request, Sampling, StateDict
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Task, WeightSpan
@@ -44,9 +43,9 @@ ENGINES = {"ample": (64, 0.1), "small": (4, 0.2)}
 
 
 @cache
-def waits(task_seed: int) -> tuple[float, ...]:
+def waits(task_seed: int, sigma: float = SIGMA) -> tuple[float, ...]:
     """Seconds that each step of an episode waits."""
-    drawn = MEDIAN_SECONDS * np.exp(SIGMA * generator(task_seed, "waits").standard_normal(STEPS))
+    drawn = MEDIAN_SECONDS * np.exp(sigma * generator(task_seed, "waits").standard_normal(STEPS))
     return tuple(np.minimum(drawn, LONGEST_SECONDS).tolist())
 
 
@@ -54,12 +53,13 @@ def waits(task_seed: int) -> tuple[float, ...]:
 class Waiting:
     """An environment whose steps wait."""
 
-    scale: float
+    scale: float = 1.0
+    sigma: float = SIGMA
     action_space = observation_space = Text(max_length=16)
 
     def reset(self, task: Task) -> tuple[str, Info]:
         """The first observation, without a wait."""
-        self.waits = list(waits(task.seed))
+        self.waits = list(waits(task.seed, self.sigma))
         return "0", Info()
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
@@ -68,7 +68,29 @@ class Waiting:
         return str(len(self.waits)), False, not self.waits, Info(action=action)
 
 
-class FakeEngine:
+class WithoutWeights:
+    """The half of an ``Engine`` that one without weights need not fill."""
+
+    def update_weights(self, weights: StateDict, version: int) -> None:
+        """The engine has no weights."""
+
+    def sleep(self) -> None:
+        """Does nothing: the engine holds no memory."""
+
+    def wake(self) -> None:
+        """Does nothing: the engine needs no memory."""
+
+    def close(self) -> None:
+        """Does nothing: no resource is open."""
+
+
+ANSWER = Completion(
+    token_ids=(1,), logprobs=(-1.0,), finish_reason="stop", weight_spans=(WeightSpan(0, 0, 1),)
+)
+"""The answer to every request."""
+
+
+class FakeEngine(WithoutWeights):
     """Serves ``capacity`` requests at once, each for ``seconds``, and the others in order."""
 
     def __init__(self, capacity: int, seconds: float, lockstep: bool) -> None:
@@ -91,34 +113,12 @@ class FakeEngine:
         found = []
         while self._answers and self._answers[0][0] <= time.monotonic():
             _, key = heapq.heappop(self._answers)
-            found.append(
-                (
-                    key,
-                    Completion(
-                        token_ids=(1,),
-                        logprobs=(-1.0,),
-                        finish_reason="stop",
-                        weight_spans=(WeightSpan(0, 0, 1),),
-                    ),
-                )
-            )
+            found.append((key, ANSWER))
         return found
 
     def abort(self) -> None:
         """Drop all requests."""
         self._answers.clear()
-
-    def update_weights(self, weights: StateDict, version: int) -> None:
-        """The engine has no weights."""
-
-    def sleep(self) -> None:
-        """Does nothing: the engine holds no memory."""
-
-    def wake(self) -> None:
-        """Does nothing: the engine needs no memory."""
-
-    def close(self) -> None:
-        """Does nothing: no resource is open."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class Words:
         return action
 
 
-def play(capacity: int, seconds: float, scale: float, lockstep: bool) -> dict[str, float]:
-    """Wall and processor seconds of all episodes."""
-    agent = LanguageAgent(
+def agent_of(engine: Engine) -> LanguageAgent:
+    """An agent that shows the engine an observation and takes every answer as the same action."""
+    return LanguageAgent(
         prompter=Prompter(
             rendering=Words(), encode=lambda texts: [tuple(text.encode()) for text in texts], budget=100
         ),
@@ -147,9 +147,14 @@ def play(capacity: int, seconds: float, scale: float, lockstep: bool) -> dict[st
         state_update=Window(0),
         reward=OutcomeReward(1.0, 0.0),
         decode=lambda ids: "go",
-        engine=FakeEngine(capacity, seconds * scale, lockstep),
+        engine=engine,
         sampling=Sampling(),
     )
+
+
+def play(capacity: int, seconds: float, scale: float, lockstep: bool) -> dict[str, float]:
+    """Wall and processor seconds of all episodes."""
+    agent = agent_of(FakeEngine(capacity, seconds * scale, lockstep))
     wanted = requests(tasks(), 1, 0, "benchmark")
     with Collector(ThreadVectorEnv(lambda: Waiting(scale)), agent, EPISODES) as collector:
         started, processor = time.perf_counter(), time.process_time()
@@ -202,11 +207,7 @@ def main() -> None:
             "longest": float(drawn.max()) * scale,
         },
         "engines": {name: measure(*engine, scale) for name, engine in ENGINES.items()},
-        "machine": {
-            "python": platform.python_version(),
-            "cores": len(os.sched_getaffinity(0)),
-            "load": os.getloadavg()[0],
-        },
+        "machine": machine(),
     }
     print(json.dumps(result, indent=2))
 

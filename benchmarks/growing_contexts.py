@@ -19,15 +19,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 
+from benchmarks.machine import setting
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
@@ -133,14 +131,7 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     found = compare(chosen.model, chosen.tasks, chosen.rollouts, chosen.steps, chosen.new)
-    setting = {
-        **vars(chosen),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "machine": platform.machine(),
-        "load": os.getloadavg()[0],
-    }
-    print(json.dumps({"setting": setting, **found}, indent=2))
+    print(json.dumps({"setting": setting(chosen), **found}, indent=2))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from benchmarks.machine import machine
 from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
 from skillpress.core.interface import AgentState, DecisionRequest, Info
 from skillpress.core.storage import write_json
@@ -365,11 +366,7 @@ def main() -> None:
         "own_cost_ms": found["played"]["process_ms"] - found["direct"]["process_ms"],
         "goal_ms": GOAL_MS,
         "runs": runs,
-        "machine": {
-            "python": platform.python_version(),
-            "cores": len(os.sched_getaffinity(0)),
-            "load": [load, os.getloadavg()[0]],
-        },
+        "machine": machine(load),
     }
     print(json.dumps(result, indent=2))
     if chosen.output:

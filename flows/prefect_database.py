@@ -13,14 +13,19 @@ import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import TextIO
 
 from flows import secret
 from skillpress.core.errors import UserError
 from skillpress.pipeline import exit_codes
 
 PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
+LOG = "create.log"
+SECONDS = 600.0
+"""Maximum time to make the tables, and to wait for another process that makes them."""
 _MIGRATE = ("prefect", "--no-prompt", "server", "database", "upgrade", "--yes")
 
 
@@ -44,7 +49,8 @@ def create() -> None:
     """Make ``prefect.db`` in ``PREFECT_HOME`` if it is missing and no variable names another database.
 
     Raises:
-        PrefectDatabaseError: Prefect's migrations failed; nothing of them is left.
+        PrefectDatabaseError: Prefect's migrations failed or were not done in time, here or in another
+            process; nothing of them is left.
     """
     home = Path(os.environ["PREFECT_HOME"])
     file, unfinished = home / "prefect.db", home / "unfinished.db"
@@ -52,7 +58,7 @@ def create() -> None:
         return
     home.mkdir(parents=True, exist_ok=True)
     with (home / "create.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _wait_for(lock, file)
         if file.exists():
             return
         for left in home.glob(f"{unfinished.name}*"):  # of a process that was killed
@@ -61,13 +67,40 @@ def create() -> None:
         unfinished.replace(file)
 
 
+def _wait_for(lock: TextIO, file: Path) -> None:
+    """Take the lock, or return when the file is there."""
+    ends = time.monotonic() + SECONDS
+    while not file.exists():
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if time.monotonic() > ends:
+            raise PrefectDatabaseError(
+                f"{lock.name}: another process has made Prefect's database for {SECONDS:g} seconds and is "
+                f"not done; end it and start again (its log: {file.with_name(LOG)})"
+            )
+        time.sleep(0.2)
+
+
 def _migrate(file: Path) -> None:
     environment = {**os.environ, PREFECT_DATABASE: f"sqlite+aiosqlite:///{file}"}
-    done = subprocess.run(
-        [sys.executable, "-m", *_MIGRATE], env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode or not file.exists():
-        said = (done.stderr or done.stdout).strip().splitlines() or ["it gave no reason"]
-        raise PrefectDatabaseError(f"{file.parent}: Prefect could not make its database: {said[-1]}")
+    log, failed = file.with_name(LOG), ""
+    with log.open("w", encoding="utf-8") as said:
+        try:
+            subprocess.run(
+                [sys.executable, "-m", *_MIGRATE],
+                env=environment, stdout=said, stderr=said, timeout=SECONDS, check=True,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            failed = f"its migrations were not done within {SECONDS:g} seconds"
+        except subprocess.CalledProcessError:
+            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            failed = lines[-1] if lines else "it gave no reason"
+    if failed or not file.exists():
+        reason = failed or "it made no file"
+        raise PrefectDatabaseError(
+            f"{file.parent}: Prefect could not make its database: {reason} (log: {log})"
+        )
+    log.unlink()
     with closing(sqlite3.connect(file)) as database:  # what is in the -wal file goes into this one
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

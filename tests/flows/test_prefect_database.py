@@ -1,9 +1,11 @@
 """Prefect's database appears as a whole: what an interrupted creation leaves stops no later start."""
 
+import fcntl
 import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -47,6 +49,31 @@ def test_migrations_that_fail_leave_no_database_and_are_said_in_a_line(
     assert end.value.code == exit_codes.USER_ERROR
     assert "could not make its database" in capsys.readouterr().err
     assert not (home / "prefect.db").exists()
+
+
+@pytest.mark.timeout(60)
+def test_migrations_that_take_too_long_are_ended_and_their_log_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefect_database, "_MIGRATE", ("http.server", "0"))  # it never ends by itself
+    monkeypatch.setattr(prefect_database, "SECONDS", 1.0)
+    with pytest.raises(PrefectDatabaseError, match=r"not done within 1 seconds \(log: .*create\.log\)"):
+        create()
+
+
+@pytest.mark.timeout(60)
+def test_who_waits_for_another_process_gives_up_and_says_so_but_takes_what_it_has_made(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefect_database, "SECONDS", 1.0)
+    home.mkdir()
+    with (home / "create.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(PrefectDatabaseError, match=r"create\.lock: another process .*\(its log: .*\.log"):
+            create()
+        Timer(0.5, (home / "prefect.db").touch).start()
+        create()
+    assert (home / "prefect.db").stat().st_size == 0, "the other's"
 
 
 def test_one_that_is_there_or_somebody_elses_is_left_alone(

@@ -1,21 +1,7 @@
 from __future__ import annotations
 
-import os
+from asked import QUESTION
+from smolagents import CodeAgent
+from smolagents_parts import MODEL, add
 
-from asked import QUESTION, sum_of
-from smolagents import CodeAgent, OpenAIServerModel, tool
-
-
-@tool
-def add(a: int, b: int) -> str:
-    """Add two.
-
-    Args:
-        a: The first.
-        b: The second.
-    """
-    return sum_of(a, b)
-
-
-model = OpenAIServerModel("policy", os.environ["OPENAI_BASE_URL"], api_key=os.environ["OPENAI_API_KEY"])
-print(CodeAgent([add], model, max_steps=3).run(QUESTION))
+print(CodeAgent([add], MODEL, max_steps=3).run(QUESTION))
