@@ -182,15 +182,18 @@ time.sleep(60)
 
 
 @pytest.mark.parametrize(
-    ("greedy", "said"),
+    ("greedy", "memory_mb", "said"),
     [
-        ("memory", "more than 100 MB of memory"),
-        ("processes", "more than 512 processes and threads"),
-        ("disk", "more than 1024 MB"),
+        ("memory", 100, "more than 100 MB of memory"),
+        # So many processes need some 100 MB themselves: the limit of their number has to be the first that they meet.
+        ("processes", 2048, "more than 512 processes and threads"),
+        ("disk", 100, "more than 1024 MB"),
     ],
 )
-def test_a_walled_program_that_takes_too_much_ends_with_the_limits_name(greedy: str, said: str) -> None:
-    params = section([sys.executable, "-c", GREEDY[greedy]], walls="bubblewrap", memory_mb=100)
+def test_a_walled_program_that_takes_too_much_ends_with_the_limits_name(
+    greedy: str, memory_mb: int, said: str
+) -> None:
+    params = section([sys.executable, "-c", GREEDY[greedy]], walls="bubblewrap", memory_mb=memory_mb)
     (episode,) = play(params, TASKS[:1], rollouts=1)
     assert episode.outcome == "over_limits" and not episode.won
     assert said in episode.steps[-1].observation
