@@ -29,7 +29,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.learn.algorithms.algorithm import PolicyLoss
-from skillpress.learn.algorithms.batch import Floats
+from skillpress.learn.algorithms.batch import Floats, members
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.experience.experience import LessonLoss
 from skillpress.learn.training.lessons import LessonBatch, lesson_batches, lesson_loss, weightless
@@ -152,11 +152,18 @@ class Learner:
         return self._passes.values(self.engine, samples)
 
     def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
-        """The parts with the start policy's log-probabilities, if the loss has a KL term."""
+        """The parts with the start policy's log-probabilities, if the loss has a KL term. If only some
+        samples are drawn for it (``kl_share.py``), no others are scored."""
         if not self.loss.kl_coefficient:
             return list(parts)
-        scored = zip(parts, self._reference_logprobs(parts), strict=True)
-        return [replace(part, reference_logprobs=logprobs) for part, logprobs in scored]
+        drawn = [part.drawn_for_kl for part in parts]
+        few = self._reference_logprobs([part.select(rows) for part, rows in zip(parts, drawn, strict=True)])
+        found = []
+        for part, rows, logprobs in zip(parts, drawn, few, strict=True):
+            reference = np.full_like(part.logprobs, np.nan)
+            reference[members(rows, part.lengths)] = logprobs
+            found.append(replace(part, reference_logprobs=reference))
+        return found
 
     def update(
         self,
@@ -201,6 +208,7 @@ class Learner:
         return Measured(
             loss=sums.pop("loss"),
             weight=sums.pop("weight", 0.0),
+            reference_weight=sums.pop("reference_weight", 0.0),
             lessons={name.removeprefix(_OF_LESSONS): sums.pop(name) for name in taught},
             sums=sums,
             gradient_norm=None if norm is None else float(norm),
@@ -286,6 +294,9 @@ class Learner:
         tokens = samples.scored(logprobs, *values)
         loss, metrics = self.loss(tokens)
         counted = {"entropy": (tokens.weights * entropies).sum(), "weight": tokens.weights.sum()}
+        if tokens.reference_logprobs is not None:
+            drawn = tokens.weights if tokens.kl_weights is None else tokens.kl_weights
+            counted["reference_weight"] = drawn.sum()
         return loss, {**metrics, **counted}
 
     def _lessons_in_step(self, lessons: Samples | None) -> list[LessonBatch]:
