@@ -113,8 +113,8 @@ class Learner:
         self._compared = False
         self.scorer = scorer = choose_scorer(model)
         if adapter is not None:
-            head: torch.nn.Module = scorer.scores
-            head.register_state_dict_post_hook(_leave_out)
+            saved: torch.nn.Module = scorer
+            saved.register_state_dict_post_hook(_leave_out_second_names)
         self.valued = value_head is not None
         module = scorer if value_head is None else ValuedScorer(scorer, value_head)
         trained = [weight for weight in scorer.parameters() if weight.requires_grad]
@@ -332,11 +332,14 @@ class Learner:
         return samples, pack_responses(samples.pairs, self.ranks.device)
 
 
-def _leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
-    """Keep a module's weights out of checkpoints. The output embeddings belong to the model and to the
-    scorer, and DeepSpeed leaves out untrained weights under one of their names only."""
-    for name, _weight in module.named_parameters(recurse=False):
-        del state[prefix + name]
+def _leave_out_second_names(scorer: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
+    """Keep weights that have several names out of checkpoints, except under their first name. The output
+    embeddings belong to the model and to the scorer, and tied ones to the input embeddings too; DeepSpeed
+    leaves out untrained weights under one of their names only."""
+    first = {name for name, _weight in scorer.named_parameters()}
+    for name, _weight in scorer.named_parameters(remove_duplicate=False):
+        if name not in first:
+            del state[prefix + name]
 
 
 def read_configuration(name: str) -> dict[str, Any]:

@@ -39,7 +39,7 @@ PAIRS: list[Pair] = [
     ((9, 9), (1,)),
 ]
 UNITS = [0, 0, 0, 1, 2, 1, 3]
-"""By hand: sequences that begin with the same prompt are one unit."""
+"""The unit of each pair, written by hand: sequences that begin with the same prompt are one unit."""
 
 
 def samples_of(pairs: list[Pair], advantages: np.ndarray) -> Samples:
