@@ -71,14 +71,23 @@ def imitated(params: Params) -> Work:
     return _work(params, params.imitation.demonstrations)
 
 
+def _after_the_first_update(params: Params) -> float:
+    """The largest share of a step's tokens that its first update does not learn from."""
+    training, steps = params.training, params.environment.max_steps
+    samples = training.tasks_per_step * training.rollouts_per_task * steps
+    size = training.minibatch_size
+    return 1 - 1 / (-(-samples // size) if size else training.minibatches)
+
+
 def scored(params: Params) -> dict[str, int]:
     """Tokens of training's passes through the model without a backward pass, by the reason for the pass."""
     algorithm = params.algorithm
     learned = work(params)["train_policy"].tokens + replayed(params).tokens
     shares: dict[str, float] = {  # of all tokens that training learns from
         "by the reference policy": algorithm.kl_share if algorithm.kl_coefficient else 0,
-        "by the learner, for importance weights": isinstance(algorithm, CorrectedParameters)
-        and algorithm.importance != "none",
+        "by the learner, for importance weights": _after_the_first_update(params)
+        if isinstance(algorithm, CorrectedParameters) and algorithm.importance != "none"
+        else 0,
         "by the learner, for trajectories' ratios": isinstance(algorithm, SurrogateParameters)
         and algorithm.ratio == "trajectory",
         "for the values of states": algorithm.needs_values,

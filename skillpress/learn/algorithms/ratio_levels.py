@@ -16,11 +16,11 @@ its tokens gets their mean; each token's term has its own minimum.
 ``normalised`` is GSPO's form: s_u = exp(mean over t in u of log ratios), and
 L_u = - sum over t in u of w_t min(s_u A_t, clip(s_u) A_t), whose gradient at s = 1 is the same.
 
-The gradient of a token needs its whole unit, and the tokens of a trajectory are seldom in one pass through
-the model. So the sums of a unit are computed before, without gradient (``unit_sums``), and are constants in
-each pass. The loss is the unit's value plus its slope times the change of log rho_u, and minibatches hold
-whole trajectories (``training/scoring_passes.py``). The result does not depend on how a minibatch is split
-into passes.
+The gradient of a token needs its whole unit, and the tokens of a trajectory may be spread over several passes
+through the model. So the sums of a unit are computed before the loss, without gradient (``unit_sums``), and
+are constants in each pass. The loss is the unit's value plus its slope times the change of log rho_u, and
+minibatches hold whole trajectories (``training/own_scores.py``). The result does not depend on how a
+minibatch is split into passes.
 """
 
 from __future__ import annotations

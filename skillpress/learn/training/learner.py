@@ -30,24 +30,26 @@ from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.learn.algorithms.algorithm import PolicyLoss
 from skillpress.learn.algorithms.batch import Floats, members
+from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.experience.experience import LessonLoss
 from skillpress.learn.training.lessons import LessonBatch, lesson_batches, lesson_loss, weightless
 from skillpress.learn.training.lora import LoraAdapter, SavedAdapter
 from skillpress.learn.training.measured import Measured
 from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.own_scores import completed, prepared
 from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.learn.training.samples import Pass, Samples, passes
 from skillpress.learn.training.scoring_passes import (
     ReferencePolicy,
     ScoringPasses,
     by_sample,
-    with_trajectory_sums,
 )
 from skillpress.learn.training.value_head import ValuedScorer, ValueHead
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import check_agreement, check_family
 from skillpress.models.policy.chains import Pairs
+from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.precision import require_masters
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import Responses, pack_responses
@@ -170,24 +172,28 @@ class Learner:
         samples: Samples,
         lessons: Samples | None = None,
         compare: Callable[[Samples, Logprobs], None] | None = None,
+        importance: TruncatedImportance | None = None,
     ) -> Measured:
         """One optimizer step, or no step if no rank has a sample. Returns its measurements over all ranks.
 
         Args:
             samples: they have the reference policy's log-probabilities if the loss has a KL term, and targets
-                if there is a value head. If the loss asks for whole trajectories, they are whole and are
-                scored once more before the update.
+                if there is a value head. If the loss asks for whole trajectories, they are whole; those
+                that no pass has as a whole are scored once more before the update.
             lessons: lessons of the same optimizer step; None on all ranks or on no rank.
             compare: the learner calls it with the samples and their log-probabilities [tokens] under the
                 weights before the update, if there is an update. If it raises an error, no weight has
                 changed. All ranks pass one, or none does.
+            importance: weights the advantages of samples without proximal log-probabilities, which become
+                those of the weights before the update (``own_scores.py``).
         """
-        if samples.trajectory is not None:
-            samples = with_trajectory_sums(samples, self.own_logprobs(samples))
         shared = self.scorer.shares_prompts
+        if samples.trajectory is not None:
+            together = list(pass_rows(samples.pairs, self.microbatch_tokens, shared))
+            samples = prepared(samples, together, self.own_logprobs, importance)
         rows, parts = passes(samples, self.microbatch_tokens, self.ranks.device, shared)
         logprobs: list[torch.Tensor] = []
-        losses = [partial(self._loss, *each, logprobs) for each in self._in_step(parts)]
+        losses = [partial(self._loss, *each, logprobs, importance) for each in self._in_step(parts)]
         losses += [partial(self._lesson, batch) for batch in self._lessons_in_step(lessons)]
         if not losses:
             return Measured()
@@ -281,7 +287,11 @@ class Learner:
         return parts
 
     def _loss(
-        self, samples: Samples, responses: Responses, scored: list[torch.Tensor]
+        self,
+        samples: Samples,
+        responses: Responses,
+        scored: list[torch.Tensor],
+        importance: TruncatedImportance | None,
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of a pass, and metrics; its log-probabilities are appended to ``scored``."""
         if bool(self.loss.kl_coefficient) != (samples.reference_logprobs is not None):
@@ -291,6 +301,8 @@ class Learner:
         made = {"made": samples.made(self.ranks.device)} if self.valued else {}
         logprobs, entropies, *values = self.engine(responses, self.temperature, **made)
         scored.append(logprobs.detach())
+        if importance is not None or samples.trajectory is not None:
+            samples = completed(samples, logprobs.detach().cpu().numpy(), importance)
         tokens = samples.scored(logprobs, *values)
         loss, metrics = self.loss(tokens)
         counted = {"entropy": (tokens.weights * entropies).sum(), "weight": tokens.weights.sum()}

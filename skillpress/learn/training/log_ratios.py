@@ -4,15 +4,16 @@ One policy sampled (the engine's log-probabilities), the other scored (the learn
 scorer's probability to the sampler's, of tokens and of whole responses. They differ because the engine rounds
 differently, or because its weights are one step older (``training.lag``).
 
-If the algorithm asks for it, :func:`correct` makes up for the difference. The learner scores the samples
-before the updates of the step (the proximal policy). Ratios are then taken against these scores, and the
-algorithm's importance weights multiply the advantages.
+If the algorithm asks for it, importance weights make up for the difference. Ratios are then taken against the
+learner before the updates of the step (the proximal policy), and the importance weights multiply the
+advantages. The first update scores its samples under that policy anyway (``own_scores.py``); :func:`correct`
+scores those of the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from skillpress.core.logprobs import Logprobs
 from skillpress.learn.algorithms.batch import Floats, Indices
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance, sequence_log_ratios
 from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.own_scores import with_importance
 from skillpress.learn.training.samples import Samples
 from skillpress.play.workers.distributed import Ranks
 
@@ -57,25 +59,25 @@ class LogRatios:
 
 
 def correct(
-    parts: Sequence[Samples], importance: TruncatedImportance, learner: Learner, ranks: Ranks
-) -> tuple[list[Samples], dict[str, float]]:
-    """The samples of a step with proximal log-probabilities and weighted advantages, and metrics.
+    parts: Sequence[Samples], importance: TruncatedImportance, learner: Learner
+) -> tuple[list[Samples], list[LogRatios]]:
+    """The samples of a step's updates with proximal log-probabilities and weighted advantages, and their
+    ratios; all ranks call this with equally many parts, before the first update."""
+    scores = [learner.own_logprobs(part) for part in parts]
+    scored = list(zip(parts, scores, strict=True))
+    ratios = [LogRatios.of(part, logprobs) for part, logprobs in scored]
+    return [with_importance(part, logprobs, importance) for part, logprobs in scored], ratios
 
-    All ranks call this with equally many parts. The metrics, of all ranks, are quantiles of the ratios and
-    ``importance/truncated``, the share of tokens whose weight was cut; empty if nothing is trained.
-    """
-    scored = [replace(part, proximal_logprobs=learner.own_logprobs(part)) for part in parts]
-    ratios = [
-        LogRatios.of(part, part.proximal_logprobs) for part in scored if part.proximal_logprobs is not None
-    ]
-    weighted = [
-        replace(part, advantages=part.advantages * importance(each.tokens, each.lengths))
-        for part, each in zip(scored, ratios, strict=True)
-    ]
-    tokens = np.concatenate([each.tokens for each in ratios])
-    lengths = np.concatenate([each.lengths for each in ratios])
+
+def importance_metrics(
+    ratios: Sequence[LogRatios], importance: TruncatedImportance, ranks: Ranks
+) -> dict[str, float]:
+    """Quantiles of the ratios of a step and ``importance/truncated``, the share of tokens whose weight was
+    cut, of all ranks, which call this together; empty if nothing is trained."""
+    tokens = np.concatenate([np.zeros(0), *(each.tokens for each in ratios)])
+    lengths = np.concatenate([np.zeros(0, np.int64), *(each.lengths for each in ratios)])
     everything = LogRatios(tokens, lengths).everybodys(ranks)
     if not len(everything.tokens):
-        return weighted, {}
+        return {}
     truncated = float(importance.truncated(everything.tokens, everything.lengths).mean())
-    return weighted, {**everything.quantiles("importance"), "importance/truncated": truncated}
+    return {**everything.quantiles("importance"), "importance/truncated": truncated}

@@ -44,8 +44,8 @@ class Samples:
     weights: Floats
     """[samples] weight of each token of the sample in the loss of its update."""
     proximal_logprobs: Logprobs | None = None
-    """[tokens] the learner's log-probabilities before the step's updates; None where the engine's are used
-    instead."""
+    """[tokens] the learner's log-probabilities before the step's updates; NaN where the update's own pass has
+    them (``own_scores.py``), None where the engine's are used instead."""
     reference_logprobs: Logprobs | None = None
     """[tokens] the start policy's log-probabilities, NaN where ``kl_factors`` is 0; None before they are
     computed, and without a KL term."""
@@ -58,8 +58,8 @@ class Samples:
     """[samples] the number of each sample's trajectory, unique over all ranks; None if the loss does not ask
     for whole trajectories. If it does, the samples of a trajectory stay together, in order."""
     trajectory_sums: Floats | None = None
-    """[samples, 4] the sums of each sample's whole trajectory; None before an update, see
-    ``scoring_passes.py``."""
+    """[samples, 4] the sums of each sample's whole trajectory; NaN where the update's own pass has them
+    (``own_scores.py``), None before an update."""
     plain_prompts: tuple[TokenIds, ...] | None = None
     """[samples] the prompts in which lessons are learned; None where these are rollouts."""
     age: Indices | None = None

@@ -11,7 +11,7 @@ not stored. If the algorithm asks for values, such a pass also computes the valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from transformers import PreTrainedModel
 
 from skillpress.core.logprobs import Logprobs
 from skillpress.learn.algorithms.batch import Floats, Indices, members
-from skillpress.learn.algorithms.ratio_levels import unit_sums
 from skillpress.learn.training.samples import Pass, Samples, passes
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
@@ -105,28 +104,3 @@ class ReferencePolicy:
         found = [self._passes.logprobs(self._scorer, part) for part in parts]
         self._scorer.to("cpu")
         return found
-
-
-def with_trajectory_sums(samples: Samples, logprobs: Logprobs) -> Samples:
-    """The samples with the sums of their trajectories, as ratios over whole trajectories need them.
-
-    The tokens of a trajectory are spread over several passes, and the gradient of each token depends on all
-    of them (``algorithms/ratio_levels.py``). So the samples of an update are scored first, in the same
-    passes. A rank holds whole trajectories (``minibatches.py``), so the sums need no exchange.
-
-    Args:
-        logprobs: [tokens] under the current weights.
-    """
-    assert samples.trajectory is not None
-    if not len(samples):
-        return replace(samples, trajectory_sums=np.zeros((0, 4)))
-    lengths = samples.lengths
-    old = samples.logprobs if samples.proximal_logprobs is None else samples.proximal_logprobs
-    _, unit = np.unique(samples.trajectory, return_inverse=True)
-    sums = unit_sums(
-        torch.tensor(logprobs - old),
-        torch.tensor(samples.advantages),
-        torch.tensor(np.repeat(samples.weights, lengths)),
-        torch.tensor(np.repeat(unit, lengths)),
-    )
-    return replace(samples, trajectory_sums=sums.numpy()[np.cumsum(lengths) - lengths])

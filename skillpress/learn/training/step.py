@@ -39,7 +39,7 @@ from skillpress.learn.training.keeping.checkpoint import Stateful
 from skillpress.learn.training.kl_share import kl_factors
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
-from skillpress.learn.training.log_ratios import correct
+from skillpress.learn.training.log_ratios import LogRatios, correct, importance_metrics
 from skillpress.learn.training.measured import Measured, mean_metrics
 from skillpress.learn.training.minibatches import minibatches, updates_of_batch
 from skillpress.learn.training.mismatch import MismatchCheck
@@ -171,9 +171,11 @@ class TrainingStep:
         random = generator(self.seed, "minibatches", step, 0)
         described = {} if self.actions is None else self.actions(collected.trajectories, step)
         shares = minibatches(samples.select(useful), updates, self.ranks, random)
-        corrected: dict[str, float] = {}
-        if self.algorithm.importance is not None:
-            shares, corrected = correct(shares, self.algorithm.importance, self.learner, self.ranks)
+        importance = self.algorithm.importance
+        ratios: list[LogRatios] = []
+        if importance is not None:
+            later, ratios = correct(shares[1:], importance, self.learner)
+            shares = [shares[0], *later]
         shares = self.learner.with_reference(shares)
         lessons = self._lessons(collected.further, totals, updates, step)
         self.learner.begin_step(step)
@@ -181,11 +183,15 @@ class TrainingStep:
 
         def compare(samples: Samples, logprobs: Logprobs) -> None:
             compared.update(self.mismatch(samples, logprobs, step))
+            if not made:
+                ratios.append(LogRatios.of(samples, logprobs))
 
         made: list[Measured] = []
         for share, lesson in zip(shares, lessons, strict=True):
             unchanged = not any(update.optimized for update in made)
-            made.append(self.learner.update(share, lesson, compare if unchanged else None))
+            weights = None if made else importance
+            made.append(self.learner.update(share, lesson, compare if unchanged else None, weights))
+        corrected = {} if importance is None else importance_metrics(ratios, importance, self.ranks)
         trained = self.ranks.sum({"tokens": float(lengths[useful].sum())})
         tokens = {"tokens_sampled": totals["tokens"], "tokens_trained": trained["tokens"]}
         staleness = {"staleness": totals["age"] / totals["tokens"]}

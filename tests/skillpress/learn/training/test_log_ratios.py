@@ -13,7 +13,7 @@ from skillpress.core.trajectory import Step
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.log_ratios import correct
+from skillpress.learn.training.log_ratios import correct, importance_metrics
 from skillpress.learn.training.mismatch import MismatchCheck, MismatchError
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples
@@ -150,7 +150,9 @@ def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_ar
     """The engine is surer by log 2 at every token: token weights are 1/2, and a response's weight is 1/2 to
     the power of its length."""
     surer = samples(tuple(shifted(step, float(np.log(2))) for step in steps))
-    (found,), metrics = correct([surer], TruncatedImportance(level, 2.0), learner, Ranks())
+    importance = TruncatedImportance(level, 2.0)
+    (found,), ratios = correct([surer], importance, learner)
+    metrics = importance_metrics(ratios, importance, Ranks())
     batch = found.scored(torch.zeros(len(found.logprobs)))
     lengths = np.array([len(step.response_ids) for step in steps])
     each = 0.5 ** (lengths if level == "sequence" else np.ones(len(steps)))
@@ -163,7 +165,9 @@ def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_ar
 
 def test_an_engine_that_is_less_sure_is_cut_at_the_cap(learner: Learner, steps: tuple[Step, ...]) -> None:
     unsure = samples(tuple(shifted(step, -float(np.log(8))) for step in steps))
-    (found,), metrics = correct([unsure], TruncatedImportance("token", 2.0), learner, Ranks())
+    importance = TruncatedImportance("token", 2.0)
+    (found,), ratios = correct([unsure], importance, learner)
+    metrics = importance_metrics(ratios, importance, Ranks())
     assert metrics["importance/truncated"] == 1
     np.testing.assert_allclose(found.advantages, 2 * unsure.advantages, rtol=1e-4)
 
