@@ -5,6 +5,10 @@ demonstrator's action. A policy made from scratch knows nothing about its enviro
 rollout would succeed and reinforcement learning would have nothing to learn from. A bfloat16 policy is
 updated through float32 master weights (see ``precision.py``).
 
+Samples whose prompts extend one another (a policy's whole conversation) are a chain (``chains.py``). A chain
+is drawn as one, so that each of its tokens goes through the model once: half the work where episodes have
+four steps. A sample that extends no other is a chain by itself.
+
 A batch goes through the model in passes of at most ``training.microbatch_tokens``, and the sum of their
 gradients is the gradient of the whole batch. With ``training.gradient_checkpointing`` layers do not keep
 their activations.
@@ -71,16 +75,16 @@ def imitate(
     Raises:
         StorageError: the checkpoint is damaged.
     """
-    timer = timer or SaveTimer()
-    total = parameters.epochs * -(-len(demonstrations) // parameters.batch_size)
-    learner = _Learner(policy, parameters, total, token_limit, ranks)
+    timer, samples = timer or SaveTimer(), Pairs.of(demonstrations)
+    updates = [*batches(samples.chains, parameters, seed)]
+    learner = _Learner(policy, parameters, len(updates), token_limit, ranks)
     losses = learner.load(checkpoint) if checkpoint and checkpoint.exists() else []
-    for done, rows in enumerate(batches(len(demonstrations), parameters, seed), 1):
+    for done, rows in enumerate(updates, 1):
         if done <= len(losses):
             continue
-        losses.append(learner.update([demonstrations[row] for row in rows]))
+        losses.append(learner.update(samples.select(rows)))
         if ranks.rank == 0:
-            on_update(done, total, losses[-1])
+            on_update(done, len(updates), losses[-1])
             if checkpoint and timer():
                 learner.save(checkpoint, losses)
     policy.model.eval()
@@ -105,12 +109,12 @@ class _Learner:
             torch.optim.lr_scheduler.LambdaLR(optimizer, factor) for optimizer in self._optimizers
         ]
 
-    def update(self, samples: Sequence[Sample]) -> float:
+    def update(self, samples: Pairs) -> float:
         """One update on this rank's share of the samples; returns the mean loss over all response tokens."""
         for optimizer in self._optimizers:
             optimizer.zero_grad()
-        tokens = sum(len(response) for _, response in samples)
-        own = shared([len(prompt) + len(response) for prompt, response in samples], samples, self._ranks)
+        tokens = int(samples.response_lengths.sum())
+        own = shared(samples, self._ranks)
         loss = add_gradients(self._scorer, self._weights, own, tokens, self._token_limit)
         self._ranks.sum_gradients(self._weights.masters)
         torch.nn.utils.clip_grad_norm_(self._weights.masters, 1.0)
@@ -147,7 +151,11 @@ class _Learner:
 
 
 def add_gradients(
-    scorer: Scorer, weights: MasterWeights, samples: Sequence[Sample], tokens: int, token_limit: int
+    scorer: Scorer,
+    weights: MasterWeights,
+    samples: Sequence[Sample] | Pairs,
+    tokens: int,
+    token_limit: int,
 ) -> float:
     """Add these samples' part of a batch's gradient to the master weights' gradients. Returns their part of
     the loss.
@@ -156,9 +164,9 @@ def add_gradients(
         tokens: number of response tokens of the whole batch; its loss is their mean.
         token_limit: see :func:`imitate`.
     """
-    loss = 0.0
-    for rows in passes(samples, token_limit, scorer.shares_prompts):
-        packed = pack_responses([samples[row] for row in rows], scorer.model.device)
+    loss, known = 0.0, Pairs.of(samples)
+    for rows in passes(known, token_limit, scorer.shares_prompts):
+        packed = pack_responses(known.select(rows), scorer.model.device)
         logprobs, _ = scorer(packed, 1.0)
         share = -logprobs.mean() * (len(logprobs) / tokens)
         share.backward()
@@ -167,35 +175,51 @@ def add_gradients(
     return loss
 
 
-def batches(count: int, parameters: ImitationParameters, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Rows of each update. Every epoch has each of ``count`` rows once, in a new random order."""
+def batches(
+    chains: Sequence[range], parameters: ImitationParameters, seed: int
+) -> Iterator[NDArray[np.int64]]:
+    """Rows of each update: about ``batch_size`` samples in whole chains, exactly so many where every chain is
+    one sample. Every epoch has each chain once, in a new random order."""
+    lengths = np.array([len(chain) for chain in chains])
     for epoch in range(parameters.epochs):
-        order = generator(seed, "imitation", epoch).permutation(count)
-        yield from (
-            order[first : first + parameters.batch_size] for first in range(0, count, parameters.batch_size)
-        )
+        order = generator(seed, "imitation", epoch).permutation(len(chains))
+        before = np.cumsum(lengths[order]) - lengths[order]
+        update = before // parameters.batch_size
+        for numbers in np.split(order, np.flatnonzero(np.diff(update)) + 1):
+            yield np.concatenate([np.asarray(chains[number], np.int64) for number in numbers])
 
 
-def shared(sizes: Sequence[int], samples: Sequence[Sample], ranks: Ranks) -> list[Sample]:
-    """This rank's samples of a batch, divided by size so that all ranks have about the same work."""
+def shared(samples: Pairs, ranks: Ranks) -> Pairs:
+    """This rank's chains of a batch, divided by size so that all ranks have about the same work."""
     if ranks.size == 1:
-        return list(samples)
-    by_size = sorted(range(len(sizes)), key=lambda row: -sizes[row])
-    return [samples[row] for row in sorted(by_size[ranks.rank :: ranks.size])]
+        return samples
+    by_size = sorted(range(len(samples.chains)), key=lambda number: -_sizes(samples)[number])
+    return samples.select(_rows(samples, sorted(by_size[ranks.rank :: ranks.size])))
 
 
-def passes(samples: Sequence[Sample], token_limit: int, shared: bool) -> Iterator[list[int]]:
-    """Rows of each pass. Samples of about one size share a pass, up to the limit.
+def passes(samples: Pairs, token_limit: int, shared: bool) -> Iterator[NDArray[np.int64]]:
+    """Rows of each pass. Chains of about one size share a pass, up to the limit.
 
     Args:
         shared: whether a prompt that several responses follow goes through the model once.
     """
-    for rows in alike([len(prompt) + len(response) for prompt, response in samples]):
-        together = Pairs.of([samples[row] for row in rows])
+    for numbers in alike(_sizes(samples)):
+        rows = _rows(samples, numbers)
+        together = samples.select(rows)
         if fit_one_pass(together, token_limit, shared):
             yield rows  # in the given order: another order would round differently
         else:
-            yield from ([rows[place] for place in part] for part in pass_rows(together, token_limit, shared))
+            yield from (rows[part] for part in pass_rows(together, token_limit, shared))
+
+
+def _sizes(samples: Pairs) -> list[int]:
+    """Tokens of each chain: those of its last prompt and response."""
+    return [sum(map(len, samples.rows[chain[-1]])) for chain in samples.chains]
+
+
+def _rows(samples: Pairs, numbers: Sequence[int]) -> NDArray[np.int64]:
+    """The rows of the chains with these numbers."""
+    return np.array([row for number in numbers for row in samples.chains[number]], np.int64)
 
 
 def alike(sizes: Sequence[int]) -> list[list[int]]:
