@@ -86,7 +86,8 @@ def imitate(
         if ranks.rank == 0:
             on_update(done, len(updates), losses[-1])
             if checkpoint and timer():
-                learner.save(checkpoint, losses)
+                with timer.measured():
+                    learner.save(checkpoint, losses)
     policy.model.eval()
     return losses
 
