@@ -98,8 +98,8 @@ class ResumeStore:
 
 
 class SaveTimer:
-    """Says whether it is time to save again: after so many seconds, and never for more than a twentieth of the
-    time, which saves that are measured would take (a model of 135 million weights takes ten seconds)."""
+    """Says whether it is time to save again: after so many seconds (0: always), and, where saves are measured,
+    when a twentieth of the time is enough for them. A model of 135 million weights takes ten seconds."""
 
     def __init__(self, seconds: float = SECONDS_BETWEEN_SAVES) -> None:
         self._seconds, self._last = seconds, time.monotonic()
@@ -118,4 +118,5 @@ class SaveTimer:
         begun = time.monotonic()
         yield
         self._last = time.monotonic()
-        self._seconds = max(self._seconds, SHARE_OF_SAVES * (self._last - begun))
+        if self._seconds:
+            self._seconds = max(self._seconds, SHARE_OF_SAVES * (self._last - begun))
