@@ -98,8 +98,8 @@ class ResumeStore:
 
 
 class SaveTimer:
-    """Says whether it is time to save again: after so many seconds (0: always), and, where saves are measured,
-    when a twentieth of the time is enough for them. A model of 135 million weights takes ten seconds."""
+    """Says whether it is time to save again: after so many seconds (0: always). Saves that are measured take at
+    most a twentieth of the time; one of a model of 135 million weights takes ten seconds."""
 
     def __init__(self, seconds: float = SECONDS_BETWEEN_SAVES) -> None:
         self._seconds, self._last = seconds, time.monotonic()
