@@ -98,8 +98,10 @@ class ResumeStore:
 
 
 class SaveTimer:
-    """Says whether it is time to save again: after so many seconds (0: always). Saves that are measured take at
-    most a twentieth of the time; one of a model of 135 million weights takes ten seconds."""
+    """Says whether it is time to save again: after so many seconds (0: always).
+
+    Saves that are measured take at most a twentieth of the time; one of 135 million weights takes 10 s.
+    """
 
     def __init__(self, seconds: float = SECONDS_BETWEEN_SAVES) -> None:
         self._seconds, self._last = seconds, time.monotonic()
