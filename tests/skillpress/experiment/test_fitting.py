@@ -113,10 +113,12 @@ def test_imitation_is_counted_whole_in_every_process_and_bounded_as_training_is(
     """SmolLM2 in bfloat16, calculated by hand: 2 bytes of weight, 4 of copy, 2 + 4 of gradient, 8 of
     moments."""
     _, params, shape = experiment("smollm2")
+    many = params.training.model_copy(update={"microbatch_tokens": 16_384})
+    params = params.model_copy(update={"training": many})
     parts, count = imitation_memory(params, shape), shape.parameters
     state = {"weights": 2, "float32 copy": 4, "gradients": 6, "moments": 8}
     assert {name: parts[f"imitation: {name}"] / count for name in state} == state
-    smaller = params.training.model_copy(update={"microbatch_tokens": 8192})
+    smaller = params.training.model_copy(update={"microbatch_tokens": 4096})
     less = imitation_memory(params.model_copy(update={"training": smaller}), shape)
     assert less["imitation: activations"] == parts["imitation: activations"] / 4
     checkpointed = params.training.model_copy(update={"gradient_checkpointing": True})

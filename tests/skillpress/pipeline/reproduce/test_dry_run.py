@@ -266,7 +266,7 @@ def test_smollm2_is_laid_over_every_environment_and_under_every_method(
     assert reproduce.main(["--dry-run", *overlays]) == 0
     shown = capsys.readouterr().out
     assert f"name: {environment}" in shown and "model: smollm2-135m, 134,515,008 parameters" in shown
-    episodes = 50 * 16 * 8
+    episodes = 40 * 4 * 8
     assert f"train_policy: {episodes:,} episodes" in shown
 
 
