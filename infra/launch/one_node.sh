@@ -44,11 +44,12 @@ trap 'exit 143' TERM
 logs={{ folder }}/logs
 ports=()
 serve() {  # HOST PORT{{ " GPUS" if gpus }}
+  : >"$logs/server-$2.out"  # nothing of an earlier attempt
   {{ 'CUDA_VISIBLE_DEVICES="$3" ' if gpus }}python -m skillpress.models.engines.serve \
     --model {{ folder }}/models/base --host "$1" --port "$2" --longest {{ servers[0].longest }} \
     --dtype {{ servers[0].dtype }} --slots {{ servers[0].slots }} --cache-gib {{ servers[0].cache_gib }} \
     --gpus {{ servers[0].gpus if gpus else 1 }} --wait {{ wait }} --log "$logs/server-$2.log" \
-    >"$logs/server-$2.out" 2>&1 &
+    >>"$logs/server-$2.out" 2>&1 &
   servers+=("$!")
   ports+=("$2")
 }

@@ -85,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _launched(variant: Variant, chosen: argparse.Namespace) -> str:
     """The scheduler's script; ``ParamsError`` if the named devices do not suffice."""
     devices = None
-    if chosen.devices is not None or chosen.device_memory is not None:
+    options = chosen.devices, chosen.device_memory, chosen.server_cache
+    if chosen.server_gpus > 1 or any(option is not None for option in options):
         from skillpress.pipeline.reproduce.dry_run import describe
 
         devices = asked_for(chosen)

@@ -56,7 +56,7 @@ class Machines:
     gpus: bool
     """Whether each process has a GPU, and each server those that it is spread over."""
     devices: Devices | None = None
-    """The GPUs, if the size of the servers' caches is to follow from them; None for each cache's default."""
+    """The node's GPUs, and how its servers are started; None takes the defaults of ``serve-model``."""
 
 
 def add_launch_options(parser: ArgumentParser) -> None:
