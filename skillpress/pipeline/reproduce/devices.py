@@ -72,7 +72,7 @@ def this_machine(servers: Servers) -> Devices:
             servers=servers,
         )
     memory = psutil.virtual_memory().total
-    return Devices(f"this machine's memory of {memory / GB:.0f} GB", memory, None, here=True)
+    return Devices(f"this machine's memory of {memory / GB:.0f} GB", memory, None, here=True, servers=servers)
 
 
 @dataclass(frozen=True)
