@@ -23,7 +23,7 @@ MARGIN = 0.1
 """Share of a device's memory that stays free for uncounted needs: CUDA, NCCL, vLLM's work space, gaps."""
 GIB = 2**30
 SERVER_GPUS, SERVER_CACHE = "--server-gpus", "--server-cache"
-"""The options of a dry run that say how servers are started; they are no keys of params.yaml."""
+"""The options of a dry run that say how servers are started; params.yaml does not have them."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ without a backward pass takes a third of the time of one that it learns from, or
 checkpointing.
 
 A trial is the same experiment on the same devices with a few training steps. Its ``results/training.csv``
-has the seconds of each. The median step stands for all; the first one, which prepares kernels, is left out if
-there are others. Episodes outside of training are played at the trial's pace.
+has the seconds of each. Every step is taken to last as long as their median; the first one, which prepares
+kernels, is left out if there are others. Episodes outside of training are played at the trial's pace.
 """
 
 from __future__ import annotations

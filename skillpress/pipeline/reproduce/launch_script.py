@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillpress.experiment.node import Devices
 
 MACHINE = "machine"
-"""In place of a scheduler: a script for one machine."""
+"""The name of a script for one machine, which needs no scheduler."""
 SCHEDULERS = {
     "slurm": "slurm.sh",
     "kubernetes": "kubernetes.yaml",
