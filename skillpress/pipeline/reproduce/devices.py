@@ -52,7 +52,7 @@ def asked_for(chosen: argparse.Namespace) -> Devices:
             "--device-memory 80"
         )
     words = f"{count} devices of {size:g} GB" if nodes == 1 else f"{nodes} nodes of {count} x {size:g} GB"
-    return Devices(words, int(size * GB), nodes * count, nodes=nodes, servers=servers)
+    return Devices(words, int(size * GB), count=nodes * count, nodes=nodes, servers=servers)
 
 
 def this_machine(servers: Servers) -> Devices:
@@ -67,12 +67,13 @@ def this_machine(servers: Servers) -> Devices:
         return Devices(
             f"this machine's {len(numbers)} GPUs of {least / GB:.0f} GB",
             least,
-            len(numbers),
+            count=len(numbers),
             here=True,
             servers=servers,
         )
     memory = psutil.virtual_memory().total
-    return Devices(f"this machine's memory of {memory / GB:.0f} GB", memory, None, here=True, servers=servers)
+    words = f"this machine's memory of {memory / GB:.0f} GB"
+    return Devices(words, memory, count=None, here=True, servers=servers)
 
 
 @dataclass(frozen=True)

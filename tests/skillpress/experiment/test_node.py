@@ -28,7 +28,7 @@ def experiment(*overlays: str, **sections: Any) -> tuple[dict[str, Any], Params,
 
 
 def node(count: int = 8, memory: int = 80 * GB, servers: Servers = Servers()) -> Devices:  # noqa: B008
-    return Devices(f"{count} devices", memory, count, servers=servers)
+    return Devices(f"{count} devices", memory, count=count, servers=servers)
 
 
 def at(*urls: str) -> dict[str, Any]:
