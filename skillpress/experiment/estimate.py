@@ -132,10 +132,10 @@ PHASES = {
 """Phase of a training to the parts it needs in addition to the permanent ones."""
 
 
-def memory_by_phase(
+def parts_by_phase(
     parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False
-) -> dict[str, int]:
-    """The most bytes that exist together in each phase of a training, and in imitation.
+) -> dict[str, dict[str, int]]:
+    """The parts that exist together in each phase of a training, and in imitation, and the bytes of each.
 
     Args:
         parts: the results of :func:`training_memory` and :func:`imitation_memory`.
@@ -152,11 +152,19 @@ def memory_by_phase(
     elif not sleeps:
         always.append("engine: weights")
     found = {
-        phase: sum(size for part, size in parts.items() if part.startswith((*always, *own)))
+        phase: {part: size for part, size in parts.items() if part.startswith((*always, *own))}
         for phase, own in PHASES.items()
     }
-    imitating = sum(size for part, size in parts.items() if part.startswith("imitation: "))
+    imitating = {part: size for part, size in parts.items() if part.startswith("imitation: ")}
     return {**found, "imitating": imitating} if imitating else found
+
+
+def memory_by_phase(
+    parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False
+) -> dict[str, int]:
+    """The most bytes of each phase of :func:`parts_by_phase`, with the same arguments."""
+    held = parts_by_phase(parts, sleeps, on_gpu, beside)
+    return {phase: sum(sizes.values()) for phase, sizes in held.items()}
 
 
 def longest(params: Params, shape: ModelShape) -> int:

@@ -13,9 +13,11 @@ from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.experiment.disk import step_bytes
 from skillpress.experiment.estimate import imitation_memory, memory_by_phase, training_memory
-from skillpress.experiment.fitting import MARGIN, Devices, changed, demand, fits, remedies
+from skillpress.experiment.fitting import demand, fits
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
+from skillpress.experiment.node import MARGIN, Devices
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
+from skillpress.experiment.remedies import changed, remedies
 from skillpress.learn.training.learner import read_configuration
 
 ROOT = Path(__file__).parents[3]
