@@ -225,7 +225,7 @@ def settled(results: Results, tried: bool) -> Iterator[str]:
     """What of the documentation was measured.
 
     Args:
-        tried: whether the results are of a GPU.
+        tried: whether a GPU gave the results.
     """
     rows = [(what, where, (tried and settles(results)) or "not measured") for what, where, settles in CLAIMS]
     yield from table(("claim", "said by", "now"), rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 LIMIT = 25 * 60
 """Seconds that all parts may take together."""
 FOLDER, CEILING = "{folder}", "{teraflops}"
-"""In a command: the part's own folder, and the matrix ceiling that ``ceilings`` measured."""
+"""Words of a command that become the part's own folder, and the ceiling that the part ``ceilings`` measured."""
 MODEL = ("--params", "params/smollm2.yaml", "--params", "benchmarks/gpu/learning.yaml")
 TINY = ("--params", "benchmarks/gpu/tiny.yaml")
 
@@ -73,14 +73,14 @@ def sampling(
 ) -> Part:
     """Engines with a number of rows. vLLM has a process of its own: it may fail, and it takes memory."""
     lengths = ("--longest", "64", "--new", "8") if model == "scratch" else ("--longest", "256", "--new", "64")
+    command = ("benchmarks.local_engine", "--model", model, "--prompts", str(rows), *lengths, *device)
     return Part(
         f"sampling_{package or 'local'}_{rows}",
         f"{rows} rows by {', '.join(forms)}",
-        command=("benchmarks.local_engine", "--model", model, "--prompts", str(rows), *lengths, *device, "--full",
-         "--forms", *forms),
+        command=(*command, "--full", "--forms", *forms),
         seconds=seconds,
         package=package,
-    )  # fmt: skip
+    )
 
 
 def training(options: tuple[str, ...], seconds: float) -> list[Part]:
