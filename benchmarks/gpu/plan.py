@@ -7,7 +7,7 @@ from dataclasses import dataclass
 LIMIT = 25 * 60
 """Seconds that all parts may take together."""
 FOLDER, CEILING = "{folder}", "{teraflops}"
-"""Words of a command that become the part's own folder, and the ceiling that the part ``ceilings`` measured."""
+"""Words of a command that become the part's own folder, and the ceiling that ``ceilings`` measured."""
 MODEL = ("--params", "params/smollm2.yaml", "--params", "benchmarks/gpu/learning.yaml")
 TINY = ("--params", "benchmarks/gpu/tiny.yaml")
 
