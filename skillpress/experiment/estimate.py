@@ -33,7 +33,8 @@ length. The estimate counts everything that grows with the model and the batch:
                a soft cap, and with several chunks. And a gradient of the output embeddings, before it is
                added up, which several chunks sum in float32. With gradient checkpointing every layer keeps
                only its input, except the one being computed again; then no prompt is shared, and the mask is
-               as wide as the longest sequence. Lessons that compare distributions (``experience``) hold two
+               as wide as the longest sequence. With FlashAttention no prompt is shared and there is no mask.
+               Lessons that compare distributions (``experience``) hold two
                whole distributions for a chunk of tokens
 
     imitation  no stage shares anything: weights, float32 copy, gradients and moments, and with several
@@ -44,7 +45,7 @@ length. The estimate counts everything that grows with the model and the batch:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skillpress.experiment.model_shapes import ModelShape
@@ -53,6 +54,9 @@ from skillpress.learn.training.value_head import WAVES
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.token_scores import CHUNK_LOGITS
 
+Passed = Callable[[Params, ModelShape, int, int], dict[str, int]]
+"""Bytes of a pass, without logits, part by part; its last two arguments are sizes of the learner's type and of
+what a token keeps in a layer."""
 LOGIT_COPIES = 4
 LESSONS = "batch: lessons' distributions"
 LESSON_COPIES = 8
@@ -187,6 +191,8 @@ def _batch_memory(params: Params, shape: ModelShape, size: int) -> dict[str, int
     logits = 4 * (LOGIT_COPIES + shape.soft_cap + several) + half
     head = 0 if lora is not None else shape.hidden * (4 + half if several else size)
     passed = _checkpointed if params.training.gradient_checkpointing else _kept
+    if params.policy.attention == "flash_attention_2":
+        passed = _without_masks(passed)
     parts = {
         **passed(params, shape, size, kept),
         "batch: logits": shape.vocabulary * (min(tokens, chunk) * logits + head),
@@ -211,6 +217,16 @@ def _kept(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, 
         "batch: activations": max(limit, length) * (shape.layers + 1) * kept,
         "batch: keys and values fanned out": fanned_out * 2 * shape.head_size * copies * size + mask,
     }
+
+
+def _without_masks(passed: Passed) -> Passed:
+    """Bytes if whole sequences are packed into one row: no prompt is shared, and there is no mask."""
+
+    def activations(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:
+        found = passed(params, shape, size, kept)
+        return {"batch: activations": found["batch: activations"]}
+
+    return activations
 
 
 def _grows(params: Params) -> bool:

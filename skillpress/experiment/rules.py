@@ -247,15 +247,6 @@ def _groups_are_shared_evenly(params: Params) -> None:
         )
 
 
-def _every_process_can_have_its_engine(params: Params) -> None:
-    most = params.engine.most_processes
-    if most is not None and params.processes > most:
-        raise ValueError(
-            f"engine {params.engine.name} samples inside the training process: processes is "
-            f"{params.processes}, must be {most}; several processes take engine server or local"
-        )
-
-
 def _training_suits_the_algorithm(params: Params) -> None:
     algorithm, training = params.algorithm, params.training
     if algorithm.one_update_per_step and (training.minibatches, training.minibatch_size) != (1, 0):
@@ -347,5 +338,4 @@ RULES: tuple[Callable[[Params], None], ...] = (
     _training_suits_the_algorithm,
     _prompts_have_room_for_what_is_given,
     _rollouts_can_be_of_older_weights,
-    _every_process_can_have_its_engine,
 )

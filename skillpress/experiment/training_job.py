@@ -31,6 +31,7 @@ from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.learn.training.step import TrainingStep
 from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, load_policy
+from skillpress.models.policy.attention import use_attention
 from skillpress.play.rollout import Collector
 from skillpress.play.workers.distributed import Ranks, join_ranks
 from skillpress.play.workers.ranks import Report
@@ -51,6 +52,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     params, section, experiment = job.params, job.params.training, Experiment(job.params)
     join_ranks(ranks, port, section.timeout)
     policy = load_policy(job.start, params.policy.dtype)
+    use_attention(policy.model, params.policy.attention)
     torch.nn.Module.to(policy.model, ranks.device)
     engine = experiment.engine(policy, ranks)  # it takes the whole policy, before an adapter is inserted
     further = experience(params, policy)

@@ -68,8 +68,6 @@ class EngineParameters(Section):
     """Modules that this engine imports and that skillpress otherwise does not need."""
     exact_seeds: ClassVar[bool] = False
     """Whether a response depends only on its prompt, its seed and the weights (``Promises.exact_seeds``)."""
-    most_processes: ClassVar[int | None] = None
-    """Maximum number of training processes that may each make one; None for any number."""
     shared: ClassVar[bool] = False
     """Whether one sampler outside, with one set of weights, serves all; one process then plays."""
     plays_beside_updates: ClassVar[bool] = False

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from safetensors.torch import load
+import torch
 
 from skillpress.core.engine import Sampling
+from skillpress.models.engines.link import Link
 from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.engines.parts import Manifest, fetch, fetch_manifest
 from skillpress.models.engines.server import VLLM
 from skillpress.models.policy import Policy
 
@@ -45,6 +46,11 @@ class ProtocolServer(ThreadingHTTPServer):
         self.change: Callable[[Answer], Answer] = lambda answer: answer
         """Corrupts an answer."""
         self.before_answer: Callable[[Self], None] = lambda server: None
+        self.joins = True
+        """Whether it joins the learner's group."""
+        self.link: Link | None = None
+        self.transfers: list[str] = []
+        """How each update has come."""
         self._staged: dict[str, Any] = {}
         self._connections: list[Any] = []
 
@@ -93,12 +99,33 @@ class ProtocolServer(ThreadingHTTPServer):
 
     def stage(self, body: dict[str, Any]) -> Answer:
         """/update_weights."""
-        with urllib.request.urlopen(body["update_info"]["url"], timeout=10) as file:
-            staged = load(file.read())
         expected = {name: value.shape for name, value in self.engine.model.state_dict().items()}
-        if {name: value.shape for name, value in staged.items()} != expected:
-            raise ValueError("these are weights of another model")
-        self._staged = staged
+
+        def accept(manifest: Manifest) -> None:
+            if {name: place.shape for name, place in manifest.places.items()} != expected:
+                raise ValueError("these are weights of another model")
+
+        update = body["update_info"]
+        if update.get("collective"):
+            if self.link is None:
+                raise ValueError("this worker is in no group with the learner")
+            manifest = fetch_manifest(update["url"], 10.0)
+            accept(manifest)
+            self._staged = self.link.receive(manifest)
+        else:
+            self._staged = fetch(update["url"], 10.0, accept)
+        self.transfers.append("collective" if update.get("collective") else "http")
+        return {}
+
+    def join(self, body: dict[str, Any]) -> Answer:
+        """/init_weight_transfer_engine."""
+        info = body["init_info"]
+        if info:
+            if not self.joins:
+                raise ValueError("no collective connects them")
+            self.link = Link.to(
+                info["host"], info["port"], 1, info["size"], torch.device(info["device"]), info["seconds"]
+            )
         return {}
 
     def apply(self, body: dict[str, Any]) -> Answer:
@@ -112,10 +139,12 @@ class ProtocolServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: ProtocolServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer is written in two pieces, and the second would wait 40 ms
 
     def do_GET(self) -> None:
         answers: dict[str, Answer] = {
             "/version": {"version": self.server.vllm},
+            "/get_world_size": {"world_size": 1},
             "/v1/models": {"data": [{"id": "policy", "max_model_len": self.server.longest}]},
         }
         self._answer(200, answers.get(self.path, {}))
@@ -124,13 +153,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
         does = {
             "/inference/v1/generate": self.server.generate,
+            "/init_weight_transfer_engine": self.server.join,
             "/update_weights": self.server.stage,
             "/finish_weight_update": self.server.apply,
             "/collective_rpc": lambda body: {"results": [self.server.dtype]},
         }
         try:
             answer = does.get(self.path, lambda body: {})(body)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             self._answer(500, {"error": str(error)})
             return
         self._answer(200, answer)

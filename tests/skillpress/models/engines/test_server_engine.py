@@ -6,11 +6,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from typing import Literal
 
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import load
 
 from skillpress.core.engine import Completion, Request, Sampling
 from skillpress.core.errors import UserError
@@ -21,7 +20,6 @@ from skillpress.models.engines.generate import generate
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.server import VLLM, ServerParameters
 from skillpress.models.engines.server.engine import ServerEngine
-from skillpress.models.engines.server.weights import to_safetensors
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.models.policy.scratch import build_scratch_policy
@@ -55,11 +53,13 @@ def connect() -> Iterator[Connect]:
     with ExitStack() as stack:
 
         def connect(
-            found: Sequence[ProtocolServer], policy: Policy | None = None, seconds: float = PATIENCE
+            found: Sequence[ProtocolServer],
+            policy: Policy | None = None,
+            seconds: float = PATIENCE,
+            transfer: Literal["http", "collective"] = "http",
         ) -> ServerEngine:
-            section = ServerParameters(
-                name="server", urls=[server.url for server in found], answer_seconds=seconds
-            )
+            urls = [server.url for server in found]
+            section = ServerParameters(name="server", urls=urls, answer_seconds=seconds, transfer=transfer)
             engine = section.make(policy or tiny_policy(), DEMAND)
             assert isinstance(engine, ServerEngine)
             stack.callback(engine.close)
@@ -292,8 +292,46 @@ def test_only_the_policys_own_parameters_are_sent(servers: MakeServers, connect:
         engine.update_weights({**weights, "lm_head.weight": head[:-1]}, 1)
 
 
-def test_a_tied_head_travels_under_its_own_name() -> None:
-    shared = torch.arange(6.0).reshape(2, 3)
-    sent = load(to_safetensors({"embed": shared, "lm_head.weight": shared, "turned": shared.T}))
-    assert sent.keys() == {"embed", "lm_head.weight", "turned"}
-    assert sent["lm_head.weight"].equal(shared) and sent["turned"].equal(shared.T)
+def test_weights_travel_by_collectives_where_they_are_asked_for(
+    servers: MakeServers, connect: Connect
+) -> None:
+    found, second = servers(2), tiny_policy(1)
+    engine = connect(found, transfer="collective")
+    engine.update_weights(second.model.state_dict(), 1)
+    assert largest_difference(second, generate(engine, PROMPTS, SAMPLING, range(30))) < 1e-5
+    assert [server.transfers for server in found] == [["collective"] * 2] * 2
+
+
+def test_a_server_that_joins_no_group_gets_its_weights_over_http(
+    servers: MakeServers, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    found, second = servers(2), tiny_policy(1)
+    found[0].joins = False
+    with caplog.at_level(logging.WARNING):
+        engine = connect(found, transfer="collective")
+    assert f"{found[0].url} gets weights over HTTP from now on" in caplog.text
+    engine.update_weights(second.model.state_dict(), 1)
+    assert largest_difference(second, generate(engine, PROMPTS, SAMPLING, range(30))) < 1e-5
+    assert [server.transfers for server in found] == [["http"] * 2, ["collective"] * 2]
+
+
+def test_a_group_that_fails_is_replaced_by_http_within_the_same_update(
+    servers: MakeServers, connect: Connect
+) -> None:
+    found, second = servers(1), tiny_policy(1)
+    engine = connect(found, transfer="collective")
+    assert found[0].link is not None
+    found[0].link.end()
+    engine.update_weights(second.model.state_dict(), 1)
+    assert largest_difference(second, generate(engine, PROMPTS, SAMPLING, range(30))) < 1e-5
+    assert found[0].transfers == ["collective", "http"]
+
+
+def test_a_server_that_was_lost_joins_a_new_group(servers: MakeServers, connect: Connect) -> None:
+    found = servers(2)
+    engine = connect(found, transfer="collective")
+    found[0].weights_name = "those of its start"
+    generate(engine, PROMPTS, SAMPLING, range(30))  # which loses it
+    found[0].link = None
+    engine.update_weights(tiny_policy(1).model.state_dict(), 1)
+    assert [server.transfers for server in found] == [["collective"] * 2] * 2

@@ -61,6 +61,8 @@ class Case:
     """Number of these episodes after which the server is killed."""
     wins: bool
     """Whether it wins now and then."""
+    transfer: str
+    """How a training's weights reach the servers."""
 
 
 CASES = {
@@ -74,6 +76,7 @@ training: {steps: 3, minibatches: 1, checkpoint_every: 5}
         episodes=256,
         killed_after=40,
         wins=True,
+        transfer="collective",
     ),
     # It never wins, so its advantages are 0 and only the KL term changes its weights.
     PRETRAINED: Case(
@@ -88,6 +91,7 @@ training: {steps: 3, tasks_per_step: 2, rollouts_per_task: 2, minibatches: 1, ch
         episodes=32,
         killed_after=8,
         wins=False,
+        transfer="http",
     ),
 }
 LARGEST_DIFFERENCE = 1e-4
@@ -235,9 +239,13 @@ def test_a_web_page_calls_nothing_of_a_server(urls: list[str]) -> None:
                 urllib.request.urlopen(plain, timeout=60)
 
 
-def test_two_processes_train_with_two_servers(case: Case, folder: Path, urls: list[str]) -> None:
-    use(case, folder, f"processes: 2\nengine: {{name: server, urls: {urls}, answer_seconds: 1200}}")
+def test_two_processes_train_with_two_servers(
+    case: Case, folder: Path, urls: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = f"{{name: server, urls: {urls}, answer_seconds: 1200, transfer: {case.transfer}}}"
+    use(case, folder, f"processes: 2\nengine: {engine}")
     assert_learned_from_what_was_sampled(case, train(job(folder, "served")))
+    assert "gets weights over HTTP" not in capfd.readouterr().err
 
 
 @pytest.mark.kills

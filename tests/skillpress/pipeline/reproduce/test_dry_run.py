@@ -198,6 +198,18 @@ def test_without_a_kl_term_there_is_no_reference() -> None:
     assert parts["reference: weights"] == parts["reference: one pass"] == 0
 
 
+def test_flash_attention_shares_no_prompts_and_has_no_masks() -> None:
+    params = paper("alfworld")
+    flash = params.model_copy(
+        update={"policy": params.policy.model_copy(update={"attention": "flash_attention_2"})}
+    )
+    shape, deepspeed = KNOWN_SHAPES["Qwen/Qwen2.5-1.5B-Instruct"], read_configuration("zero3_bf16")
+    before, found = (training_memory(each, shape, deepspeed) for each in (params, flash))
+    gone = {part for part in before if part.startswith("batch: ")} - set(found)
+    assert gone and all("mask" in part or "fanned out" in part for part in gone)
+    assert found["batch: activations"] == before["batch: activations"]
+
+
 QWEN = KNOWN_SHAPES["Qwen/Qwen2.5-1.5B-Instruct"]
 ROW = 2560 * 2 * 28 * 2 * 128 * 2
 """Bytes of keys and values: 2560 tokens, key and value, 28 layers, 2 heads of 128, bfloat16."""
