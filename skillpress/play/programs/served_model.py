@@ -113,6 +113,7 @@ def read_calls(sent: Any) -> tuple[tuple[ToolCall, ...], bool]:
         # Half surrogates may be inside keys and values alike.
         call = json.loads(readable(json.dumps(dict(function), ensure_ascii=False)))
         arguments = call.get("arguments") or {}
-        found.append(call_of(call["name"], arguments, ""))
-        broken = broken or dict(found[-1].arguments) == {"raw": arguments}
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        found.append(call_of(call["name"], text, ""))
+        broken = broken or dict(found[-1].arguments) in ({"raw": arguments}, {"raw": text})
     return tuple(found), broken
