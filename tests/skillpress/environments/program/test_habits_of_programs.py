@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 from trl.chat_template_utils import qwen2_5_chat_template
 
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import Step, Task, TokenIds, Trajectory
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.engines.batch import BatchEngine
+from skillpress.models.policy import Policy
 from skillpress.models.policy.chains import Pairs, in_chains
 from skillpress.play.agents.reward import OutcomeReward
 from skillpress.play.programs.agent import ProgramAgent
@@ -77,6 +80,12 @@ Play = Callable[[str], tuple[Trajectory, list[tuple[TokenIds, Completion]]]]
 @pytest.fixture(scope="module")
 def play() -> Iterator[Play]:
     """Plays an episode of a habit; returns it with what was drawn for it."""
+    with playing(POLICY) as made:
+        yield made
+
+
+@contextmanager
+def playing(policy: Policy) -> Iterator[Play]:
     section = ProgramParameters(
         name="program",
         max_steps=6,
@@ -88,10 +97,10 @@ def play() -> Iterator[Play]:
     )
     shared, engine = SharedPrograms(section, 1), Drawing()
     agent = ProgramAgent(
-        render=POLICY.encode_request,
+        render=policy.encode_request,
         budget=BUDGET,
         read=hermes,
-        decode=POLICY.decode,
+        decode=policy.decode,
         reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
         engine=engine,
         sampling=Sampling(max_new_tokens=512),
@@ -199,3 +208,9 @@ def test_a_stream_leaves_the_same_record_as_an_answer(play: Play) -> None:
     whole, _ = play("answers_calls")
     assert streamed.steps[:-1] == whole.steps[:-1] and pairs(streamed.steps) == pairs(whole.steps)
     assert [said["content"] for said in returned(streamed)] == [said["content"] for said in returned(whole)]
+
+
+def test_a_run_ends_at_the_first_request_with_tools_that_the_template_would_ignore() -> None:
+    ignoring = chat_policy("{% for m in messages %}{{ m.content }}{% endfor %}")
+    with playing(ignoring) as play, pytest.raises(PolicyError, match="its chat template does not show tools"):
+        play("answers_calls")
