@@ -17,7 +17,7 @@ TOO_LONG = "far " * 2000
 
 
 async def play(task: dict[str, Any], base_url: str, api_key: str) -> Any:
-    """Plays as the task says; returns what it was told."""
+    """Plays as the task says; returns what the endpoint has answered."""
     client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0)
     return await globals()[task["habit"]](client)
 
@@ -83,7 +83,7 @@ async def limits(client: openai.AsyncOpenAI) -> list[Any]:
 
 
 async def asks_too_much(client: openai.AsyncOpenAI) -> dict[str, Any]:
-    """Asks with too long a message, is told so, and asks again with a short one."""
+    """Asks with too long a message, reads the refusal, and asks again with a short one."""
     try:
         await client.chat.completions.create(model="any", messages=[{"role": "user", "content": TOO_LONG}])
     except openai.BadRequestError as error:
