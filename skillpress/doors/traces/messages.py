@@ -169,14 +169,11 @@ def is_message(value: Any) -> bool:
 def flattened(messages: Iterable[Any]) -> Iterator[Any]:
     """The messages, with the items of whole responses among them."""
     for message in messages:
-        if isinstance(message, dict) and message.get("object") == "response" and _holds_items(message):
+        is_response = isinstance(message, dict) and message.get("object") == "response"
+        if is_response and "role" not in message and isinstance(message.get("output"), list):
             yield from message["output"]
         else:
             yield message
-
-
-def _holds_items(message: Mapping[str, Any]) -> bool:
-    return "role" not in message and isinstance(message.get("output"), list)
 
 
 def is_demonstration(message: Any) -> bool:

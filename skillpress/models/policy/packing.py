@@ -32,7 +32,8 @@ class PackedScorer(Scorer):
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__(model)
-        self._one_row = needs_one_row(model)
+        # Flash attention recognises packed sequences only in a single row.
+        self._one_row = "flash" in str(model.config._attn_implementation)
 
     def hidden(self, responses: Responses) -> torch.Tensor:
         packed = PackedSequences.of(responses, self._one_row)
@@ -41,11 +42,6 @@ class PackedScorer(Scorer):
         )
         hidden: torch.Tensor = output.last_hidden_state.flatten(0, 1)[packed.predicting]
         return hidden
-
-
-def needs_one_row(model: PreTrainedModel) -> bool:
-    """Whether the model's attention recognises packed sequences only in a single row."""
-    return "flash" in str(model.config._attn_implementation)
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,10 @@ class ModelRequest:
         text = json.dumps([said, self.tools, self.max_tokens, self.stop], sort_keys=True, ensure_ascii=True)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
+    def cut(self, text: str) -> str:
+        """A response's text up to the first text that stops it, which the program does not see."""
+        return text[: min((text.find(stop) for stop in self.stop if stop in text), default=len(text))]
+
 
 @dataclass(frozen=True)
 class Reply:

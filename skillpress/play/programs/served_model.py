@@ -72,7 +72,8 @@ def _decision(asked: Asked, answer: Answer) -> Decision:
         text, thought = said.content, thought or said.thought
     if answer.ended == "refused" and not text:
         text, thought = thought, ""  # what the model said instead
-    kept = cut(text, asked.request.stop)
+    # Some servers do not support ``stop``, and some return it as the response's end.
+    kept = asked.request.cut(text)
     calls, broken = read_calls(answer.calls if kept == text else None)
     reply = Reply(
         content=kept,
@@ -93,12 +94,6 @@ def _finish(answer: Answer, calls: Sequence[ToolCall], stopped: bool) -> Finish:
 
 def _invalid(answer: Answer, broken: bool) -> str | None:
     return answer.ended if answer.ended in FINISHES else BROKEN if broken else None
-
-
-def cut(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first text that stops it. Some servers do not support ``stop``, and some return it
-    as the response's end."""
-    return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 
 
 def read_calls(sent: Any) -> tuple[tuple[ToolCall, ...], bool]:

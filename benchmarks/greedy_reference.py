@@ -11,8 +11,8 @@
     until no pair is accepted
 
 Phrases compare as tuples of the skills' positions in the alphabet, so the result does not depend on the order
-of the corpus. The code is deliberately simple: this file defines the right result, and tests compare faster
-engines with it.
+of the corpus. The code is deliberately simple: this file defines the right result, and tests compare the
+library's fast search (``skillpress/skills/search/greedy.py``) with it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from skillpress.skills.corpus import Phrase
-from skillpress.skills.description_length import description_length
+from skillpress.skills.description_length import MINIMAL_GAIN, description_length
 from skillpress.skills.segmentation import segmentation_cost
 
 Pair = tuple[Phrase, Phrase]
-
-MINIMAL_GAIN = 1e-9
-"""Bits per sequence that a phrase must save, so that rounding alone never adds one."""
 
 
 def greedy_reference(
