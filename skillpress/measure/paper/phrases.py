@@ -56,16 +56,8 @@ def phrase_lines(
                 uses.update(dictionary)
             of_last[method] = Cell(most_used(uses), unit=UNIT, episodes=None, paper=paper)
     return (
-        Line(
-            environment=name, heading=heading, key="phrases", label="phrases and their uses", cells=of_fitted
-        ),
-        Line(
-            environment=name,
-            heading=heading,
-            key="phrases_last_step",
-            label="phrases of the last training step",
-            cells=of_last,
-        ),
+        Line(name, heading, "phrases", label="phrases and their uses", cells=of_fitted),
+        Line(name, heading, "phrases_last_step", label="phrases of the last training step", cells=of_last),
     )
 
 
