@@ -55,8 +55,8 @@ from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.token_scores import CHUNK_LOGITS
 
 Passed = Callable[[Params, ModelShape, int, int], dict[str, int]]
-"""Bytes of a pass, without logits, part by part; its last two arguments are sizes of the learner's type and of
-what a token keeps in a layer."""
+"""Bytes of a pass, without logits, part by part; its last two arguments are sizes of the learner's type and
+of what a token keeps in a layer."""
 LOGIT_COPIES = 4
 LESSONS = "batch: lessons' distributions"
 LESSON_COPIES = 8

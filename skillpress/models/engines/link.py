@@ -2,7 +2,7 @@
 
 The manifest of ``parts.py`` travels over HTTP as always. Its parts then come as broadcasts from the learner
 (rank 0), from GPU to GPU with NCCL or from CPU to CPU with gloo, and are verified in the same way before
-anything is applied. Each server has its own group, so a server that dies stops nobody else's transfer.
+anything is applied. Each server has its own group, so a server that dies does not stop the others' transfers.
 
 vLLM's own NCCL transfer is not used: it writes into the model while the weights arrive, so a transfer that
 breaks off leaves a server without weights, it waits for a lost server without a deadline, and the learner
@@ -111,7 +111,7 @@ class Link:
             )
             store.set(_here(rank), "")
         except RuntimeError as error:
-            raise LinkError(f"nobody is met at {host}:{port}: {error}") from error
+            raise LinkError(f"no learner answers at {host}:{port}: {error}") from error
         return cls(store, rank, size, device, seconds)
 
     def send(self, manifest: Manifest, fill: Fill) -> None:
@@ -167,7 +167,7 @@ class Link:
 
     @contextmanager
     def _own_stream(self) -> Iterator[None]:
-        """On a GPU, work beside what else it does, after what was begun before."""
+        """Its work on a GPU runs beside other work, and after what was begun before."""
         if self._stream is None:
             yield
             return

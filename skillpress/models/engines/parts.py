@@ -41,12 +41,13 @@ class Place:
     """Named as in torch, such as ``bfloat16``."""
     shape: tuple[int, ...]
     start: int
-    """In bytes from the beginning."""
+    """The number of bytes before it."""
 
     @property
     def size(self) -> int:
         """Number of bytes."""
-        return prod(self.shape) * getattr(torch, self.dtype).itemsize
+        size: int = getattr(torch, self.dtype).itemsize
+        return prod(self.shape) * size
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,11 @@ class Manifest:
     """What is transferred."""
 
     places: Mapping[str, Place]
-    """By the parameter's name."""
+    """Name of a parameter to its place."""
     size: int
     """Number of bytes, padding included; a multiple of the alignment."""
     checksums: tuple[int, ...]
-    """Of each part, see :func:`checksum`."""
+    """The checksum of each part (:func:`checksum`)."""
 
     @classmethod
     def of(cls, pieces: Mapping[str, torch.Tensor]) -> Manifest:
@@ -113,7 +114,7 @@ class Manifest:
             part = int(found["part"])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(
-                f"this is no manifest of weights ({type(error).__name__}: {error}); do learner and server "
+                f"this is not a manifest of weights ({type(error).__name__}: {error}); do learner and server "
                 "run the same version of skillpress?"
             ) from error
         if (
@@ -214,7 +215,7 @@ def _fetch_part(
         answer = connection.getresponse()
         if answer.status != 206:
             raise OSError(f"part {number} of the weights: {answer.status} {answer.reason}")
-        _read_into(answer, memoryview(own.numpy()))
+        _read_into(answer, own.numpy().data)
     except HTTPException as error:
         raise OSError(f"part {number} of the weights: {type(error).__name__} {error}") from error
     refuse_damage(manifest, number, own)

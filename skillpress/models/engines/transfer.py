@@ -112,7 +112,7 @@ class PartsTransfer(WeightTransferEngine[Group, WeightsAt]):
         try:
             self._staged = self._link.receive(manifest)
         except (OSError, ValueError):
-            self.shutdown()  # the learner then notices at once that nobody takes part any more
+            self.shutdown()  # the learner then notices at once that this worker has left
             raise
 
     def finish_weight_update(self) -> None:

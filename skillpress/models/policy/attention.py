@@ -33,15 +33,15 @@ def use_attention(model: PreTrainedModel, attention: str) -> None:
         return
     if attention == FLASH and not torch.cuda.is_available():
         raise PolicyError(
-            f"policy.attention: is {FLASH}, which computes on CUDA GPUs alone, and torch sees none here; take "
-            "auto or sdpa"
+            f"policy.attention: is {FLASH}, which computes on CUDA GPUs alone, and torch sees none here; "
+            "take auto or sdpa"
         )
     try:
         model.set_attn_implementation(attention)
     except (ImportError, ValueError) as error:
         raise PolicyError(
-            f"policy.attention: {type(model).__name__} cannot compute it as {attention!r} here: {error}; take "
-            "auto"
+            f"policy.attention: {type(model).__name__} cannot compute it as {attention!r} here: {error}; "
+            "take auto"
         ) from error
 
 

@@ -70,8 +70,8 @@ class PolicyParameters(Section):
     def _flash_attention_computes_in_half_types(self) -> PolicyParameters:
         if self.attention == "flash_attention_2" and self.dtype == "float32":
             raise ValueError(
-                "attention is flash_attention_2, which computes in half types alone: dtype is float32, must be "
-                "bfloat16; or take attention auto or sdpa"
+                "attention is flash_attention_2, which computes in half types alone: dtype is float32, must "
+                "be bfloat16; or take attention auto or sdpa"
             )
         return self
 
@@ -108,8 +108,8 @@ class PolicyParameters(Section):
             return {"flash-attn": version("flash-attn")}
         except PackageNotFoundError:
             raise UserError(
-                "policy.attention: is flash_attention_2, but the package flash-attn is not installed here; pip "
-                "install flash-attn --no-build-isolation beside a GPU, or take auto or sdpa"
+                "policy.attention: is flash_attention_2, but the package flash-attn is not installed here; "
+                "pip install flash-attn --no-build-isolation beside a GPU, or take auto or sdpa"
             ) from None
 
     def make_memory(self) -> Memory | None:

@@ -85,7 +85,7 @@ def test_the_end_of_a_link_ends_its_transfer(links: list[Link]) -> None:
 def test_who_waits_for_a_worker_that_never_comes_has_a_deadline_and_can_give_up() -> None:
     with pytest.raises(LinkError, match=r"a group of 2 was not complete after 0\.5 seconds"):
         Meeting(HERE, 0.5).join(2, CPU)
-    with pytest.raises(LinkError, match="nobody is met at"):
+    with pytest.raises(LinkError, match="no learner answers at"):
         Link.to(HERE, 9, 1, 2, CPU, 1.0)
     meeting, begun = Meeting(HERE, SECONDS), time.monotonic()
     threading.Timer(0.2, meeting.give_up).start()
