@@ -66,7 +66,7 @@ def demand(params: Params, shape: ModelShape, on_gpu: bool) -> Demand:
     """The most memory that a process of imitation or training takes; without training steps, of playing."""
     parts = training_memory(params, shape, read_configuration(params.training.deepspeed))
     parts |= imitation_memory(params, shape)
-    phases = memory_by_phase(parts, params.engine.sleeps, on_gpu, beside=params.training.lag == 1)
+    phases = memory_by_phase(parts, params.engine.sleeps, on_gpu, beside=params.training.lag > 0)
     if not params.training.steps:
         engine = sum(size for part, size in parts.items() if part.startswith("engine: "))
         policy = parts["comparing: whole weights"]
