@@ -155,7 +155,7 @@ class ContinuingRollouts:
         with self._changed:
             for group in groups:
                 asked = list(group.requests(self.collect.size, self.collect.seed, step))
-                self._add(_GroupInAir(next(self._places), group, asked))
+                self._add(_GroupInAir(next(self._places), group, asked=asked))
 
     def _add(self, group: _GroupInAir) -> None:
         """Add a group that has no episode yet; the lock is held."""
@@ -199,7 +199,7 @@ class ContinuingRollouts:
         self._groups.remove(group)
         self._queue = [each for each in self._queue if each[2] is not group]
         asked = group.asked[: self.collect.size]
-        self._add(_GroupInAir(group.place, group.group, asked, again=True))
+        self._add(_GroupInAir(group.place, group.group, asked=asked, again=True))
 
     def _wait_for(self, there: Callable[[], bool]) -> None:
         """Wait, with the lock, until something is there, or raise the error that ended the play."""
@@ -225,7 +225,7 @@ class ContinuingRollouts:
                     if self._closed:
                         return
                     self._flying = True
-                self.collect.collector.play(self._episodes(), self._landed, lambda: self._version)
+                self.collect.collector.play(self._episodes(), self._landed, self._version_of)
         except BaseException as error:
             with self._changed:
                 self._error, self._flying = error, False
@@ -247,6 +247,12 @@ class ContinuingRollouts:
                     self._open[number] = group, index
                     following = number, group.asked[index]
             yield following
+
+    def _version_of(self, number: int) -> int:
+        """The version of an episode that begins: its group's, so that all episodes of a group show the same
+        skills of a library."""
+        with self._changed:
+            return self._open[number][0].oldest or 0
 
     def _landed(self, number: int, trajectory: Trajectory) -> None:
         """Keep an episode. After the last one of a group, its further attempts are begun."""

@@ -101,7 +101,7 @@ class Collector:
         self,
         wanted: Iterable[tuple[int, EpisodeRequest] | None],
         on_episode: Callable[[int, Trajectory], None],
-        policy_version: int | Callable[[], int] = 0,
+        policy_version: int | Callable[[int], int] = 0,
     ) -> None:
         """Play every requested episode without keeping any of them.
 
@@ -109,7 +109,7 @@ class Collector:
             wanted: the episodes, each with a number chosen by the caller; read as slots become free. None,
                 allowed while an episode is unfinished, begins nothing at this turn.
             on_episode: called with the number and the trajectory of each episode as soon as it has finished.
-            policy_version: recorded with each trajectory; a function is called when its episode begins.
+            policy_version: recorded with each trajectory; or a function of its number, called as it begins.
 
         Raises:
             BrokenEnvironmentError: a task cannot be started, or an environment does not answer.
@@ -150,12 +150,12 @@ class _Flight:
         collector: Collector,
         waiting: Iterator[tuple[int, EpisodeRequest] | None],
         on_episode: Callable[[int, Trajectory], None],
-        policy_version: int | Callable[[], int],
+        policy_version: int | Callable[[int], int],
     ) -> None:
         self._collector, self._environments, self._agent = collector, collector.environments, collector.agent
         self._statistics, self._lockstep = collector.statistics, collector.agent.lockstep
         self._waiting, self._on_episode = waiting, on_episode
-        self._version = policy_version if callable(policy_version) else lambda: policy_version
+        self._version = policy_version if callable(policy_version) else lambda number: policy_version
         self._exhausted, self._more = False, True
         """Whether no episode is left to begin, and whether one may begin now if a slot is free."""
         self._free: list[int] = []
@@ -205,7 +205,7 @@ class _Flight:
                 break
             number, request = following
             slot = self._free.pop(0)
-            self._episodes[slot] = _Episode(number, slot, request, self._version())
+            self._episodes[slot] = _Episode(number, slot, request=request, version=self._version(number))
             tasks[slot] = request.task
         if tasks:
             self._stepping |= tasks.keys()

@@ -148,6 +148,8 @@ def test_no_token_is_older_than_the_lag_and_every_group_is_learned_once_before_a
     everything = [trajectory for played in found.played.values() for trajectory in played]
     assert names(everything) == planned(range(1, every + 1), found.rollouts.collect)
     assert all(len(played) == 8 for played in found.played.values())
+    versions = {(trajectory.group_id, trajectory.policy_version) for trajectory in everything}
+    assert len(versions) == 4 * every, "a group shows the skills of one version of a library"
     if lag == 1:
         assert not any(found.too_old.values()), "a step takes all that are in the air"
 

@@ -51,7 +51,8 @@ def test_two_processes_train_with_two_servers_of_which_one_dies(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_rollouts_continue_under_new_weights_within_the_lag(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rollouts_continue_under_new_weights_within_the_lag(processes: int, tmp_path: Path) -> None:
     """A server is slow with every seventh token, so that updates find responses half drawn."""
     prepare(tmp_path, OVERLAY, demonstrations=500)
     policy = load_policy(tmp_path / "start")
@@ -65,7 +66,7 @@ def test_rollouts_continue_under_new_weights_within_the_lag(tmp_path: Path) -> N
     with ProtocolServer(policy, policy.context_length) as server:
         server.between_tokens = pause
         engine = {"name": "server", "urls": [server.url], "answer_seconds": 120}
-        overlay = merge(yaml.safe_load(OVERLAY), {"training": keys, "engine": engine, "processes": 1})
+        overlay = merge(yaml.safe_load(OVERLAY), {"training": keys, "engine": engine, "processes": processes})
         (tmp_path / "overlay.yaml").write_text(yaml.safe_dump(overlay))
         curve = train(job(tmp_path, "continuing"))
         assert server.weights_name.endswith("-6")
