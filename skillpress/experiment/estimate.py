@@ -86,6 +86,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
     batch = _batch_memory(params, shape, learning)
     kept = batch["batch: activations"] * shape.layers // (shape.layers + 1)
     compared = bool(params.algorithm.kl_coefficient)
+    waiting = 0 if params.engine.shared else max(0, params.training.lag - 1)
     return {
         "learner: weights": shared(learning * (count + changes + head), 3),
         "learner: gradients": shared((learning + accumulated) * trained, 2),
@@ -94,6 +95,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
         "engine: weights": engine.weights,
         "engine: keys and values": engine.cache,
         "engine: keys and values kept": engine.kept,
+        "lag: weights that wait": learning * count * waiting,
         "reference: weights": learning * count if compared and lora is None else 0,
         "reference: one pass": sum(batch.values()) - kept if compared else 0,
         "comparing: whole weights": sampling * count,
@@ -146,11 +148,13 @@ def parts_by_phase(
         sleeps: whether the engine holds its memory all the time, except a GPU's (``EngineParameters``).
         on_gpu: whether this is a GPU's memory; then the reference's weights are elsewhere while it does not
             score.
-        beside: whether the engine samples at the same time as everything else (``training.lag`` 1).
+        beside: whether the engine samples at the same time as everything else (``training.lag``).
     """
     always = []
     if not on_gpu:
         always.append("reference: weights")
+    if beside and not on_gpu:  # a GPU's learner leaves these copies to the machine
+        always.append("lag: ")
     if beside or (sleeps and not on_gpu):
         always.append("engine: ")
     elif not sleeps:

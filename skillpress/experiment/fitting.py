@@ -32,7 +32,7 @@ def demand(params: Params, shape: ModelShape, on_gpu: bool) -> Demand:
     """The most memory that a process of imitation or training takes; without training steps, of playing."""
     parts = training_memory(params, shape, read_configuration(params.training.deepspeed))
     parts |= imitation_memory(params, shape)
-    phases = parts_by_phase(parts, params.engine.sleeps, on_gpu, beside=params.training.lag == 1)
+    phases = parts_by_phase(parts, params.engine.sleeps, on_gpu, beside=params.training.lag > 0)
     if not params.training.steps:
         playing = {part: size for part, size in parts.items() if part.startswith("engine: ")}
         playing["comparing: whole weights"] = parts["comparing: whole weights"]

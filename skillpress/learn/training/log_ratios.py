@@ -2,7 +2,7 @@
 
 One policy sampled (the engine's log-probabilities), the other scored (the learner's). Ratios are those of the
 scorer's probability to the sampler's, of tokens and of whole responses. They differ because the engine rounds
-differently, or because its weights are one step older (``training.lag``).
+differently, or because its weights are some steps older (``training.lag``).
 
 If the algorithm asks for it, :func:`correct` makes up for the difference. The learner scores the samples
 before the updates of the step (the proximal policy). Ratios are then taken against these scores, and the

@@ -71,7 +71,7 @@ class EngineParameters(Section):
     shared: ClassVar[bool] = False
     """Whether one sampler outside, with one set of weights, serves all; one process then plays."""
     plays_beside_updates: ClassVar[bool] = False
-    """Whether it can sample in its own thread while the learner updates (``training.lag`` 1)."""
+    """Whether it can sample in its own thread while the learner updates (``training.lag``)."""
     sleeps: ClassVar[bool] = False
     """Whether it holds all its memory all the time, except that it releases a GPU's memory while the learner
     updates. Otherwise it holds weights all the time, and keys and values only while it samples."""

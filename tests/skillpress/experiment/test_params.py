@@ -99,7 +99,7 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
             "algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}",
             "training.minibatches is 4, must be 1",
         ),
-        ("training: {lag: 2}", "training.lag: is 2; Input should be 0 or 1"),
+        ("training: {lag: -1}", "training.lag: is -1; Input should be greater than or equal to 0"),
         ("training: {replay: {groups: 4}}", "training.replay.staleness: missing"),
         (
             "{algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}, "
@@ -109,7 +109,7 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
         ),
         (
             "training: {lag: 1, replay: {groups: 4, staleness: 1}}",
-            "training.replay.staleness is 1: with training.lag 1 a group's weights are two steps old",
+            "training.replay.staleness is 1: with training.lag 1 a group's weights are up to 2 steps old",
         ),
         (
             "training: {tasks_per_step: 8, lag: 1, replay: {groups: 9, staleness: 2}}",
@@ -122,6 +122,11 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
         (
             "training: {lag: 1, checkpoint_every: 1}",
             "training.lag 1 has nothing to play ahead with training.checkpoint_every 1",
+        ),
+        (
+            "training: {lag: 4, checkpoint_every: 3}",
+            "training.lag is 4, but nothing is played over a checkpoint, and training.checkpoint_every is 3: "
+            "make lag at most 2, or checkpoint_every at least 5",
         ),
         (
             "{algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}, "

@@ -6,16 +6,19 @@ It samples with the local engine, fetches weights over HTTP, and can be made to 
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 import torch
 
-from skillpress.core.engine import Sampling
+from skillpress.core.engine import Completion, Sampling
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.link import Link
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.parts import Manifest, fetch, fetch_manifest
@@ -51,6 +54,10 @@ class ProtocolServer(ThreadingHTTPServer):
         self.link: Link | None = None
         self.transfers: list[str] = []
         """How each update has come."""
+        self.before_stage: Callable[[Self], None] = lambda server: None
+        self.between_tokens: Callable[[Self, int], None] | None = None
+        """If it is set, every token is drawn by the newest weights, as vLLM does after a pause in mode
+        ``keep``; it is called before each token with the number of those drawn."""
         self._staged: dict[str, Any] = {}
         self._connections: list[Any] = []
 
@@ -86,19 +93,47 @@ class ProtocolServer(ThreadingHTTPServer):
         time.sleep(self.slowness)
         asked = body["sampling_params"]
         sampling = Sampling(asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"])
-        with self.lock:
-            (sampled,) = self.engine.generate([tuple(body["token_ids"])], sampling, [asked["seed"]])
-            name = self.weights_name
+        prompt, seed = tuple(body["token_ids"]), asked["seed"]
+        if self.between_tokens is not None:
+            pieces = self._token_by_token(prompt, sampling, seed, self.between_tokens)
+        else:
+            pieces = [self._sample(prompt, sampling, seed)]
+        tokens = [token for _, piece in pieces for token in piece.token_ids]
+        logprobs = [value for _, piece in pieces for value in piece.logprobs.tolist()]
+        names = [name for name, piece in pieces for _ in piece.token_ids]
+        edges = [0, *(n for n in range(1, len(names)) if names[n] != names[n - 1]), len(names)]
         choice = {
-            "token_ids": list(sampled.token_ids),
-            "finish_reason": sampled.finish_reason,
-            "logprobs": {"content": [{"logprob": value} for value in sampled.logprobs.tolist()]},
-            "weight_versions": [{"version": name, "start": 0, "end": len(sampled.token_ids)}],
+            "token_ids": tokens,
+            "finish_reason": pieces[-1][1].finish_reason,
+            "logprobs": {"content": [{"logprob": value} for value in logprobs]},
+            "weight_versions": [
+                {"version": names[start], "start": start, "end": end}
+                for start, end in itertools.pairwise(edges)
+            ],
         }
         return self.change({"choices": [choice]})
 
+    def _sample(self, prompt: TokenIds, sampling: Sampling, seed: int) -> tuple[str, Completion]:
+        """(name of the weights, what they drew)."""
+        with self.lock:
+            (sampled,) = self.engine.generate([prompt], sampling, [seed])
+            return self.weights_name, sampled
+
+    def _token_by_token(
+        self, prompt: TokenIds, sampling: Sampling, seed: int, before: Callable[[Self, int], None]
+    ) -> list[tuple[str, Completion]]:
+        pieces: list[tuple[str, Completion]] = []
+        while len(pieces) < sampling.max_new_tokens:
+            before(self, len(pieces))
+            pieces.append(self._sample(prompt, replace(sampling, max_new_tokens=1), seed + len(pieces)))
+            prompt += pieces[-1][1].token_ids
+            if pieces[-1][1].finish_reason == "stop":
+                break
+        return pieces
+
     def stage(self, body: dict[str, Any]) -> Answer:
         """/update_weights."""
+        self.before_stage(self)
         expected = {name: value.shape for name, value in self.engine.model.state_dict().items()}
 
         def accept(manifest: Manifest) -> None:

@@ -109,7 +109,7 @@ class ServerEngine:
             UserError: a server cannot be reached, is too short for the prompts, or serves another model.
         """
         exact = policy.model.dtype == torch.float32
-        self.promises = Promises(exact_seeds=False, exact_logprobs=exact, lockstep=False)
+        self.promises = Promises(exact_seeds=False, exact_logprobs=exact, lockstep=False, continues=True)
         self.version = 0
         self._demand, self._ranks = demand, demand.ranks
         self._vocabulary = policy.vocabulary
@@ -198,8 +198,10 @@ class ServerEngine:
 
     def _give(self, weights: dict[str, Any], version: int) -> None:
         """The first process gives the servers the weights; all continue when the servers have them."""
-        # A new dictionary each time: the other thread may be reading the old one.
-        self._names = {**(self._names if self._open else {}), self._pool.name_of(version): version}
+        # A new dictionary each time: the other thread may be reading the old one. Older names stay, since
+        # requests may be open or be sent at this moment.
+        self._names = {**self._names, self._pool.name_of(version): version}
+        self._ranks.barrier()  # from here on an answer may name the new weights, to every process
         if self._ranks.rank == 0:
             self._loop.call(self._update(Offer(weights), version))
         self._ranks.barrier()

@@ -245,6 +245,71 @@ def test_a_wrong_prompt_is_never_sent(
     assert not found[0].asked
 
 
+def test_open_responses_continue_under_new_weights_and_say_which_drew_which_token(
+    servers: MakeServers, connect: Connect
+) -> None:
+    """Every response has three tokens when the weights change. Log-probabilities are those of the weights
+    that each span names, given the tokens before it."""
+    first, second = tiny_policy(0), tiny_policy(1)
+    found = servers(2)
+    engine = connect(found, first)
+    paused, resume = threading.Barrier(len(PROMPTS) + 1), threading.Event()
+
+    def hold(server: ProtocolServer, drawn: int) -> None:
+        if drawn == 3 and not resume.is_set():
+            paused.wait(PATIENCE)
+            resume.wait(PATIENCE)
+
+    for server in found:
+        server.between_tokens = hold
+    long = Sampling(max_new_tokens=8)
+    policy_stops = first.stop_token_ids
+    engine.submit([Request(key, prompt, long, 7 * key) for key, prompt in enumerate(PROMPTS)])
+    paused.wait(PATIENCE)
+    engine.update_weights(second.model.state_dict(), 1)
+    engine.submit([Request(99, PROMPTS[0], long, 99)])
+    resume.set()
+    answers: dict[int, Completion] = {}
+    while len(answers) < len(PROMPTS) + 1:
+        answers |= dict(engine.completed(PATIENCE))
+    assert {span.version for span in answers.pop(99).weight_spans} == {1}
+    for key, answer in answers.items():
+        length = len(answer.token_ids)
+        assert not set(answer.token_ids[:3]) & set(policy_stops)
+        assert answer.weight_spans == (WeightSpan(0, 0, 3), WeightSpan(1, 3, length))
+        for policy, span in zip((first, second), answer.weight_spans, strict=True):
+            scored, _ = ResponseScorer(policy.model)(pack_responses([(PROMPTS[key], answer.token_ids)]), 1.0)
+            difference = scored.detach().numpy() - answer.logprobs
+            assert np.abs(difference[span.start : span.end]).max() < 1e-5
+
+
+def test_what_is_sent_while_the_weights_change_may_be_answered_by_either(
+    servers: MakeServers, connect: Connect
+) -> None:
+    """One server has the new weights, the other is still being given them."""
+    found = servers(2)
+    engine = connect(found)
+    given, go_on = threading.Event(), threading.Event()
+
+    def wait(server: ProtocolServer) -> None:
+        given.set()
+        go_on.wait(PATIENCE)
+
+    found[1].before_stage = wait
+    updating = threading.Thread(target=lambda: engine.update_weights(tiny_policy(1).model.state_dict(), 1))
+    updating.start()
+    given.wait(PATIENCE)
+    while not found[0].weights_name.endswith("-1"):
+        threading.Event().wait(0.01)
+    versions = {c.weight_spans[0].version for c in generate(engine, PROMPTS, SAMPLING, range(30))}
+    go_on.set()
+    updating.join(PATIENCE)
+    assert versions == {0, 1}
+    after = generate(engine, PROMPTS, SAMPLING, range(30))
+    assert {c.weight_spans[0].version for c in after} == {1}
+    assert [server.lost for server in engine._pool.servers] == [None, None]
+
+
 def test_what_is_aborted_is_never_returned(servers: MakeServers, connect: Connect) -> None:
     found = servers(1)
     found[0].slowness = 0.3

@@ -26,10 +26,13 @@ import numpy as np
 import psutil
 import pytest
 import torch
+import yaml
 
+from skillpress.core.engine import Completion, Request, Sampling
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory, WeightSpan
 from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.params import merge
 from skillpress.experiment.training import train
 from skillpress.models.engines.launcher import SCRATCH
 from skillpress.models.engines.serve import ModelServer, ServerOptions
@@ -246,6 +249,64 @@ def test_two_processes_train_with_two_servers(
     use(case, folder, f"processes: 2\nengine: {engine}")
     assert_learned_from_what_was_sampled(case, train(job(folder, "served")))
     assert "gets weights over HTTP" not in capfd.readouterr().err
+
+
+def test_open_responses_continue_under_new_weights(case: Case, folder: Path, urls: list[str]) -> None:
+    """The log-probability of every token is that of the weights that its span names, given all tokens before
+    it: what was computed by older weights is computed again."""
+    use(case, folder, f"engine: {{name: server, urls: {urls}, answer_seconds: 1200}}")
+    params = parameters(folder, smoke=True)
+    policy, changed = load_policy(folder / "start"), load_policy(folder / "start")
+    with torch.no_grad():
+        for number, weight in enumerate(changed.model.parameters()):
+            generator = torch.Generator().manual_seed(number)
+            weight += 0.02 * weight.std() * torch.randn(weight.shape, generator=generator)
+    engine = Experiment(params).engine(policy)
+    sampling = Sampling(max_new_tokens=params.sampling.max_new_tokens)
+    length = min(40, options(folder).longest - sampling.max_new_tokens)
+    prompts = [tuple(range(5 + key, 5 + key + length)) for key in range(case.episodes)]
+    found: dict[int, Completion] = {}
+    try:
+        engine.submit([Request(key, prompt, sampling, key) for key, prompt in enumerate(prompts)])
+        while len(found) < len(prompts) // 8:
+            found |= dict(engine.completed(600.0))
+        engine.update_weights(changed.model.state_dict(), 1)
+        while len(found) < len(prompts):
+            found |= dict(engine.completed(600.0))
+    finally:
+        engine.close()
+    crossing = [key for key, each in found.items() if len(each.weight_spans) > 1]
+    print(len(crossing), "of", len(found), "responses have tokens of both weights")
+    assert crossing
+    for weights, version in ((policy, 0), (changed, 1)):
+        with torch.no_grad():
+            scored, _ = ResponseScorer(weights.model)(
+                pack_responses([(prompts[key], found[key].token_ids) for key in range(len(prompts))]), 1.0
+            )
+        sampled = np.concatenate([found[key].logprobs for key in range(len(prompts))])
+        drew = np.concatenate([_drew(found[key], version) for key in range(len(prompts))])
+        assert np.abs(scored.numpy() - sampled)[drew].max() < LARGEST_DIFFERENCE
+
+
+def _drew(completion: Completion, version: int) -> np.ndarray:
+    """[tokens] whether these weights drew each."""
+    drew = np.zeros(len(completion.token_ids), np.bool_)
+    for span in completion.weight_spans:
+        drew[span.start : span.end] = span.version == version
+    return drew
+
+
+def test_a_training_continues_its_rollouts_under_new_weights(
+    case: Case, folder: Path, urls: list[str]
+) -> None:
+    keys = "{steps: 4, checkpoint_every: 8, lag: 2}"
+    overlay = merge(yaml.safe_load(case.overlay), {"training": yaml.safe_load(keys)})
+    engine = {"name": "server", "urls": urls, "answer_seconds": 1200}
+    (folder / "overlay.yaml").write_text(yaml.safe_dump({**overlay, "engine": engine}))
+    curve = train(job(folder, "continuing"))
+    print(*(f"{row['step']:.0f}: {row['staleness']:.2f} {row['groups_too_old']:.0f}" for row in curve))
+    assert curve[0]["staleness_oldest"] == 0 and curve[0]["mismatch/largest"] < LARGEST_DIFFERENCE
+    assert 0 < max(row["staleness_oldest"] for row in curve) <= 2
 
 
 @pytest.mark.kills
