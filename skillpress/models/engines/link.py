@@ -51,7 +51,7 @@ class Meeting:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         with socket.create_server((address, 0), family=family) as listening:
             self.host, self.port = address, int(listening.getsockname()[1])
-            self.store = torch.distributed.TCPStore(
+            self.store = torch.distributed.TCPStore(  # type: ignore[attr-defined]
                 self.host,
                 self.port,
                 is_master=True,
@@ -106,7 +106,7 @@ class Link:
     def to(cls, host: str, port: int, rank: int, size: int, device: torch.device, seconds: float) -> Link:
         """A worker's end of the link, met at the learner's :class:`Meeting`."""
         try:
-            store = torch.distributed.TCPStore(
+            store = torch.distributed.TCPStore(  # type: ignore[attr-defined]
                 host, port, is_master=False, timeout=timedelta(seconds=seconds), use_libuv=False
             )
             store.set(_here(rank), "")

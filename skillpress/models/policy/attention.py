@@ -1,6 +1,7 @@
 """How a policy computes attention: ``policy.attention``.
 
-    auto                 what transformers chooses for the model, sdpa for nearly all of them
+    auto                 what transformers chooses for the model, sdpa for nearly all of them; where attention
+                         has a soft cap (Gemma 2), transformers' written-out one, since its sdpa drops the cap
     sdpa                 torch's own kernels, with masks of any form
     flash_attention_2    the kernels of the package ``flash-attn``: half types on CUDA GPUs alone, and no mask
                          but the beginning and end of sequences
@@ -21,6 +22,7 @@ from skillpress.core.errors import PolicyError
 
 AUTO = "auto"
 FLASH = "flash_attention_2"
+SOFT_CAP = "attn_logit_softcapping"
 
 
 def use_attention(model: PreTrainedModel, attention: str) -> None:
@@ -31,6 +33,11 @@ def use_attention(model: PreTrainedModel, attention: str) -> None:
     """
     if attention == AUTO:
         return
+    if has_soft_cap(model):
+        raise PolicyError(
+            f"policy.attention: is {attention}, which leaves out the soft cap that the attention of "
+            f"{type(model).__name__} has; take auto"
+        )
     if attention == FLASH and not torch.cuda.is_available():
         raise PolicyError(
             f"policy.attention: is {FLASH}, which computes on CUDA GPUs alone, and torch sees none here; "
@@ -43,6 +50,17 @@ def use_attention(model: PreTrainedModel, attention: str) -> None:
             f"policy.attention: {type(model).__name__} cannot compute it as {attention!r} here: {error}; "
             "take auto"
         ) from error
+
+
+def has_soft_cap(model: PreTrainedModel) -> bool:
+    """Whether scores are squeezed before the softmax, which transformers' kernels do not do."""
+    return bool(getattr(model.config.get_text_config(), SOFT_CAP, None))
+
+
+def apply_soft_cap(model: PreTrainedModel) -> None:
+    """Make a model whose attention has a soft cap compute it; others stay as they are."""
+    if has_soft_cap(model):
+        model.set_attn_implementation("eager")
 
 
 def for_sampling(attention: str) -> str:

@@ -22,6 +22,7 @@ from skillpress.core.errors import PolicyError, UserError
 from skillpress.core.markup import THOUGHT, THOUGHT_END, silent_tokens
 from skillpress.core.storage import atomic_directory
 from skillpress.core.trajectory import TokenIds
+from skillpress.models.policy.attention import apply_soft_cap
 from skillpress.models.policy.chat_template import QUESTION, ChatTemplate, chat_template, without_tools
 from skillpress.models.policy.model_files import (
     listed,
@@ -239,6 +240,7 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
             f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
         ) from error
     _check_weights(report, type(model).__name__, source)
+    apply_soft_cap(model)
     policy = Policy(model.eval(), tokenizer)
     if isinstance(begins, bool) and begins != bool(policy.text_begin) and tokenizer.bos_token is not None:
         # Some folders say so only in tokenizer_config.json, which transformers 5 does not read.

@@ -61,7 +61,7 @@ class Offer:
         with self._one_at_a_time:  # the first connection copies what is on a GPU, and the others wait for it
             for name, tensor in self._pieces.items():
                 if name not in self._memory:
-                    self._memory[name] = memoryview(as_bytes(tensor.cpu()).numpy())
+                    self._memory[name] = as_bytes(tensor.cpu()).numpy().data
         for name, piece in split(self.manifest.places, wanted):
             whole: memoryview | bytes = bytes(len(piece)) if name is None else self._memory[name]
             for start in range(piece.start, piece.stop, CHUNK_BYTES):

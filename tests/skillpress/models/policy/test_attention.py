@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from skillpress.core.engine import Sampling
 from skillpress.core.errors import PolicyError, UserError
 from skillpress.experiment.params import load_params
 from skillpress.models.engines.local.engine import LocalEngine
-from skillpress.models.policy import Policy
+from skillpress.models.policy import Policy, load_policy, save_policy
 from skillpress.models.policy.agreement import check_family
 from skillpress.models.policy.attention import for_sampling, use_attention, with_masks
 from skillpress.models.policy.policy import copy_model
@@ -38,6 +39,30 @@ def test_auto_changes_nothing_and_sdpa_replaces_eager_attention() -> None:
     use_attention(model, "sdpa")
     assert model.config._attn_implementation == "sdpa"
     torch.testing.assert_close(model(row).logits, before)
+
+
+@pytest.mark.parametrize("cap", [0.5, 50.0])
+def test_a_policy_whose_attention_has_a_soft_cap_computes_it(cap: float, tmp_path: Path) -> None:
+    """It computes what transformers writes out: scores become cap tanh(scores / cap)."""
+    policy = tiny_policy()
+    size = {"vocab_size": len(policy.tokenizer)}
+    model = family("Gemma2", attn_logit_softcapping=cap, **size)
+    save_policy(Policy(model, policy.tokenizer), tmp_path / "model")
+    opened = load_policy(tmp_path / "model").model
+    assert opened.config._attn_implementation == "eager"
+    row = torch.arange(3, 40)[None]
+    written_out = family("Gemma2", attn_logit_softcapping=cap, attn_implementation="eager", **size)
+    torch.testing.assert_close(opened(row).logits, written_out(row).logits)
+    uncapped = family("Gemma2", attn_logit_softcapping=None, attn_implementation="eager", **size)
+    assert not torch.allclose(opened(row).logits, uncapped(row).logits)
+
+
+def test_kernels_that_leave_out_a_soft_cap_are_refused() -> None:
+    model = family("Gemma2", attn_logit_softcapping=50.0)
+    with pytest.raises(
+        PolicyError, match=r"policy\.attention: is sdpa, which leaves out the soft cap .* take auto"
+    ):
+        use_attention(model, "sdpa")
 
 
 @WITHOUT_GPU
