@@ -21,9 +21,9 @@ length. The estimate counts everything that grows with the model and the batch:
     comparing  before training the model is compared with its scorer: whole weights, not shared yet, and for
                bfloat16 a float32 copy of them
     handover   under ZeRO-3 the whole weights once more, gathered for the engine
-    LoRA       gradients, float32 copy and moments of the low-rank changes only; no reference, since the
-               learner without its changes serves as one; and at the handover the weights of all linear layers
-               once more, with the changes added
+    LoRA       gradients, float32 copy and moments of the low-rank changes and of new tokens' rows only; no
+               reference, since the learner without its changes serves as one; and at the handover the weights
+               of all linear layers, and of the embeddings with such rows, once more, with the changes added
     batch      the memory that a pass keeps for its backward pass, without attention matrices. Per token and
                layer: two norms in float32, the residuals, queries, keys, values and four times the
                feed-forward width, and the same amount for one layer's gradients. Further: a shared prompt's
@@ -48,6 +48,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
 from skillpress.learn.training.value_head import WAVES
@@ -77,10 +78,11 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
         return -(-size // processes) if stage >= from_stage else size
 
     count, lora = shape.parameters, params.training.lora
-    changes = 0 if lora is None else shape.adapter(lora.rank)
+    changes = 0 if lora is None else shape.adapter(lora.rank) + 2 * words_added(params) * shape.hidden
     head = shape.hidden + 1 + WAVES if params.algorithm.needs_values else 0
     trained = (count if lora is None else changes) + head
     merged = 0 if lora is None else shape.layers * sum(i * o for i, o in shape.linear_layers)
+    merged += 2 * shape.vocabulary * shape.hidden if lora is not None and words_added(params) else 0
     row = longest(params, shape) * 2 * shape.layers * shape.kv_heads * shape.head_size * sampling
     engine = params.engine.memory(sampling * count, params.sampling.slots, row, _grows(params))
     batch = _batch_memory(params, shape, learning)
@@ -104,6 +106,11 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
         "handover: merged weights": learning * merged if stage < 3 else 0,
         **batch,
     }
+
+
+def words_added(params: Params) -> int:
+    """The most words that ``policy.domain_tokens`` makes into tokens; each has a row in both embeddings."""
+    return len(Experiment(params).domain_words) if params.policy.domain_tokens else 0
 
 
 def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:

@@ -34,6 +34,7 @@ from skillpress.learn.training.step import TrainingStep
 from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, load_policy
 from skillpress.models.policy.attention import use_attention
+from skillpress.models.policy.domain_tokens import added_tokens
 from skillpress.play.rollout import Collector
 from skillpress.play.workers.distributed import Ranks, join_ranks
 from skillpress.play.workers.ranks import Report
@@ -125,7 +126,8 @@ def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Expe
     adapter = None
     if section.lora is not None:
         seed = derive(params.seed, "lora")
-        adapter = LoraAdapter(policy.model, section.lora.rank, section.lora.alpha, seed)
+        rows = added_tokens(policy, experiment.domain_words)
+        adapter = LoraAdapter(policy.model, section.lora.rank, section.lora.alpha, seed, rows)
     return Learner(
         model=policy.model,
         loss=experiment.algorithm.loss,

@@ -6,6 +6,7 @@ prompt fills its budget, and every response its length.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from skillpress.experiment.params import Params
@@ -74,12 +75,12 @@ def scored(params: Params) -> dict[str, int]:
     """Tokens of training's passes through the model without a backward pass, by the reason for the pass."""
     algorithm = params.algorithm
     learned = work(params)["train_policy"].tokens + replayed(params).tokens
-    reasons = {
-        "by the reference policy": bool(algorithm.kl_coefficient),
+    shares: dict[str, float] = {  # of all tokens that training learns from
+        "by the reference policy": algorithm.kl_share if algorithm.kl_coefficient else 0,
         "by the learner, for importance weights": isinstance(algorithm, CorrectedParameters)
         and algorithm.importance != "none",
         "by the learner, for trajectories' ratios": isinstance(algorithm, SurrogateParameters)
         and algorithm.ratio == "trajectory",
         "for the values of states": algorithm.needs_values,
     }
-    return {reason: learned for reason, given in reasons.items() if given}
+    return {reason: math.ceil(learned * share) for reason, share in shares.items() if share}

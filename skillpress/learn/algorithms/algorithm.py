@@ -80,9 +80,10 @@ class Algorithm(ABC):
 
     @property
     def teaches_everywhere(self) -> bool:
-        """Whether a step without advantage teaches too. With a KL term it pulls towards the start policy;
-        with a value head its state has a value to learn."""
-        return bool(self.loss.kl_coefficient) or self.parameters.needs_values
+        """Whether every step without advantage teaches too. With a KL term over all steps it pulls towards
+        the start policy; with a value head its state has a value to learn."""
+        everywhere = bool(self.loss.kl_coefficient) and self.parameters.kl_share == 1
+        return everywhere or self.parameters.needs_values
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """Metrics of a batch that a reader of the training curve should know.

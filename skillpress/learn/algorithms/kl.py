@@ -1,4 +1,9 @@
-"""KL to the start policy, as part of a loss, and to the policy that sampled, as a metric."""
+"""KL to the start policy, as part of a loss, and to the policy that sampled, as a metric.
+
+With ``algorithm.kl_share`` below 1 the reference has scored only a random share of the tokens. Each counts
+once over the probability of being drawn, so the term and its gradient keep their expectation
+(``training/kl_share.py``).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,19 @@ def low_variance_kl(logprobs: torch.Tensor, reference_logprobs: torch.Tensor) ->
     return difference.exp() - difference - 1
 
 
+def reference_kl(tokens: ScoredTokens) -> torch.Tensor:
+    """sum_t w_t k3_t, or its unbiased estimate if the reference has scored a share of the tokens.
+
+    The tokens must have log-probabilities of the reference.
+    """
+    assert tokens.reference_logprobs is not None
+    if tokens.kl_weights is None:
+        return (tokens.weights * low_variance_kl(tokens.logprobs, tokens.reference_logprobs)).sum()
+    drawn = tokens.kl_weights > 0
+    k3 = low_variance_kl(tokens.logprobs[drawn], tokens.reference_logprobs[drawn])
+    return (tokens.kl_weights[drawn] * k3).sum()
+
+
 def with_kl(
     loss: torch.Tensor, metrics: dict[str, torch.Tensor], tokens: ScoredTokens, coefficient: float
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
@@ -27,7 +45,7 @@ def with_kl(
     metrics = {"approximate_kl": sampling_kl(tokens), **metrics}
     if tokens.reference_logprobs is None:
         return loss, metrics
-    kl = (tokens.weights * low_variance_kl(tokens.logprobs, tokens.reference_logprobs)).sum()
+    kl = reference_kl(tokens)
     return loss + coefficient * kl, {**metrics, "reference_kl": kl.detach()}
 
 

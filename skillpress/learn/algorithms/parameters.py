@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import SerializeAsAny
 
 from skillpress.core.registry import ALGORITHMS, SELECTIONS, lookup
-from skillpress.core.sections import ByName, NonNegative, Section
+from skillpress.core.sections import ByName, Mass, NonNegative, Section
 
 if TYPE_CHECKING:
     from skillpress.learn.algorithms.algorithm import Algorithm, Selection
@@ -49,6 +49,9 @@ class AlgorithmParameters(Section):
     name: str
     kl_coefficient: NonNegative
     """Weight of the KL to the start policy; at 0 no reference policy is needed."""
+    kl_share: Mass = 1.0
+    """Share of the sequences whose KL the start policy scores, another draw in every step; the term keeps
+    its expectation (``training/kl_share.py``). A loss of your own takes the term from ``kl.reference_kl``."""
     select: Annotated[SerializeAsAny[SelectionParameters], ByName(SELECTIONS, "algorithm.select.name")]
 
     @property

@@ -58,7 +58,10 @@ class ScoredTokens:
     response: torch.Tensor
     """Number of each token's response, counted from 0 within this pass."""
     reference_logprobs: torch.Tensor | None = None
-    """Log-probabilities of the start policy; None where there is no KL term."""
+    """Log-probabilities of the start policy, NaN where ``kl_weights`` is 0; None if there is no KL term."""
+    kl_weights: torch.Tensor | None = None
+    """Weights of the KL term: w_t over the probability that the start policy scores the token, 0 where it has
+    not; None if it has scored every token, and the weights are w_t."""
     values: torch.Tensor | None = None
     """[responses] V of each one's state under the current weights, with gradient; None without a head."""
     targets: ValueTargets[torch.Tensor] | None = None

@@ -29,7 +29,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.learn.algorithms.algorithm import PolicyLoss
-from skillpress.learn.algorithms.batch import Floats
+from skillpress.learn.algorithms.batch import Floats, members
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.experience.experience import LessonLoss
 from skillpress.learn.training.lessons import LessonBatch, lesson_batches, lesson_loss, weightless
@@ -113,8 +113,8 @@ class Learner:
         self._compared = False
         self.scorer = scorer = choose_scorer(model)
         if adapter is not None:
-            head: torch.nn.Module = scorer.scores
-            head.register_state_dict_post_hook(_leave_out)
+            saved: torch.nn.Module = scorer
+            saved.register_state_dict_post_hook(_leave_out_second_names)
         self.valued = value_head is not None
         module = scorer if value_head is None else ValuedScorer(scorer, value_head)
         trained = [weight for weight in scorer.parameters() if weight.requires_grad]
@@ -152,11 +152,18 @@ class Learner:
         return self._passes.values(self.engine, samples)
 
     def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
-        """The parts with the start policy's log-probabilities, if the loss has a KL term."""
+        """The parts with the start policy's log-probabilities, if the loss has a KL term. If only some
+        samples are drawn for it (``kl_share.py``), no others are scored."""
         if not self.loss.kl_coefficient:
             return list(parts)
-        scored = zip(parts, self._reference_logprobs(parts), strict=True)
-        return [replace(part, reference_logprobs=logprobs) for part, logprobs in scored]
+        drawn = [part.drawn_for_kl for part in parts]
+        few = self._reference_logprobs([part.select(rows) for part, rows in zip(parts, drawn, strict=True)])
+        found = []
+        for part, rows, logprobs in zip(parts, drawn, few, strict=True):
+            reference = np.full_like(part.logprobs, np.nan)
+            reference[members(rows, part.lengths)] = logprobs
+            found.append(replace(part, reference_logprobs=reference))
+        return found
 
     def update(
         self,
@@ -201,6 +208,7 @@ class Learner:
         return Measured(
             loss=sums.pop("loss"),
             weight=sums.pop("weight", 0.0),
+            reference_weight=sums.pop("reference_weight", 0.0),
             lessons={name.removeprefix(_OF_LESSONS): sums.pop(name) for name in taught},
             sums=sums,
             gradient_norm=None if norm is None else float(norm),
@@ -286,6 +294,9 @@ class Learner:
         tokens = samples.scored(logprobs, *values)
         loss, metrics = self.loss(tokens)
         counted = {"entropy": (tokens.weights * entropies).sum(), "weight": tokens.weights.sum()}
+        if tokens.reference_logprobs is not None:
+            drawn = tokens.weights if tokens.kl_weights is None else tokens.kl_weights
+            counted["reference_weight"] = drawn.sum()
         return loss, {**metrics, **counted}
 
     def _lessons_in_step(self, lessons: Samples | None) -> list[LessonBatch]:
@@ -321,11 +332,14 @@ class Learner:
         return samples, pack_responses(samples.pairs, self.ranks.device)
 
 
-def _leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
-    """Keep a module's weights out of checkpoints. The output embeddings belong to the model and to the
-    scorer, and DeepSpeed leaves out untrained weights under one of their names only."""
-    for name, _weight in module.named_parameters(recurse=False):
-        del state[prefix + name]
+def _leave_out_second_names(scorer: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
+    """Keep weights that have several names out of checkpoints, except under their first name. The output
+    embeddings belong to the model and to the scorer, and tied ones to the input embeddings too; DeepSpeed
+    leaves out untrained weights under one of their names only."""
+    first = {name for name, _weight in scorer.named_parameters()}
+    for name, _weight in scorer.named_parameters(remove_duplicate=False):
+        if name not in first:
+            del state[prefix + name]
 
 
 def read_configuration(name: str) -> dict[str, Any]:

@@ -6,7 +6,8 @@ A and B alone; and the start policy, which a KL term pulls towards, is the same 
 switched off.
 
 All linear layers are changed except the output embeddings. Many models share those with the input embeddings,
-and if they had their own change, all logits would be in memory at once (``policy/token_scores.py``).
+and if they had their own change, all logits would be in memory at once (``policy/token_scores.py``). Of the
+embeddings only the rows of new tokens are trained, if there are such tokens (``policy/trained_rows.py``).
 
 Engines and the saved policy receive W + alpha/r B A under the model's own names, computed from W every time,
 so that no rounding accumulates. In bfloat16 most changes of a weight are smaller than its last bit. Rounded
@@ -16,8 +17,8 @@ rounded at random. The package ``peft`` inserts the layers; the extra ``lora`` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from transformers.pytorch_utils import Conv1D
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
 from skillpress.models.policy.precision import round_at_random
+from skillpress.models.policy.trained_rows import PARAMETER, TrainedRows
 
 Whole = Callable[[torch.Tensor], torch.Tensor]
 """Returns the current weight, whole even if each rank holds a part. All ranks call it in the same order."""
@@ -55,9 +57,15 @@ class SavedAdapter:
 class LoraAdapter:
     """The changes within a model; the model stays an object of its class."""
 
-    def __init__(self, model: PreTrainedModel, rank: int, alpha: int, seed: int) -> None:
-        """Insert the changes; from now on only they have gradients. The seed is that of A, and of the
-        rounding of bfloat16 weights."""
+    def __init__(
+        self, model: PreTrainedModel, rank: int, alpha: int, seed: int, rows: Sequence[int] = ()
+    ) -> None:
+        """Insert the changes; from now on only they have gradients.
+
+        Args:
+            seed: the seed of A, and of the rounding of bfloat16 weights.
+            rows: tokens whose rows of the embeddings are trained too, such as those of ``domain_tokens``.
+        """
         import peft
         from peft.tuners.lora import LoraLayer
 
@@ -76,6 +84,7 @@ class LoraAdapter:
         self._layers: dict[str, Any] = {
             name: module for name, module in model.named_modules() if isinstance(module, LoraLayer)
         }
+        self._rows = TrainedRows(model, rows) if rows else None
 
     @contextmanager
     def switched_off(self) -> Iterator[None]:
@@ -83,7 +92,8 @@ class LoraAdapter:
         for layer in self._layers.values():
             layer.set_scale(NAME, 0.0)
         try:
-            yield
+            with nullcontext() if self._rows is None else self._rows.switched_off():
+                yield
         finally:
             for layer in self._layers.values():
                 layer.set_scale(NAME, 1.0)
@@ -91,14 +101,15 @@ class LoraAdapter:
     def merged(self, whole: Whole) -> dict[str, torch.Tensor]:
         """The model's weights with the changes added, under the names that they had before."""
         weights = {}
+        tables = {} if self._rows is None else self._rows.merged(whole)
         for name, value in self._model.state_dict(keep_vars=True).items():
             layer, _, own = name.rpartition(".base_layer.")
             if layer and own == "weight":
                 weights[f"{layer}.weight"] = self._changed(layer, whole)
             elif layer:
                 weights[f"{layer}.{own}"] = whole(value)
-            elif name.rpartition(".lora_")[0] not in self._layers:
-                weights[name] = whole(value)
+            elif name.rpartition(".")[2] != PARAMETER and name.rpartition(".lora_")[0] not in self._layers:
+                weights[name] = tables[value] if value in tables else whole(value)
         return weights
 
     def saved(self, whole: Whole) -> SavedAdapter:
@@ -111,6 +122,11 @@ class LoraAdapter:
         for name, layer in self._layers.items():
             for factor, linear in (("lora_A", layer.lora_A[NAME]), ("lora_B", layer.lora_B[NAME])):
                 tensors[f"base_model.model.{name}.{factor}.weight"] = whole(linear.weight).contiguous()
+        if self._rows is not None:
+            ids = self._rows.ids.tolist()
+            configuration["trainable_token_indices"] = dict.fromkeys(self._rows.tables, ids)
+            for name, rows in self._rows.tables.items():
+                tensors[f"base_model.model.{name}.token_adapter.trainable_tokens_delta"] = whole(rows)
         return SavedAdapter({**configuration, "inference_mode": True}, tensors)
 
     def _changed(self, name: str, whole: Whole) -> torch.Tensor:

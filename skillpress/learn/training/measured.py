@@ -29,6 +29,8 @@ class Measured:
     """Like ``sums``, over lessons' tokens, with ``weight`` and ``tokens``; empty if no rank had lessons."""
     optimized: bool = False
     """Whether the optimizer changed weights."""
+    reference_weight: float = 0.0
+    """Sum of the weights of the KL term, of the tokens that the reference scored; 0 without such a term."""
 
 
 def mean_metrics(updates: Sequence[Measured]) -> dict[str, float]:
@@ -41,8 +43,10 @@ def mean_metrics(updates: Sequence[Measured]) -> dict[str, float]:
     metrics = {"loss": fmean(update.loss for update in updates)}
     counted = [update for update in updates if update.weight]
     total = sum(update.weight for update in counted)
+    drawn = sum(update.reference_weight for update in counted)  # differs from the total if kl_share < 1
     for name in counted[0].sums if counted else ():
-        metrics[name] = sum(update.sums[name] for update in counted) / total
+        weight = drawn if drawn and name == "reference_kl" else total
+        metrics[name] = sum(update.sums[name] for update in counted) / weight
     taught = [update.lessons for update in updates if update.lessons.get("weight")]
     for name in taught[0] if taught else ():
         summed = sum(lessons[name] for lessons in taught)

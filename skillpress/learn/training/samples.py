@@ -47,7 +47,11 @@ class Samples:
     """[tokens] the learner's log-probabilities before the step's updates; None where the engine's are used
     instead."""
     reference_logprobs: Logprobs | None = None
-    """[tokens] the start policy's log-probabilities; None before they are computed, and without a KL term."""
+    """[tokens] the start policy's log-probabilities, NaN where ``kl_factors`` is 0; None before they are
+    computed, and without a KL term."""
+    kl_factors: Floats | None = None
+    """[samples] 1 over the probability that the start policy scores each sample, 0 where it does not; None
+    if it scores all samples, and without a KL term. See ``kl_share.py``."""
     targets: ValueTargets[Floats] | None = None
     """[samples] targets for the values of their states; None where the algorithm has no values."""
     trajectory: Indices | None = None
@@ -107,13 +111,21 @@ class Samples:
 
     @property
     def with_advantage(self) -> Indices:
-        """The rows with an advantage other than 0 at some token, their own or their trajectory's."""
+        """The rows with an advantage other than 0 at some token, their own or their trajectory's, and those
+        that are drawn for the KL term."""
         sample = np.repeat(np.arange(len(self)), self.lengths)
         teaching = np.zeros(len(self), np.bool_)
         teaching[sample[self.advantages != 0]] = True
+        if self.kl_factors is not None:
+            teaching |= self.kl_factors > 0
         if self.trajectory is not None:
             teaching = np.isin(self.trajectory, self.trajectory[teaching])
         return np.nonzero(teaching)[0]
+
+    @property
+    def drawn_for_kl(self) -> Indices:
+        """The rows that the start policy scores for a KL term."""
+        return np.arange(len(self)) if self.kl_factors is None else np.flatnonzero(self.kl_factors)
 
     def select(self, rows: Indices) -> Samples:
         """The samples in these rows."""
@@ -125,6 +137,7 @@ class Samples:
             weights=self.weights[rows],
             proximal_logprobs=None if self.proximal_logprobs is None else self.proximal_logprobs[tokens],
             reference_logprobs=None if self.reference_logprobs is None else self.reference_logprobs[tokens],
+            kl_factors=None if self.kl_factors is None else self.kl_factors[rows],
             targets=None if self.targets is None else self.targets.map(lambda values: values[rows]),
             trajectory=None if self.trajectory is None else self.trajectory[rows],
             trajectory_sums=None if self.trajectory_sums is None else self.trajectory_sums[rows],
@@ -151,6 +164,7 @@ class Samples:
             return torch.tensor(array, dtype=torch.float32, device=logprobs.device)
 
         sums = None if self.trajectory_sums is None else self.trajectory_sums[sample]
+        factors = self.kl_factors
         return ScoredTokens(
             logprobs=logprobs,
             old_logprobs=tensor(old),
@@ -158,6 +172,7 @@ class Samples:
             weights=tensor(self.weights[sample]),
             response=torch.tensor(sample, device=logprobs.device),
             reference_logprobs=None if self.reference_logprobs is None else tensor(self.reference_logprobs),
+            kl_weights=None if factors is None else tensor((self.weights * factors)[sample]),
             values=values,
             targets=None if self.targets is None else self.targets.map(tensor),
             trajectory_sums=None if sums is None else torch.tensor(sums, device=logprobs.device),
@@ -171,11 +186,13 @@ class Samples:
         numbers = [part.trajectory for part in parts if part.trajectory is not None]
         plain = [part.plain_prompts for part in parts if part.plain_prompts is not None]
         ages = [part.age for part in parts if part.age is not None]
+        factors = [part.kl_factors for part in parts if part.kl_factors is not None]
         return cls(
             pairs=Pairs.joined([part.pairs for part in parts]),
             logprobs=np.concatenate([part.logprobs for part in parts]),
             advantages=np.concatenate([part.advantages for part in parts]),
             weights=np.concatenate([part.weights for part in parts]),
+            kl_factors=np.concatenate(factors) if factors else None,
             targets=ValueTargets.concatenate(targets) if targets else None,
             trajectory=np.concatenate(numbers) if numbers else None,
             plain_prompts=tuple(prompt for part in plain for prompt in part) if plain else None,

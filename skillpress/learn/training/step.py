@@ -36,6 +36,7 @@ from skillpress.learn.training.describing.batch_metrics import batch_metrics
 from skillpress.learn.training.describing.episode_sample import EpisodeSample
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.keeping.checkpoint import Stateful
+from skillpress.learn.training.kl_share import kl_factors
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
 from skillpress.learn.training.log_ratios import correct
@@ -169,7 +170,7 @@ class TrainingStep:
         if not totals["tokens"]:
             return {"tokens_sampled": 0.0, "tokens_trained": 0.0}
         updates = updates_of_batch(self.minibatches, self.minibatch_size, int(totals["sequences"]))
-        samples = self._weighed(samples, totals, updates)
+        samples = self._drawn_for_kl(self._weighed(samples, totals, updates), step)
         useful = np.arange(len(samples)) if self.algorithm.teaches_everywhere else samples.with_advantage
         random = generator(self.seed, "minibatches", step, 0)
         described = {} if self.actions is None else self.actions(collected.trajectories, step)
@@ -201,6 +202,14 @@ class TrainingStep:
         if targets is not None:
             targets = replace(targets, weights=targets.weights * updates)
         return replace(samples, weights=weights * updates, targets=targets)
+
+    def _drawn_for_kl(self, samples: Samples, step: int) -> Samples:
+        """The samples with their factors in the KL term, if the reference scores a share of them."""
+        share = self.algorithm.parameters.kl_share
+        if not self.algorithm.loss.kl_coefficient or share == 1:
+            return samples
+        random = generator(self.seed, "kl share", step, self.ranks.rank)
+        return replace(samples, kl_factors=kl_factors(samples.pairs, share, random))
 
     def _lessons(
         self, further: Sequence[Trajectory], totals: dict[str, float], updates: int, step: int

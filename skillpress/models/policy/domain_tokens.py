@@ -12,8 +12,8 @@ so the new token starts close to its meaning. With tied embeddings there is one 
 single token already stays the same.
 
 The result is an ordinary model with an ordinary tokenizer: it is saved, loaded and served like any other.
-Left out: training only the new rows first. Training with low-rank changes (LoRA) leaves the new rows at their
-initial values.
+Training with low-rank changes (LoRA) trains the new rows beside them (``trained_rows.py``). Left out:
+training only the new rows first.
 """
 
 from __future__ import annotations
@@ -48,6 +48,22 @@ def with_tokens(policy: Policy, words: Sequence[str]) -> Policy:
             for word, row in zip(fresh, ids, strict=True):
                 weight[row] = weight[list(pieces[word])].float().mean(dim=0).to(weight.dtype)
     return Policy(policy.model, tokenizer)
+
+
+def added_tokens(policy: Policy, words: Sequence[str]) -> list[int]:
+    """The tokens that :func:`with_tokens` added for these words, from the policy that it returned, also after
+    it was saved and loaded.
+
+    New tokens are the vocabulary's last ones. A word that was the last token before is counted with them.
+    """
+    known = policy.tokenizer.get_added_vocab()
+    wanted = {known[word] for word in words if word in known}
+    last = max(known.values(), default=-1)
+    found = []
+    while last in wanted:
+        found.append(last)
+        last -= 1
+    return found[::-1]
 
 
 def mean_tokens(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> float:

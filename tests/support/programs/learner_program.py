@@ -3,9 +3,9 @@
 NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch. With ``restore`` a
 second learner loads the first one's checkpoint and makes the last update. With ``chunks`` tokens are scored
 three at a time. With ``checkpointing`` layers drop their activations and the packed scorer is used. With
-``lora`` only low-rank changes are trained. With ``turn`` or ``trajectory`` ratios are taken over these; a
-trajectory is three samples. With ``values`` a value head is trained too, and its values of the first samples
-are saved with the weights.
+``lora`` only low-rank changes are trained, with ``rows`` also four rows of both embeddings. With ``turn`` or
+``trajectory`` ratios are taken over these; a trajectory is three samples. With ``values`` a value head is
+trained too, and its values of the first samples are saved with the weights.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,9 @@ from tests.support.models.tiny import tiny_policy
 
 UPDATES, SAMPLES, KL = 3, 12, 0.05
 RANK, ALPHA = 3, 6
+ROWS = (4, 17, 33, 51)
+TABLES = ("model.embed_tokens.weight", "lm_head.weight")
+"""The embeddings of the tiny policy, which are not tied."""
 ADAMW = AdamW(1e-2, weight_decay=0.1, betas=(0.8, 0.95), gradient_clipping=0.5, warmup_steps=1)
 
 
@@ -75,8 +79,9 @@ def train_plain(policy: Policy, level: str) -> dict[str, torch.Tensor]:
     return policy.model.state_dict()
 
 
-def train_plain_lora(policy: Policy, level: str) -> dict[str, torch.Tensor]:
-    """W + alpha/r B A in place of every W, by hand; A starts as the adapter's does, B at zero."""
+def train_plain_lora(policy: Policy, level: str, ids: Sequence[int] = ()) -> dict[str, torch.Tensor]:
+    """W + alpha/r B A in place of every W, by hand; A starts as the adapter's does, B at zero. The rows
+    ``ids`` of the embeddings are trained too."""
     scorer, base = ResponseScorer(copy_model(policy.model)), policy.model.state_dict()
     start = LoraAdapter(copy_model(policy.model), RANK, ALPHA, seed=0).saved(torch.Tensor.detach).tensors
     rows = {
@@ -85,16 +90,21 @@ def train_plain_lora(policy: Policy, level: str) -> dict[str, torch.Tensor]:
         if "lora_A" in name
     }
     columns = {name: torch.zeros(len(base[name]), RANK, requires_grad=True) for name in rows}
+    place = torch.tensor(ids, dtype=torch.long)
+    words = {name: base[name][place].clone().requires_grad_() for name in TABLES if ids}
 
     def weights() -> dict[str, torch.Tensor]:
-        return {name: base[name] + ALPHA / RANK * columns[name] @ rows[name] for name in rows}
+        changed = {name: base[name] + ALPHA / RANK * columns[name] @ rows[name] for name in rows}
+        return {**changed, **{name: base[name].index_copy(0, place, new) for name, new in words.items()}}
 
     def score(responses: Responses) -> torch.Tensor:
         changed = {f"model.{name}": weight for name, weight in weights().items()}
+        if ids:
+            changed["scores.weight"] = changed["model.lm_head.weight"]
         logprobs: torch.Tensor = torch.func.functional_call(scorer, changed, (responses, 1.0))[0]
         return logprobs
 
-    update_plainly(policy, score, [*rows.values(), *columns.values()], level)
+    update_plainly(policy, score, [*rows.values(), *columns.values(), *words.values()], level)
     return {**base, **{name: weight.detach() for name, weight in weights().items()}}
 
 
@@ -162,6 +172,10 @@ def ratios(log_ratio: torch.Tensor, response: torch.Tensor, level: str) -> tuple
     return torch.exp(own @ log_ratio), 1 / own.sum(1)
 
 
+def rows_of(options: list[str]) -> Sequence[int]:
+    return ROWS if "rows" in options else ()
+
+
 def level_of(options: list[str]) -> str:
     return next((option for option in options if option in ("turn", "trajectory")), "token")
 
@@ -180,7 +194,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
         return Learner(
             model, loss, configuration, ADAMW, 1.0, 20, ranks,
             gradient_checkpointing="checkpointing" in options,
-            adapter=LoraAdapter(model, RANK, ALPHA, seed=0) if "lora" in options else None,
+            adapter=LoraAdapter(model, RANK, ALPHA, 0, rows_of(options)) if "lora" in options else None,
             value_head=ValueHead(model, 30, rate=5.0) if valued else None,
         )  # fmt: skip
 
@@ -222,7 +236,10 @@ def save(weights: dict[str, torch.Tensor], output: str, rank: int) -> None:
 if __name__ == "__main__":
     name, count, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     if name == "plain":
-        kinds = {"lora": train_plain_lora, "values": train_plain_values}
+        kinds = {
+            "lora": partial(train_plain_lora, ids=rows_of(sys.argv[4:])),
+            "values": train_plain_values,
+        }
         plainly = next((kinds[option] for option in sys.argv[4:] if option in kinds), train_plain)
         save(plainly(tiny_policy(), level_of(sys.argv[4:])), out, 0)
     elif count == 1:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.kl import low_variance_kl
+from skillpress.learn.algorithms.kl import reference_kl
 from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
@@ -61,7 +61,7 @@ class LogLikelihood:
         loss = -(tokens.weights * tokens.advantages * tokens.logprobs).sum()
         metrics = {"taught": (tokens.weights * (tokens.advantages != 0)).sum()}
         if tokens.reference_logprobs is not None:
-            kl = (tokens.weights * low_variance_kl(tokens.logprobs, tokens.reference_logprobs)).sum()
+            kl = reference_kl(tokens)
             loss = loss + self.kl_coefficient * kl
             metrics["reference_kl"] = kl.detach()
         return loss, metrics

@@ -110,6 +110,41 @@ def test_low_rank_changes_are_trained_so_under_the_other_configurations(
 
 
 @pytest.fixture(scope="module")
+def plain_rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
+    return trained(tmp_path_factory.mktemp("plain-rows"), "plain", 1, "lora", "rows")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "processes"),
+    [
+        ("zero2_fp32", 2),
+        *(pytest.param(f"zero{stage}_fp32", 1, marks=pytest.mark.thorough) for stage in (0, 1)),
+    ],
+)
+def test_rows_of_the_embeddings_are_trained_beside_them_and_go_on_from_a_checkpoint_bit_for_bit(
+    configuration: str, processes: int, plain_rows: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    """Four rows of each table move, as by hand, and no other row does."""
+    whole = trained(tmp_path, configuration, processes, "lora", "rows")
+    compare(whole, plain_rows, TOLERANCE["fp32"])
+    for table in ("model.embed_tokens.weight", "lm_head.weight"):
+        assert whole[table].any(1).nonzero().flatten().tolist() == [4, 17, 33, 51]
+        compare({table: whole[table]}, {table: plain_rows[table]}, TOLERANCE["fp32"])
+    restored = trained(tmp_path, configuration, processes, "lora", "rows", "restore")
+    assert all(torch.equal(whole[name], restored[name]) for name in whole)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("options", [(), ("checkpointing",), ("chunks",)])
+@pytest.mark.parametrize("configuration", ["zero3_fp32", "zero2_bf16", "zero3_bf16"])
+def test_rows_are_trained_so_under_the_other_configurations(
+    configuration: str, options: tuple[str, ...], plain_rows: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    whole = trained(tmp_path, configuration, 2, "lora", "rows", *options)
+    compare(whole, plain_rows, TOLERANCE[configuration[-4:]])
+
+
+@pytest.fixture(scope="module")
 def plain_values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
     return trained(tmp_path_factory.mktemp("plain-values"), "plain", 1, "values")
 

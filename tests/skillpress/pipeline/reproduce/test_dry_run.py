@@ -327,7 +327,7 @@ def test_processes_share_the_time_and_passes_without_a_way_back_take_a_third(
     assert one.keys() == eight.keys() and len(one) == 7
     for name, took in one.items():
         assert eight[name] == pytest.approx(took / 8, abs=0.06), name
-    assert one["scoring by the reference policy"] == pytest.approx(one["training"] / 3, abs=0.1)
+    assert one["scoring by the reference policy"] == pytest.approx(one["training"] / 3 / 4, abs=0.1)
     assert one["imitation"] == pytest.approx(2 * 3000 * 50 * 2560 / 90 / 3600, abs=0.1)
     assert one["demonstrations"] == pytest.approx(3000 * 50 * 0.005 / 3600, abs=0.06)
     assert one["one after the other"] == pytest.approx(
