@@ -201,7 +201,7 @@ def _batch_memory(params: Params, shape: ModelShape, size: int) -> dict[str, int
     several = tokens > chunk
     logits = 4 * (LOGIT_COPIES + shape.soft_cap + several) + half
     head = 0 if lora is not None else shape.hidden * (4 + half if several else size)
-    passed = _checkpointed if params.training.gradient_checkpointing else _kept
+    passed: Passed = _checkpointed if params.training.gradient_checkpointing else _kept
     if params.policy.attention == "flash_attention_2":
         passed = _without_masks(passed)
     parts = {

@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = {
     "environment": {"max_steps": 2, "max_numbers": 3},
     "policy": {"rendering": "text", "context_tokens": 1700, "domain_tokens": ["markers", "actions"]},
     "sampling": {"max_new_tokens": 8},
-    "reward": {"invalid_penalty": 1.0},  # an untrained model's answers are no actions
+    "reward": {"invalid_penalty": 1.0},  # an untrained model's answers are not actions
     # Later penalties count for earlier steps, so the first step has another advantage than the second.
     "algorithm": {
         "name": "reinforce_pp", "discount": 1.0, "kl_coefficient": 0.1, "select": {"name": "none"},

@@ -62,8 +62,8 @@ class Offer:
             for name, tensor in self._pieces.items():
                 if name not in self._memory:
                     self._memory[name] = as_bytes(tensor.cpu()).numpy().data
-        for name, piece in split(self.manifest.places, wanted):
-            whole: memoryview | bytes = bytes(len(piece)) if name is None else self._memory[name]
+        for owner, piece in split(self.manifest.places, wanted):
+            whole: memoryview | bytes = bytes(len(piece)) if owner is None else self._memory[owner]
             for start in range(piece.start, piece.stop, CHUNK_BYTES):
                 yield whole[start : min(start + CHUNK_BYTES, piece.stop)]
 
