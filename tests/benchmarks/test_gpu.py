@@ -153,7 +153,7 @@ def test_the_page_says_which_claims_are_measured(decoder: str, on_gpu: bool, sai
     assert "| `lag` | lag |  | late |  |" in written
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(1800)
 def test_all_parts_run_at_tiny_size_and_only_once(repository: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.gpu", "--tiny", "--folder", str(tmp_path)]
