@@ -106,6 +106,19 @@ def test_processes_share_the_memory_of_a_machine_without_gpus() -> None:
     assert not fits(params, shape, Devices("machine", int(1.9 * most / (1 - MARGIN)), None))
 
 
+def test_with_a_lag_of_k_k_less_1_copies_of_the_weights_wait_but_servers_need_none() -> None:
+    """135 million parameters; the learner's weights are in float32."""
+    servers = {"name": "server", "urls": ["http://127.0.0.1:1"], "answer_seconds": 1.0}
+
+    def asked(lag: int, **sections: Any) -> int:
+        _, params, shape = experiment("smollm2", training={"lag": lag, "deepspeed": "zero1_fp32"}, **sections)
+        return demand(params, shape, on_gpu=False).size
+
+    copy = 4 * KNOWN_SHAPES["smollm2-135m"].parameters
+    assert asked(4) - asked(1) == 3 * copy
+    assert asked(4, engine=servers) == asked(1, engine=servers)
+
+
 def test_nothing_is_said_where_nothing_helps() -> None:
     values, _, shape = experiment("paper_notebook_qa")
     assert remedies(values, shape, Devices("tiny", GB, 1)) == []

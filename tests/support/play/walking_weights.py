@@ -55,7 +55,7 @@ class Shower(Walker):
 
 @dataclass
 class Holder(Shower):
-    """A walker that answers one by one and keeps back some of them."""
+    """A walker that answers one by one. It keeps back the requests for which ``held`` is true."""
 
     lockstep: bool = False
     held: Callable[[DecisionRequest], bool] = lambda request: False

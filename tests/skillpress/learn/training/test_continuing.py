@@ -246,7 +246,7 @@ def test_further_attempts_belong_to_their_groups() -> None:
 
 
 def test_what_was_played_ahead_is_kept_while_the_engine_rests() -> None:
-    """A probe does so: another play of the same collector in the learner's thread."""
+    """A probe plays with the same collector in the learner's thread."""
     with learner(Holder(), 2, 4) as found:
         found.take(found.rollouts.rest)
         collector = found.rollouts.collect.collector

@@ -265,34 +265,39 @@ def test_open_responses_continue_under_new_weights(case: Case, folder: Path, url
     sampling = Sampling(max_new_tokens=params.sampling.max_new_tokens)
     length = min(40, options(folder).longest - sampling.max_new_tokens)
     prompts = [tuple(range(5 + key, 5 + key + length)) for key in range(case.episodes)]
-    found: dict[int, Completion] = {}
+    answers: list[tuple[tuple[int, ...], Completion]] = []
+    crossing: list[Completion] = []
     try:
-        engine.submit([Request(key, prompt, sampling, key) for key, prompt in enumerate(prompts)])
-        while len(found) < len(prompts) // 8:
-            found |= dict(engine.completed(600.0))
-        engine.update_weights(changed.model.state_dict(), 1)
-        while len(found) < len(prompts):
-            found |= dict(engine.completed(600.0))
+        for version in range(1, 21):  # an update may find all responses between their ends and beginnings
+            engine.submit([Request(key, prompt, sampling, key) for key, prompt in enumerate(prompts)])
+            found: dict[int, Completion] = {}
+            while len(found) < len(prompts) // 8:
+                found |= dict(engine.completed(600.0))
+            engine.update_weights((changed if version % 2 else policy).model.state_dict(), version)
+            while len(found) < len(prompts):
+                found |= dict(engine.completed(600.0))
+            answers += [(prompts[key], found[key]) for key in range(len(prompts))]
+            crossing = [each for _, each in answers if len(each.weight_spans) > 1]
+            if crossing:
+                break
     finally:
         engine.close()
-    crossing = [key for key, each in found.items() if len(each.weight_spans) > 1]
-    print(len(crossing), "of", len(found), "responses have tokens of both weights")
+    print(len(crossing), "of", len(answers), "responses have tokens of both weights")
     assert crossing
-    for weights, version in ((policy, 0), (changed, 1)):
+    pairs = pack_responses([(prompt, each.token_ids) for prompt, each in answers])
+    sampled = np.concatenate([each.logprobs for _, each in answers])
+    for weights, odd in ((policy, 0), (changed, 1)):
         with torch.no_grad():
-            scored, _ = ResponseScorer(weights.model)(
-                pack_responses([(prompts[key], found[key].token_ids) for key in range(len(prompts))]), 1.0
-            )
-        sampled = np.concatenate([found[key].logprobs for key in range(len(prompts))])
-        drew = np.concatenate([_drew(found[key], version) for key in range(len(prompts))])
+            scored, _ = ResponseScorer(weights.model)(pairs, 1.0)
+        drew = np.concatenate([_drew(each, odd) for _, each in answers])
         assert np.abs(scored.numpy() - sampled)[drew].max() < LARGEST_DIFFERENCE
 
 
-def _drew(completion: Completion, version: int) -> np.ndarray:
-    """[tokens] whether these weights drew each."""
+def _drew(completion: Completion, odd: int) -> np.ndarray:
+    """[tokens] whether weights of an odd version drew each, or of an even one."""
     drew = np.zeros(len(completion.token_ids), np.bool_)
     for span in completion.weight_spans:
-        drew[span.start : span.end] = span.version == version
+        drew[span.start : span.end] = span.version % 2 == odd
     return drew
 
 
