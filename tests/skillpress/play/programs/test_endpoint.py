@@ -19,6 +19,7 @@ from skillpress.play.programs.requests import Asked, Reply, ToolCall
 from skillpress.play.programs.session import Session, Waiting, engine_failed
 from tests.skillpress.play.programs.conftest import played
 
+pytestmark = pytest.mark.heavy  # the vendor's client starts `uname` at its first request
 HELLO: Any = [{"role": "user", "content": "hello"}]
 TOOLS: Any = [
     {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
