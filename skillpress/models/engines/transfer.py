@@ -84,8 +84,14 @@ class PartsTransfer(WeightTransferEngine[Group, WeightsAt]):
             )
         parallel = self.parallel_config
         rank = 1 + parallel.data_parallel_index * parallel.world_size + parallel.rank
-        host, port, size = init_info.host, init_info.port, init_info.size
-        self._link = Link.to(host, port, rank, size, self.device, init_info.seconds)
+        self._link = Link.to(
+            init_info.host,
+            init_info.port,
+            rank=rank,
+            size=init_info.size,
+            device=self.device,
+            seconds=init_info.seconds,
+        )
 
     def start_weight_update(self) -> None:
         """Clear the staged weights. The model is not touched before everything has arrived."""
