@@ -37,8 +37,9 @@ length. The estimate counts everything that grows with the model and the batch:
                Lessons that compare distributions (``experience``) hold two
                whole distributions for a chunk of tokens
 
-    imitation  no stage shares anything: weights, float32 copy, gradients and moments, and with several
-               processes all gradients twice more, in one message; passes are bounded as in training
+    imitation  whole weights and gradients, float32 copy and moments. Several processes share the latter two
+               (at most an equal part and the largest tensor); they add gradients up in float32, in a buffer
+               of their own, and send each other updated weights. Passes are bounded as in training
 
 ``tests/skillpress/experiment/test_estimate.py`` compares the batch's part with the peak of real passes.
 """
@@ -122,12 +123,14 @@ def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
     whole = params.training.model_copy(update={"lora": None, "microbatch_tokens": limit})
     batch = _batch_memory(params.model_copy(update={"training": whole}), shape, 2 if half else 4)
     batch.pop(LESSONS, None)
+    size, several = 2 if half else 4, params.processes > 1
+    own = min(count, -(-count // params.processes) + shape.vocabulary * shape.hidden) if several else count
     parts = {
-        "weights": (2 if half else 4) * count,
-        "float32 copy": 4 * count if half else 0,
-        "gradients": (6 if half else 4) * count,
-        "moments": 8 * count,
-        "gradients of all processes": 8 * count if params.processes > 1 else 0,
+        "weights": size * count,
+        "float32 copy": 4 * own if half else 0,
+        "gradients": (size + 4 if half or several else size) * count,
+        "moments": 8 * own,
+        "updated weights on their way": size * own if several else 0,
         **{part.removeprefix("batch: "): size for part, size in batch.items()},
     }
     return {f"imitation: {part}": size for part, size in parts.items()}

@@ -13,8 +13,9 @@ A batch goes through the model in passes of at most ``training.microbatch_tokens
 gradients is the gradient of the whole batch. With ``training.gradient_checkpointing`` layers do not keep
 their activations.
 
-Ranks divide every batch, sum their gradients and make the same update. A batch's loss is a mean over its
-tokens, whichever rank computes them, so the number of ranks changes only the rounding.
+Ranks divide every batch and sum their gradients; each updates its share of the weights (``shares.py``). A
+batch's loss is a mean over its tokens, whichever rank computes them, so the number of ranks changes only the
+rounding.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,10 +36,10 @@ from skillpress.core.storage import atomic_path
 from skillpress.learn.imitation.dataset import Sample
 from skillpress.learn.imitation.optimizers import OPTIMIZERS, Schedule
 from skillpress.learn.imitation.parameters import ImitationParameters
+from skillpress.learn.imitation.shares import Gradients, updated
 from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import fit_one_pass, pass_rows
 from skillpress.models.policy.policy import Policy
-from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import Scorer, pack_responses
 from skillpress.play.workers.distributed import Ranks
@@ -64,9 +66,9 @@ def imitate(
         policy: its layers may have gradient checkpointing on.
         on_update: rank 0 calls it after each update with (updates done, all updates, loss of the last one).
         checkpoint: the file to resume from, with the same final weights, and to save to from time to time;
-            None saves nothing.
+            None saves nothing. Several ranks save their shares beside it.
         timer: says when to save; None means a :class:`SaveTimer` with its default interval.
-        ranks: all ranks call this with the same arguments; rank 0 saves.
+        ranks: all ranks call this with the same arguments; rank 0's timer counts.
         token_limit: the most tokens of one pass through the model; a longer sample has a pass of its own.
 
     Returns:
@@ -85,9 +87,9 @@ def imitate(
         losses.append(learner.update(samples.select(rows)))
         if ranks.rank == 0:
             on_update(done, len(updates), losses[-1])
-            if checkpoint and timer():
-                with timer.measured():
-                    learner.save(checkpoint, losses)
+        if checkpoint and ranks.maximum([int(ranks.rank == 0 and timer())])[0]:
+            with timer.measured():
+                learner.save(checkpoint, losses)
     policy.model.eval()
     return losses
 
@@ -100,11 +102,8 @@ class _Learner:
     ) -> None:
         self._model, self._token_limit, self._ranks = policy.model, token_limit, ranks
         self._scorer = choose_scorer(policy.model.train())
-        names = [name for name, _ in self._scorer.named_parameters()]
-        self._weights = MasterWeights(self._scorer.parameters())
-        self._optimizers = OPTIMIZERS[parameters.optimizer](
-            list(zip(names, self._weights.masters, strict=True)), parameters.learning_rate
-        )
+        self._weights = updated(list(self._scorer.named_parameters()), ranks)
+        self._optimizers = OPTIMIZERS[parameters.optimizer](self._weights.own, parameters.learning_rate)
         factor = Schedule.of(parameters, updates).factor
         self._schedules = [
             torch.optim.lr_scheduler.LambdaLR(optimizer, factor) for optimizer in self._optimizers
@@ -112,13 +111,11 @@ class _Learner:
 
     def update(self, samples: Pairs) -> float:
         """One update on this rank's share of the samples; returns the mean loss over all response tokens."""
-        for optimizer in self._optimizers:
-            optimizer.zero_grad()
+        self._weights.zero_gradients()
         tokens = int(samples.response_lengths.sum())
         own = shared(samples, self._ranks)
         loss = add_gradients(self._scorer, self._weights, own, tokens, self._token_limit)
-        self._ranks.sum_gradients(self._weights.masters)
-        torch.nn.utils.clip_grad_norm_(self._weights.masters, 1.0)
+        self._weights.clip()
         for optimizer, schedule in zip(self._optimizers, self._schedules, strict=True):
             optimizer.step()
             schedule.step()
@@ -126,34 +123,63 @@ class _Learner:
         return self._ranks.sum({"loss": loss})["loss"]
 
     def save(self, checkpoint: Path, losses: list[float]) -> None:
-        """Write everything that the next update depends on."""
+        """Write everything that the next update depends on. Several ranks each write their share; the
+        checkpoint itself follows when all shares are there, and says which they are."""
         state = {
             "losses": losses,
             "weights": self._weights.state(),
             "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
             "schedules": [schedule.state_dict() for schedule in self._schedules],
         }
-        with atomic_path(checkpoint) as temporary:
-            torch.save(state, temporary)
+        if self._ranks.size == 1:
+            _write(checkpoint, state)
+            return
+        done = len(losses)
+        _write(_share(checkpoint, done, self._ranks.rank), state)
+        self._ranks.barrier()
+        if self._ranks.rank == 0:
+            _write(checkpoint, {"losses": losses})
+            kept = {_share(checkpoint, done, rank) for rank in range(self._ranks.size)}
+            for other in set(checkpoint.parent.glob(_share(checkpoint, "*", "*").name)) - kept:
+                other.unlink()
 
     def load(self, checkpoint: Path) -> list[float]:
         """Resume from a checkpoint; returns the losses so far."""
         try:
-            found = torch.load(checkpoint, weights_only=True, map_location=self._model.device)
+            found = self._read(checkpoint)
+            losses = [float(loss) for loss in found["losses"]]
+            if self._ranks.size > 1:
+                found = self._read(_share(checkpoint, len(losses), self._ranks.rank))
             self._weights.restore(found["weights"])
             for part, stored in zip(self._optimizers, found["optimizers"], strict=True):
                 part.load_state_dict(stored)
             for schedule, stored in zip(self._schedules, found["schedules"], strict=True):
                 schedule.load_state_dict(stored)
-            return [float(loss) for loss in found["losses"]]
-        except (RuntimeError, UnpicklingError, EOFError, KeyError, TypeError, ValueError) as error:
+            return losses
+        except (
+            FileNotFoundError, RuntimeError, UnpicklingError, EOFError, KeyError, TypeError, ValueError
+        ) as error:  # fmt: skip
             message = f"{checkpoint}: not a checkpoint of this imitation ({error}); delete it"
             raise StorageError(message) from error
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        found: dict[str, Any] = torch.load(file, weights_only=True, map_location=self._model.device)
+        return found
+
+
+def _write(file: Path, state: dict[str, Any]) -> None:
+    with atomic_path(file) as temporary:
+        torch.save(state, temporary)
+
+
+def _share(checkpoint: Path, done: int | str, rank: int | str) -> Path:
+    """The file of a rank's share after ``done`` updates."""
+    return checkpoint.with_name(f"{checkpoint.stem}-{done}-{rank}{checkpoint.suffix}")
 
 
 def add_gradients(
     scorer: Scorer,
-    weights: MasterWeights,
+    weights: Gradients,
     samples: Sequence[Sample] | Pairs,
     tokens: int,
     token_limit: int,

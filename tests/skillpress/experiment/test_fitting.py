@@ -124,7 +124,24 @@ def test_nothing_is_said_where_nothing_helps() -> None:
     assert remedies(values, shape, Devices("tiny", GB, 1)) == []
 
 
-def test_imitation_is_counted_whole_in_every_process_and_bounded_as_training_is() -> None:
+def test_processes_share_the_copy_and_the_moments_of_imitation() -> None:
+    """SmolLM2 in bfloat16 over 8 processes: a process owns an eighth, and the embeddings at most."""
+    _, params, shape = experiment("smollm2")
+    parts = imitation_memory(params.model_copy(update={"processes": 8}), shape)
+    own = -(-shape.parameters // 8) + 49_152 * 576
+    found = {
+        name: parts[f"imitation: {name}"] for name in ("float32 copy", "moments", "gradients", "weights")
+    }
+    assert found == {
+        "float32 copy": 4 * own,
+        "moments": 8 * own,
+        "gradients": 6 * shape.parameters,
+        "weights": 2 * shape.parameters,
+    }
+    assert parts["imitation: updated weights on their way"] == 2 * own
+
+
+def test_imitation_is_counted_whole_in_one_process_and_bounded_as_training_is() -> None:
     """SmolLM2 in bfloat16, calculated by hand: 2 bytes of weight, 4 of copy, 2 + 4 of gradient, 8 of
     moments."""
     _, params, shape = experiment("smollm2")
