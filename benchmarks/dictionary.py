@@ -42,6 +42,7 @@ import polars as pl
 import tokenizers
 from tokenizers import Tokenizer, models, trainers
 
+from benchmarks.greedy_reference import greedy_reference
 from benchmarks.skill_corpora import ALFWORLD, CORPORA, COUNTDOWN, Sequences, alfworld_like
 from skillpress.core.seeds import generator
 from skillpress.core.storage import read_json, write_json
@@ -49,7 +50,6 @@ from skillpress.skills.corpus import count_numbers, make_corpus
 from skillpress.skills.fit import fit
 from skillpress.skills.grams import number_grams
 from skillpress.skills.lookup import costs, make_table
-from skillpress.skills.reference import greedy_reference
 from skillpress.skills.search.greedy import merge_pairs
 from skillpress.skills.search.refined import improve
 

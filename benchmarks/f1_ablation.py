@@ -9,8 +9,8 @@ paper's.
 
 **In nats and without the log2 L of Eq. 2** the paper's 7.24 and 7.25 are reproduced. On its uniform corpus
 the singletons cost (5 / 10 + 4) ln 5 = 7.2425 on average, and a merge pays in about one group of a hundred.
-``nats_without_lengths`` is that variant. Its greedy search is ``reference.py`` (the fast one always stores
-the lengths), so it has no times.
+``nats_without_lengths`` is that variant. Its greedy search is ``greedy_reference.py`` (the fast one always
+stores the lengths), so it has no times.
 
 Two of the paper's figures cannot be reproduced from its text:
 
@@ -44,10 +44,10 @@ from typing import Any
 import numpy as np
 import yaml
 
+from benchmarks.greedy_reference import greedy_reference
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
 from skillpress.skills.corpus import Corpus, FoundPhrases, Phrase, count_numbers
-from skillpress.skills.reference import greedy_reference
 from skillpress.skills.search.exact import (
     TIME_LIMIT,
     best_without_singletons,

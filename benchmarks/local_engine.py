@@ -11,7 +11,8 @@ than wall-clock seconds; the result has both.
 ``--full``, which a GPU implies, adds the engine without static shapes and CUDA graphs (``growing``), and vLLM
 if it is installed. Each form then runs once unmeasured on all prompts (``first_seconds``: kernels are chosen
 and graphs recorded). The result also has the share of the time that one token alone takes, which is prefill,
-and how far 64 responses' log-probabilities are from the learner's. Tried on a CPU only, and without vLLM.
+and how far 64 responses' log-probabilities are from the learner's. ``--forms`` runs only the named forms.
+``--model scratch`` is a small policy made from scratch. Tried on a CPU only, and without vLLM.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,8 @@ import torch
 import transformers
 
 from benchmarks.device import add_options, device_name, finish
-from benchmarks.sampling_peers import Sampler, samplers
+from benchmarks.grpo_step.setting import SETTINGS, make_policy
+from benchmarks.sampling_peers import FORMS, Sampler, samplers
 from skillpress.core.engine import Completion
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local.engine import LocalEngine
@@ -80,11 +83,21 @@ def seconds_of(work: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - began
 
 
-def compare(policy: Policy, prompts: list[TokenIds], new: int, rounds: int, full: bool) -> dict[str, Any]:
-    """Tokens per second of all forms."""
+def chosen_forms(named: Sequence[str] | None, full: bool) -> tuple[str, ...]:
+    """The forms to run: the named ones, otherwise two or, with ``full``, all that are installed."""
+    if named:
+        return tuple(named)
+    if not full:
+        return ("local", "transformers")
+    return FORMS if find_spec("vllm") else FORMS[:-1]
+
+
+def compare(
+    policy: Policy, prompts: list[TokenIds], new: int, rounds: int, forms: Sequence[str], full: bool
+) -> dict[str, Any]:
+    """Tokens per second of the forms."""
     device, runs = policy.model.device, {}
-    forms = samplers(policy, full, max(map(len, prompts)) + new, len(prompts))
-    for name, sample in forms.items():
+    for name, sample in samplers(policy, forms, max(map(len, prompts)) + new, len(prompts)).items():
         first = (prompts, new) if full else ([(1, 2), (3,)], 2)
         runs[name] = Run(sample, seconds_of(partial(sample, *first), device))
     for _ in range(rounds):
@@ -93,12 +106,10 @@ def compare(policy: Policy, prompts: list[TokenIds], new: int, rounds: int, full
     sampled = len(prompts) * new
     speed = {name: sampled / statistics.median(run.clock) for name, run in runs.items()}
     per_processor = {name: sampled / statistics.median(run.processor) for name, run in runs.items()}
-    found = {
-        "tokens_per_second": speed,
-        "tokens_per_processor_second": per_processor,
-        "local_over_transformers": speed["local"] / speed["transformers"],
-        "local_over_transformers_processor": per_processor["local"] / per_processor["transformers"],
-    }
+    found: dict[str, Any] = {"tokens_per_second": speed, "tokens_per_processor_second": per_processor}
+    if {"local", "transformers"} <= speed.keys():
+        found["local_over_transformers"] = speed["local"] / speed["transformers"]
+        found["local_over_transformers_processor"] = per_processor["local"] / per_processor["transformers"]
     return {**found, **further(policy, prompts, runs)} if full else found
 
 
@@ -143,18 +154,21 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=64, help="tokens of every response")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--full", action="store_true", help="see above; a GPU implies it")
+    parser.add_argument("--forms", nargs="+", choices=FORMS, help="the only forms to run")
     add_options(parser)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    policy = load_pretrained(chosen.model, chosen.dtype)
+    scratch = chosen.model == "scratch"
+    policy = make_policy(SETTINGS["default"]) if scratch else load_pretrained(chosen.model, chosen.dtype)
     device = torch.device(chosen.device)
     torch.nn.Module.to(policy.model, device)
     full = chosen.full or device.type == "cuda"
+    forms = chosen_forms(chosen.forms, full)
     results = []
     for count in chosen.prompts:
         prompts = made_prompts(count, chosen.longest, policy.model.config.vocab_size)
         results.append({
-            **compare(policy, prompts, chosen.new, chosen.rounds, full),
+            **compare(policy, prompts, chosen.new, chosen.rounds, forms, full),
             "setting": {
                 **vars(chosen), "prompts": count, "prompt_tokens": sum(map(len, prompts)), "threads": 1,
                 "device": device_name(device), "decoder": LocalEngine(policy).decoder.name,

@@ -1,9 +1,9 @@
-"""Other ways to sample from a policy: transformers' own ``generate``, and vLLM if it is installed."""
+"""The forms that sample from a policy: the local engine with and without static shapes, transformers' own
+``generate``, and vLLM."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 
 import torch
 
@@ -24,22 +24,30 @@ Sampler = Callable[[Sequence[TokenIds], int], list[Completion]]
 VLLM_CACHE_GIB = 16.0
 
 
-def samplers(policy: Policy, full: bool, longest: int, rows: int) -> dict[str, Sampler]:
-    """The local engine and ``generate``, such that no token ends a response.
+FORMS = ("local", "transformers", "growing", "vllm")
+"""``growing`` is the local engine without static shapes."""
+
+
+def samplers(policy: Policy, forms: Sequence[str], longest: int, rows: int) -> dict[str, Sampler]:
+    """Some of ``FORMS``, such that no token ends a response.
 
     Args:
-        full: also the engine without static shapes, and vLLM.
         longest: tokens of a prompt and its response.
         rows: prompts at once.
     """
-    made = {"local": _never_stopped(LocalEngine(policy)), "transformers": _transformers(policy)}
-    if full:
-        growing = LocalEngine(policy)
-        growing.decoder = GrowingDecoder()
-        made["growing"] = _never_stopped(growing)
-        if find_spec("vllm"):
-            made["vllm"] = _vllm(policy, longest, rows)
-    return made
+    makers: dict[str, Callable[[], Sampler]] = {
+        "local": lambda: _never_stopped(LocalEngine(policy)),
+        "transformers": lambda: _transformers(policy),
+        "growing": lambda: _growing(policy),
+        "vllm": lambda: _vllm(policy, longest, rows),
+    }
+    return {form: makers[form]() for form in forms}
+
+
+def _growing(policy: Policy) -> Sampler:
+    engine = LocalEngine(policy)
+    engine.decoder = GrowingDecoder()
+    return _never_stopped(engine)
 
 
 def _never_stopped(engine: LocalEngine) -> Sampler:

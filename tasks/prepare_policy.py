@@ -38,6 +38,18 @@ def main(stage: Stage) -> None:
     write_json(RESULTS / "imitation.json", metrics)
     stage.run.log_metrics({f"imitation/{name}": value for name, value in metrics.items()})
     stage.store.clear()
+    if bundle(stage.params.environment.name).reader is not None:
+        note_of_tools()
+
+
+def note_of_tools() -> None:
+    """Say it if the policy cannot be shown tools. Whether a program offers any is seen when it asks."""
+    from transformers import PreTrainedTokenizerFast
+
+    from skillpress.models.policy.chat_template import without_tools
+
+    if reason := without_tools(PreTrainedTokenizerFast.from_pretrained(str(BASE_POLICY))):
+        print(f"note: {reason}. The first request with tools would end the run.")
 
 
 def as_it_is(stage: Stage) -> imitation.ImitationResult:

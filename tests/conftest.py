@@ -20,7 +20,14 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import skillpress.pipeline  # noqa: E402, F401
 
 # How long an example takes says something of the machine and its other work, not of the code.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make test` tries each law on fewer examples than hypothesis would, `make test-laws` on many more.
+EXAMPLES = int(os.environ.get("SKILLPRESS_EXAMPLES", "40"))
+settings.register_profile(
+    "any machine",
+    deadline=None,
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("any machine")
 
 pytest.register_assert_rewrite("tests.support")

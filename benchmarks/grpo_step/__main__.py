@@ -18,6 +18,8 @@ On a GPU, times are wall-clock seconds, and memory is that of tensors there. In 
 float32 weights: ours in DeepSpeed's optimizer (``zero1_bf16``), TRL's in the model, which computes under
 autocast. ``--teraflops`` is the ceiling that ``benchmarks.ceilings`` measured there; the result then has the
 share of it that six operations per parameter and token of an update amount to. Tried on a CPU only.
+
+``--sides`` measures some sides only, and the result then has no ratios; without TRL, name ``skillpress``.
 """
 
 from __future__ import annotations
@@ -27,14 +29,13 @@ import json
 import os
 import platform
 from dataclasses import asdict, replace
+from importlib.metadata import version
 from pathlib import Path
 
 import torch
-import transformers
-import trl
 
 from benchmarks.device import add_options, most_held
-from benchmarks.grpo_step.comparison import SIDES, WARM_UP, compare
+from benchmarks.grpo_step.comparison import SIDES, TURNS, WARM_UP, Runs, compare
 from benchmarks.grpo_step.setting import SETTINGS, Place
 
 
@@ -45,8 +46,10 @@ def main() -> None:
     parser.add_argument(
         "--steps", type=int, default=6, help=f"steps per process; the first {WARM_UP} warm up"
     )
-    parser.add_argument("--side", choices=[*SIDES], help="measure one side only, as --folder is for")
-    parser.add_argument("--folder", type=Path, help="the model's")
+    parser.add_argument("--sides", nargs="+", choices=[*SIDES], default=[*SIDES])
+    parser.add_argument("--turns", type=int, default=TURNS, help="processes per side")
+    parser.add_argument("--side", choices=[*SIDES], help="what each of the processes measures")
+    parser.add_argument("--folder", type=Path, help="the model of a process")
     parser.add_argument(
         "--groups", type=int, help="groups of 8 completions, instead of the model's own number"
     )
@@ -62,9 +65,11 @@ def main() -> None:
         timed = SIDES[chosen.side](setting, chosen.folder, chosen.steps, place)
         print(json.dumps({**asdict(timed), "peak_bytes": most_held(place.device)}))
         return
+    runs = Runs(tuple(chosen.sides), chosen.steps, chosen.turns)
+    names = (*(["trl"] if "trl" in chosen.sides else []), "transformers", "torch")
     print(json.dumps({
-        **compare(chosen.model, setting, chosen.steps, place, chosen.teraflops),
-        "versions": {module.__name__: module.__version__ for module in (trl, transformers, torch)},
+        **compare(chosen.model, setting, runs, place, chosen.teraflops),
+        "versions": {name: version(name) for name in names},
         "machine": {"python": platform.python_version(), "load": os.getloadavg()[0]},
     }, indent=2))  # fmt: skip
 

@@ -11,21 +11,39 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.device import device_name
 from benchmarks.grpo_step.ours import estimated_bytes, time_ours
-from benchmarks.grpo_step.setting import GROUP, RESPONSE, Place, Setting, make_policy, make_prompts
-from benchmarks.grpo_step.trl_side import time_trl
+from benchmarks.grpo_step.setting import GROUP, RESPONSE, Place, Setting, Timed, make_policy, make_prompts
 from skillpress.models.policy import Policy, save_policy
 
-SIDES = {"skillpress": time_ours, "trl": time_trl}
+
+def _time_trl(setting: Setting, folder: Path, steps: int, place: Place) -> Timed:
+    from benchmarks.grpo_step.trl_side import time_trl  # our side runs without TRL, too
+
+    return time_trl(setting, folder, steps, place)
+
+
+SIDES = {"skillpress": time_ours, "trl": _time_trl}
 TURNS = 2
 """Processes per side."""
 WARM_UP = 1
 """Steps of each process that do not count: the first step creates the optimizer's state."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How often each side runs."""
+
+    sides: tuple[str, ...]
+    steps: int
+    """Steps per process."""
+    turns: int
+    """Processes per side."""
 
 
 @dataclass
@@ -44,17 +62,16 @@ class Side:
 
 
 def compare(
-    model: str, setting: Setting, steps: int, place: Place, teraflops: float | None
+    model: str, setting: Setting, runs: Runs, place: Place, teraflops: float | None
 ) -> dict[str, Any]:
     """The comparison in its printed form.
 
     Args:
         model: the setting's name.
-        steps: steps per process.
         teraflops: the device's ceiling; None leaves its share out.
     """
     policy = make_policy(setting)
-    sides = _measure(policy, model, setting, steps, place)
+    sides = _measure(policy, model, setting, runs, place)
     (prompt, *_) = policy.encode(make_prompts(setting, 1))
     tokens = setting.completions * (len(prompt) + RESPONSE)
     step = {name: statistics.median(side.step) for name, side in sides.items()}
@@ -64,12 +81,12 @@ def compare(
     return {
         "model": model,
         "parameters": policy.parameters,
-        "steps": len(sides["trl"].step),
+        "steps": min(len(side.step) for side in sides.values()),
         "seconds_per_step": step,
-        "trl_over_skillpress": step["trl"] / step["skillpress"],
+        "trl_over_skillpress": _ratio(step),
         "seconds_per_update": update,
         "update_tokens_per_second": {name: tokens / update[name] for name in sides},
-        "trl_over_skillpress_update": update["trl"] / update["skillpress"],
+        "trl_over_skillpress_update": _ratio(update),
         "update_share_of_ceiling": ceiling,
         "peak_bytes": {name: side.peak_bytes for name, side in sides.items()},
         "estimated_bytes": estimated_bytes(policy, setting, len(prompt), place),
@@ -85,15 +102,21 @@ def compare(
     }
 
 
-def _measure(policy: Policy, model: str, setting: Setting, steps: int, place: Place) -> dict[str, Side]:
+def _ratio(seconds: Mapping[str, float]) -> float | None:
+    """TRL's seconds per second of ours; None if a side was not measured."""
+    return seconds["trl"] / seconds["skillpress"] if seconds.keys() == SIDES.keys() else None
+
+
+def _measure(policy: Policy, model: str, setting: Setting, runs: Runs, place: Place) -> dict[str, Side]:
     """Run the sides' processes in turn."""
-    sides = {name: Side() for name in SIDES}
+    sides = {name: Side() for name in runs.sides}
     with tempfile.TemporaryDirectory() as folder:
         save_policy(policy, Path(folder) / "model")
-        command = [sys.executable, "-m", "benchmarks.grpo_step", "--model", model, "--steps", str(steps)]
+        command = [sys.executable, "-m", "benchmarks.grpo_step", "--model", model]
+        command += ["--steps", str(runs.steps)]
         command += ["--folder", str(Path(folder) / "model"), "--groups", str(setting.groups)]
         command += ["--device", str(place.device), "--dtype", place.dtype]
-        for name in [*SIDES] * TURNS:
+        for name in runs.sides * runs.turns:
             finished = subprocess.run(
                 [*command, "--side", name], stdout=subprocess.PIPE, text=True, check=True, env=_seen(place)
             )

@@ -12,7 +12,7 @@ import polars as pl
 from docs.study.words import percent, points
 from skillpress.measure.evaluation.scores import Scores
 from skillpress.measure.evaluation.trainings import OverTrainings, over_trainings
-from skillpress.measure.study.compression import Prediction, all_predictions, gaps
+from skillpress.measure.study.compression import MEASURES, Prediction, gaps, predict
 from skillpress.measure.study.contrasts import Finding, Pair, judged, measured
 from skillpress.measure.study.outcomes import of_class, scores
 from skillpress.measure.study.plan import Claim, Plan, read_plan
@@ -97,10 +97,9 @@ class Results:
 
     def predictions(self, question: str) -> list[Prediction]:
         """Question 6, by benchmark and measure."""
+        rows = {benchmark: gaps(self._probes(benchmark)) for benchmark in self.plan.questions[question].runs}
         return [
-            found
-            for benchmark in self.plan.questions[question].runs
-            for found in all_predictions(benchmark, gaps(self._probes(benchmark)))
+            predict(benchmark, measure, found) for benchmark, found in rows.items() for measure in MEASURES
         ]
 
     @cached_property

@@ -4,12 +4,20 @@
 # was at hand. It needs the repository on a disk that all nodes share, set up there (`make setup`).
 #SBATCH --job-name={{ name }}
 #SBATCH --nodes={{ nodes }}
+{% if servers %}
+#SBATCH --ntasks-per-node=1
+#SBATCH --exclusive
+{% else %}
 #SBATCH --ntasks-per-node={{ ranks }}
+{% endif %}
 {% if gpus %}
-#SBATCH --gpus-per-node={{ ranks }}
+#SBATCH --gpus-per-node={{ per_node }}
 {% endif %}
 #SBATCH --time=2-00:00:00
 #SBATCH --output=%x-%j.log
+{% if servers %}
+{% include "one_node.sh" %}
+{% else %}
 set -euo pipefail
 cd {{ repository }}
 export PATH="$PWD/.venv/bin:$PATH"
@@ -37,3 +45,4 @@ if [ "$code" -ne 0 ]; then exit "$code"; fi
 # What was trained becomes DVC's, and the stages after it run on the first node.
 (cd {{ folder }} && dvc commit --force train_policy)
 python -m skillpress.pipeline.reproduce {{ options }}
+{% endif %}

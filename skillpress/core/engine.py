@@ -70,6 +70,9 @@ class Promises:
     lockstep: bool
     """Whether ``completed`` computes in this process, for all requests in one batch. Callers then submit all
     requests first, and call it when no other work waits in this process."""
+    continues: bool = False
+    """Whether ``update_weights`` may be called, from another thread, while requests are open. Their responses
+    then continue under the new weights, and their spans say which weights drew which token."""
 
 
 @runtime_checkable
@@ -88,7 +91,10 @@ class Engine(Protocol):
         """Drop all unanswered requests, after Ctrl-C or an error; they are never returned."""
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """Sample from these weights from now on; ``version`` is their training step."""
+        """Sample from these weights from now on; ``version`` is their training step.
+
+        With ``training.lag`` above 1 it is called in the thread that plays, at a time that other processes do
+        not know; if this engine communicates with them here, it must promise that it ``continues``."""
 
     def sleep(self) -> None:
         """Release what sampling needs, such as GPU memory, while the learner updates."""

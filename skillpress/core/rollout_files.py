@@ -35,22 +35,6 @@ class Column:
     """Converts it back; None for a column that can be computed from the others."""
 
 
-def _write_parts(parts: tuple[RewardPart, ...]) -> list[dict[str, Any]]:
-    return [{"name": part.name, "value": part.value, "credit": part.credit} for part in parts]
-
-
-def _read_parts(rows: list[dict[str, Any]]) -> tuple[RewardPart, ...]:
-    return tuple(RewardPart(**row) for row in rows)
-
-
-def _write_spans(spans: tuple[WeightSpan, ...]) -> list[dict[str, int]]:
-    return [{"version": span.version, "start": span.start, "end": span.end} for span in spans]
-
-
-def _read_spans(rows: list[dict[str, int]]) -> tuple[WeightSpan, ...]:
-    return tuple(WeightSpan(**row) for row in rows)
-
-
 TRAJECTORY_COLUMNS: dict[str, Column] = {
     "task_id": Column(pl.String),
     "group_id": Column(pl.String),
@@ -77,14 +61,14 @@ STEP_COLUMNS: dict[str, Column] = {
     "invalid": Column(pl.String),
     "reward_parts": Column(
         pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "credit": pl.String})),
-        _write_parts,
-        _read_parts,
+        lambda parts: [{"name": part.name, "value": part.value, "credit": part.credit} for part in parts],
+        lambda rows: tuple(RewardPart(**row) for row in rows),
     ),
     "reward": Column(pl.Float64, read=None),
     "weight_spans": Column(
         pl.List(pl.Struct({"version": pl.Int32, "start": pl.Int32, "end": pl.Int32})),
-        _write_spans,
-        _read_spans,
+        lambda spans: [{"version": span.version, "start": span.start, "end": span.end} for span in spans],
+        lambda rows: tuple(WeightSpan(**row) for row in rows),
     ),
     "state_key": Column(pl.String),
     "kind": Column(pl.String),

@@ -128,7 +128,7 @@ class Trajectory:
 
     task_id: str
     group_id: str
-    """Identifies one task's rollouts in one training step, which are compared: ``train/17/<task_id>``."""
+    """Identifies one task's rollouts of one training step, which are compared: ``train/17/<task_id>``."""
     rollout_index: int
     steps: tuple[Step, ...]
     """The steps that the environment answered, in order; T, skills and every table count these."""
@@ -138,7 +138,8 @@ class Trajectory:
     outcome: str
     """``won``, ``timeout``, or the environment's name for the loss (``stuck`` ...)."""
     policy_version: int
-    """The training step of the weights that played."""
+    """The training step of the weights that played; of those with which the first episode of its group began,
+    if new weights came meanwhile (``Step.weight_spans``)."""
     seed: int
     first_observation: str = ""
     """O_0, before any action."""

@@ -11,6 +11,7 @@ import torch
 from skillpress.core.interface import Agent
 from skillpress.experiment.collection import CollectionJob, Play, share_of
 from skillpress.experiment.experiment import Experiment
+from skillpress.models.policy.attention import for_sampling, use_attention
 from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.play.rollout import CollectionStatistics, EpisodeLog
 from skillpress.play.workers.distributed import Ranks, settle
@@ -57,6 +58,7 @@ def _agent(job: CollectionJob, play: Play, experiment: Experiment, ranks: Ranks)
     if play.policy is None:
         return experiment.explorer()
     policy = load_pretrained(str(play.policy), job.params.policy.dtype)
+    use_attention(policy.model, for_sampling(job.params.policy.attention))
     torch.nn.Module.to(policy.model, ranks.device)
     sampling = experiment.training_sampling if job.sampling == "training" else experiment.evaluation_sampling
     return experiment.agent(policy, experiment.engine(policy), sampling)

@@ -33,18 +33,20 @@ length. The estimate counts everything that grows with the model and the batch:
                a soft cap, and with several chunks. And a gradient of the output embeddings, before it is
                added up, which several chunks sum in float32. With gradient checkpointing every layer keeps
                only its input, except the one being computed again; then no prompt is shared, and the mask is
-               as wide as the longest sequence. Lessons that compare distributions (``experience``) hold two
+               as wide as the longest sequence. With FlashAttention no prompt is shared and there is no mask.
+               Lessons that compare distributions (``experience``) hold two
                whole distributions for a chunk of tokens
 
-    imitation  no stage shares anything: weights, float32 copy, gradients and moments, and with several
-               processes all gradients twice more, in one message; passes are bounded as in training
+    imitation  whole weights and gradients, float32 copy and moments. Several processes share the latter two
+               (at most an equal part and the largest tensor); they add gradients up in float32, in a buffer
+               of their own, and send each other updated weights. Passes are bounded as in training
 
 ``tests/skillpress/experiment/test_estimate.py`` compares the batch's part with the peak of real passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skillpress.experiment.experiment import Experiment
@@ -54,6 +56,9 @@ from skillpress.learn.training.value_head import WAVES
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.token_scores import CHUNK_LOGITS
 
+Passed = Callable[[Params, ModelShape, int, int], dict[str, int]]
+"""Bytes of a pass, without logits, part by part; its last two arguments are sizes of the learner's type and
+of what a token keeps in a layer."""
 LOGIT_COPIES = 4
 LESSONS = "batch: lessons' distributions"
 LESSON_COPIES = 8
@@ -84,6 +89,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
     batch = _batch_memory(params, shape, learning)
     kept = batch["batch: activations"] * shape.layers // (shape.layers + 1)
     compared = bool(params.algorithm.kl_coefficient)
+    waiting = 0 if params.engine.shared else max(0, params.training.lag - 1)
     return {
         "learner: weights": shared(learning * (count + changes + head), 3),
         "learner: gradients": shared((learning + accumulated) * trained, 2),
@@ -92,6 +98,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
         "engine: weights": engine.weights,
         "engine: keys and values": engine.cache,
         "engine: keys and values kept": engine.kept,
+        "lag: weights that wait": learning * count * waiting,
         "reference: weights": learning * count if compared and lora is None else 0,
         "reference: one pass": sum(batch.values()) - kept if compared else 0,
         "comparing: whole weights": sampling * count,
@@ -116,12 +123,14 @@ def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
     whole = params.training.model_copy(update={"lora": None, "microbatch_tokens": limit})
     batch = _batch_memory(params.model_copy(update={"training": whole}), shape, 2 if half else 4)
     batch.pop(LESSONS, None)
+    size, several = 2 if half else 4, params.processes > 1
+    own = min(count, -(-count // params.processes) + shape.vocabulary * shape.hidden) if several else count
     parts = {
-        "weights": (2 if half else 4) * count,
-        "float32 copy": 4 * count if half else 0,
-        "gradients": (6 if half else 4) * count,
-        "moments": 8 * count,
-        "gradients of all processes": 8 * count if params.processes > 1 else 0,
+        "weights": size * count,
+        "float32 copy": 4 * own if half else 0,
+        "gradients": (size + 4 if half or several else size) * count,
+        "moments": 8 * own,
+        "updated weights on their way": size * own if several else 0,
         **{part.removeprefix("batch: "): size for part, size in batch.items()},
     }
     return {f"imitation: {part}": size for part, size in parts.items()}
@@ -139,31 +148,41 @@ PHASES = {
 """Phase of a training to the parts it needs in addition to the permanent ones."""
 
 
-def memory_by_phase(
+def parts_by_phase(
     parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False
-) -> dict[str, int]:
-    """The most bytes that exist together in each phase of a training, and in imitation.
+) -> dict[str, dict[str, int]]:
+    """The parts that exist together in each phase of a training, and in imitation, and the bytes of each.
 
     Args:
         parts: the results of :func:`training_memory` and :func:`imitation_memory`.
         sleeps: whether the engine holds its memory all the time, except a GPU's (``EngineParameters``).
         on_gpu: whether this is a GPU's memory; then the reference's weights are elsewhere while it does not
             score.
-        beside: whether the engine samples at the same time as everything else (``training.lag`` 1).
+        beside: whether the engine samples at the same time as everything else (``training.lag``).
     """
     always = []
     if not on_gpu:
         always.append("reference: weights")
+    if beside and not on_gpu:  # a GPU's learner leaves these copies to the machine
+        always.append("lag: ")
     if beside or (sleeps and not on_gpu):
         always.append("engine: ")
     elif not sleeps:
         always.append("engine: weights")
     found = {
-        phase: sum(size for part, size in parts.items() if part.startswith((*always, *own)))
+        phase: {part: size for part, size in parts.items() if part.startswith((*always, *own))}
         for phase, own in PHASES.items()
     }
-    imitating = sum(size for part, size in parts.items() if part.startswith("imitation: "))
+    imitating = {part: size for part, size in parts.items() if part.startswith("imitation: ")}
     return {**found, "imitating": imitating} if imitating else found
+
+
+def memory_by_phase(
+    parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False
+) -> dict[str, int]:
+    """The most bytes of each phase of :func:`parts_by_phase`, with the same arguments."""
+    held = parts_by_phase(parts, sleeps, on_gpu, beside)
+    return {phase: sum(sizes.values()) for phase, sizes in held.items()}
 
 
 def longest(params: Params, shape: ModelShape) -> int:
@@ -185,7 +204,9 @@ def _batch_memory(params: Params, shape: ModelShape, size: int) -> dict[str, int
     several = tokens > chunk
     logits = 4 * (LOGIT_COPIES + shape.soft_cap + several) + half
     head = 0 if lora is not None else shape.hidden * (4 + half if several else size)
-    passed = _checkpointed if params.training.gradient_checkpointing else _kept
+    passed: Passed = _checkpointed if params.training.gradient_checkpointing else _kept
+    if params.policy.attention == "flash_attention_2":
+        passed = _without_masks(passed)
     parts = {
         **passed(params, shape, size, kept),
         "batch: logits": shape.vocabulary * (min(tokens, chunk) * logits + head),
@@ -210,6 +231,16 @@ def _kept(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, 
         "batch: activations": max(limit, length) * (shape.layers + 1) * kept,
         "batch: keys and values fanned out": fanned_out * 2 * shape.head_size * copies * size + mask,
     }
+
+
+def _without_masks(passed: Passed) -> Passed:
+    """Bytes if whole sequences are packed into one row: no prompt is shared, and there is no mask."""
+
+    def activations(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:
+        found = passed(params, shape, size, kept)
+        return {"batch: activations": found["batch: activations"]}
+
+    return activations
 
 
 def _grows(params: Params) -> bool:

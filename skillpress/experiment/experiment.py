@@ -22,6 +22,7 @@ from skillpress.experiment.params import Params
 from skillpress.experiment.scratch import scratch_policy
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.policy import Policy
+from skillpress.models.policy.attention import use_attention
 from skillpress.models.policy.domain_tokens import with_tokens
 from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.play.agents.agent import LanguageAgent
@@ -121,12 +122,15 @@ class Experiment:
 
         Raises:
             ParamsError: a scratch model was asked for where the environment has no compact vocabulary.
-            PolicyError: the named model cannot be loaded.
+            PolicyError: the named model cannot be loaded, or its attention cannot be computed here.
         """
         section = self.params.policy
         if section.from_scratch:
-            return scratch_policy(self.params)
-        return with_tokens(load_pretrained(section.model, section.dtype), self.domain_words)
+            policy = scratch_policy(self.params)
+        else:
+            policy = with_tokens(load_pretrained(section.model, section.dtype), self.domain_words)
+        use_attention(policy.model, section.attention)
+        return policy
 
     def engine(self, policy: Policy, ranks: Ranks | None = None) -> Engine:
         """The engine that samples from a policy, in each of these ranks; None means this process alone.

@@ -247,15 +247,6 @@ def _groups_are_shared_evenly(params: Params) -> None:
         )
 
 
-def _every_process_can_have_its_engine(params: Params) -> None:
-    most = params.engine.most_processes
-    if most is not None and params.processes > most:
-        raise ValueError(
-            f"engine {params.engine.name} samples inside the training process: processes is "
-            f"{params.processes}, must be {most}; several processes take engine server or local"
-        )
-
-
 def _training_suits_the_algorithm(params: Params) -> None:
     algorithm, training = params.algorithm, params.training
     if algorithm.one_update_per_step and (training.minibatches, training.minibatch_size) != (1, 0):
@@ -283,17 +274,23 @@ def _training_suits_the_algorithm(params: Params) -> None:
 
 
 def _rollouts_can_be_of_older_weights(params: Params) -> None:
-    if params.training.lag and not params.engine.plays_beside_updates:
+    training, replay = params.training, params.training.replay
+    if training.lag and not params.engine.plays_beside_updates:
         raise ValueError(
-            f"training.lag 1 plays while the learner updates, and engine {params.engine.name} does not: "
-            "take engine local or server, or lag 0"
+            f"training.lag {training.lag} plays while the learner updates, and engine {params.engine.name} "
+            "does not: take engine local or server, or lag 0"
         )
-    if params.training.lag and params.training.checkpoint_every == 1:
+    if training.lag and training.checkpoint_every == 1:
         raise ValueError(
-            "training.lag 1 has nothing to play ahead with training.checkpoint_every 1, since the step "
-            "after a checkpoint is on-policy: make it at least 2, or lag 0"
+            f"training.lag {training.lag} has nothing to play ahead with training.checkpoint_every 1, since "
+            "the step after a checkpoint is on-policy: make it at least 2, or lag 0"
         )
-    replay, training = params.training.replay, params.training
+    if training.lag >= training.checkpoint_every:
+        raise ValueError(
+            f"training.lag is {training.lag}, but nothing is played over a checkpoint, and "
+            f"training.checkpoint_every is {training.checkpoint_every}: make lag at most "
+            f"{training.checkpoint_every - 1}, or checkpoint_every at least {training.lag + 1}"
+        )
     if replay is None:
         return
     if not params.algorithm.corrects_staleness:
@@ -303,8 +300,9 @@ def _rollouts_can_be_of_older_weights(params: Params) -> None:
         )
     if replay.staleness <= training.lag:
         raise ValueError(
-            f"training.replay.staleness is {replay.staleness}: with training.lag 1 a group's weights are "
-            "two steps old when it can be replayed first, so make it at least 2, or lag 0"
+            f"training.replay.staleness is {replay.staleness}: with training.lag {training.lag} a group's "
+            f"weights are up to {training.lag + 1} steps old when it can be replayed first, so make it at "
+            f"least {training.lag + 1}, or lag 0"
         )
     most = (replay.staleness - training.lag) * training.tasks_per_step
     if replay.groups > most:
@@ -347,5 +345,4 @@ RULES: tuple[Callable[[Params], None], ...] = (
     _training_suits_the_algorithm,
     _prompts_have_room_for_what_is_given,
     _rollouts_can_be_of_older_weights,
-    _every_process_can_have_its_engine,
 )

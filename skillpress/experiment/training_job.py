@@ -7,6 +7,7 @@ from contextlib import closing
 
 import torch
 
+from skillpress.core.engine import Engine
 from skillpress.core.seeds import derive
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
@@ -16,7 +17,8 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
 from skillpress.learn.experience.experience import Experience, Setting
-from skillpress.learn.training.ahead import Rollouts
+from skillpress.learn.training.ahead import Rollouts, RolloutSource
+from skillpress.learn.training.continuing import ContinuingRollouts
 from skillpress.learn.training.describing.episode_sample import EpisodeSample, sampled_steps
 from skillpress.learn.training.describing.probes import KIND, TRAIN, UNSEEN, Probe, frame_of, probed_tasks
 from skillpress.learn.training.groups import GroupCollector
@@ -31,6 +33,7 @@ from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.learn.training.step import TrainingStep
 from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, load_policy
+from skillpress.models.policy.attention import use_attention
 from skillpress.models.policy.domain_tokens import added_tokens
 from skillpress.play.rollout import Collector
 from skillpress.play.workers.distributed import Ranks, join_ranks
@@ -52,6 +55,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     params, section, experiment = job.params, job.params.training, Experiment(job.params)
     join_ranks(ranks, port, section.timeout)
     policy = load_policy(job.start, params.policy.dtype)
+    use_attention(policy.model, params.policy.attention)
     torch.nn.Module.to(policy.model, ranks.device)
     engine = experiment.engine(policy, ranks)  # it takes the whole policy, before an adapter is inserted
     further = experience(params, policy)
@@ -63,7 +67,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     with (
         closing(agent),
         experiment.collector(agent, sharing=ranks.neighbours, advise=advice) as collector,
-        Rollouts(_groups(experiment, tasks, collector, ranks, further)) as rollouts,
+        _rollouts(_groups(experiment, tasks, collector, ranks, further), engine, section.lag) as rollouts,
     ):
         step = TrainingStep(
             seed=params.seed,
@@ -165,6 +169,13 @@ def _groups(
         ranks=ranks,
         experience=further,
     )
+
+
+def _rollouts(groups: GroupCollector, engine: Engine, lag: int) -> RolloutSource:
+    """The part that plays the groups, up to ``lag`` steps ahead."""
+    if lag and engine.promises.continues:
+        return ContinuingRollouts(groups, engine, lag)
+    return Rollouts(groups, engine)
 
 
 def _shaper(experiment: Experiment, ranks: Ranks) -> RewardShaper:

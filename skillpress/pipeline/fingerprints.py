@@ -130,6 +130,8 @@ class Fingerprints:
         }
         if "engine.name" in found.parts:
             libraries |= self.params.engine.libraries()
+        if "transformers" in found.libraries:
+            libraries |= self.params.policy.libraries()
         if "peft" in found.libraries and self.params.training.lora is not None:
             libraries |= self.params.training.lora.libraries()
         if "environment.name" in found.parts:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from math import log2
 
+MINIMAL_GAIN = 1e-9
+"""Bits per sequence that a phrase must save in a search, so that rounding alone never adds one."""
+
 
 def dictionary_bits(skills: int, phrases: int, alphabet_size: int, max_phrase_length: int) -> float:
     """L_skill_dict(𝒞) = Σ_j (|p_j| log2 K + log2 L), in bits (Eq. 2).

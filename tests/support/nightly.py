@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-TARGETS = ("test-thorough", "test-vllm", "test-agents", "kill-test", "docs", "wheel-test")
+TARGETS = ("test-thorough", "test-laws", "test-vllm", "test-agents", "kill-test", "docs", "wheel-test")
 
 
 @dataclass(frozen=True)

@@ -72,18 +72,23 @@ class Trial:
         return self.subject.experiment.starting_policy()
 
     def checks(self) -> Iterator[tuple[str, Callable[[], Finding]]]:
-        """The name of each check, and the check."""
-        subject = self.subject
+        """The name of each check, and the check. A program writes its own prompts, only its verifier knows a
+        success, and the actions of its environment are replies, so it is looked at less."""
+        subject, program = self.subject, self.subject.bundle.reader is not None
         yield "tasks", lambda: checks.tasks(subject)
         yield "random explorer", lambda: checks.explorer(self.explored)
         yield "demonstrations", lambda: checks.demonstrations(subject, self.shown, self.detours)
-        yield "success is seen", lambda: checks.success(self.walks)
+        if not program:
+            yield "success is seen", lambda: checks.success(self.walks)
         yield "episodes end", lambda: checks.endings(subject, self.walks)
         yield "resets repeat", lambda: checks.resets(subject, self.explored)
         yield "spaces", lambda: checks.spaces(subject, self.walks)
-        yield "any text is an action", lambda: checks.unreadable(subject, subject.tasks[0])
-        yield "responses are read", lambda: checks.responses(subject, self.read)
-        yield "prompts fit", lambda: checks.prompts(subject, self.policy, self.read)
+        if program:
+            yield "tools", lambda: checks.tools(self.policy)
+        else:
+            yield "any text is an action", lambda: checks.unreadable(subject, subject.tasks[0])
+            yield "responses are read", lambda: checks.responses(subject, self.read)
+            yield "prompts fit", lambda: checks.prompts(subject, self.policy, self.read)
         yield "speed", lambda: checks.speed(self.explored)
 
     def findings(self) -> Iterator[Finding]:

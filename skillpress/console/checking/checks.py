@@ -21,6 +21,7 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.learn.imitation.dataset import tokenize, tokenize_growing
 from skillpress.learn.imitation.demonstrations import DemonstratedStep, Demonstrator
 from skillpress.models.policy import Policy
+from skillpress.models.policy.chat_template import without_tools
 from skillpress.play.agents.context import Prompter
 
 Verdict = Literal["ok", "note", "wrong"]
@@ -293,6 +294,14 @@ def responses(subject: Subject, texts: Read) -> Finding:
                 "make Rendering.response write what policy.parser (or the rendering's own parser) reads",
             )  # fmt: skip
     return Finding("responses are read", "ok", f"the parser reads all {len(steps)}")
+
+
+def tools(policy: Policy) -> Finding:
+    """A program may show the policy tools. Which ones it has is seen when it asks for the first time."""
+    reason = without_tools(policy.tokenizer)
+    if reason is None:
+        return Finding("tools", "ok", "the policy's chat template shows them")
+    return Finding("tools", "note", reason, "the first request with tools would end a run")
 
 
 def explorer(walks: Sequence[Walk]) -> Finding:

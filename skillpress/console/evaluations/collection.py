@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from skillpress.console.evaluations.players import Player
 from skillpress.core.resume import ResumeStore
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.params import Params
 from skillpress.play.rollout.requests import EpisodeRequest
 
 
-class PlaysHere:
+class PlaysHere(Player):
     """A player whose episodes cost nothing beyond their tokens."""
 
     @property
@@ -30,11 +31,3 @@ class PlaysHere:
         """Write the episodes in the order of ``wanted``; those in the store are not played again."""
         job = CollectionJob(params, "evaluation", [Play(self.policy, wanted)], store)
         play_episodes(job, output, on_finished)
-
-    def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """Nothing."""
-        return {}
-
-    def left_out(self, store: ResumeStore) -> Sequence[str]:
-        """No parameter is left out."""
-        return ()

@@ -63,9 +63,11 @@ class Player(Protocol):
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Costs beyond the tokens in the episodes; empty for players on this machine."""
+        return {}
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
         """Sampling parameters that did not reach the model; empty for players on this machine."""
+        return ()
 
 
 def choose(options: Namespace) -> tuple[str, Player]:

@@ -7,7 +7,6 @@ gone when it is over, when its caller leaves it, or when its place is needed and
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -18,7 +17,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, Field
 
 from skillpress.doors.serving.host import EnvironmentHost
-from skillpress.doors.serving.messages import SHOWN, Observation, RefusedError, ResetArguments
+from skillpress.doors.serving.messages import SHOWN, Answer, RefusedError, ResetArguments
 from skillpress.doors.serving.server import ServingLimits
 from skillpress.doors.serving.session import Offer, Session
 
@@ -122,17 +121,17 @@ class Episodes:
             await self._pace(episode)
             return await self._answered(name, episode, episode.session.step(action))
 
-    async def _answered(self, name: str, episode: _Episode, asked: Awaitable[str]) -> Seen:
+    async def _answered(self, name: str, episode: _Episode, asked: Awaitable[Answer]) -> Seen:
         """What an answer shows; ends the episode if it is done or has failed."""
         try:
-            found = json.loads(await asked)["data"]
+            answer = await asked
         except RefusedError:
             await self._end(name, episode)
             raise
         episode.touched = self._clock()
-        if found["done"]:
+        if answer.done:
             await self._end(name, episode)
-        return _seen(name, episode.session, Observation.model_validate(found["observation"]), found)
+        return _seen(name, episode.session, answer)
 
     async def _pace(self, episode: _Episode) -> None:
         """Wait if the caller is faster than the limit; a second's worth of actions may come at once."""
@@ -166,8 +165,8 @@ async def _to_its_end(work: Awaitable[Found]) -> Found:
     return await asyncio.shield(asyncio.ensure_future(work))
 
 
-def _seen(name: str, session: Session, observation: Observation, found: dict[str, object]) -> Seen:
-    done, reward = bool(found["done"]), found["reward"]
+def _seen(name: str, session: Session, answer: Answer) -> Seen:
+    observation, done = answer.observation, answer.done
     outcome: Literal["won", "lost", "truncated"] | None = None
     if done:
         ended_otherwise: Literal["lost", "truncated"] = "truncated" if observation.truncated else "lost"
@@ -178,7 +177,7 @@ def _seen(name: str, session: Session, observation: Observation, found: dict[str
         observation=observation.text,
         admissible=[] if done else observation.admissible,
         invalid=observation.invalid,
-        reward=reward if isinstance(reward, float) else 0.0,
+        reward=answer.reward or 0.0,
         total_reward=session.state.total_reward,
         done=done,
         outcome=outcome,

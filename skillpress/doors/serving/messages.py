@@ -85,6 +85,17 @@ class Observation(BaseModel):
     """``task_id``, ``split`` and ``stratum`` of the task."""
 
 
+class Answer(BaseModel):
+    """The answer to a reset or a step."""
+
+    observation: Observation
+    reward: float | None
+    """None after a reset."""
+    done: bool
+    metadata: dict[str, Any]
+    """Those of the observation."""
+
+
 class EpisodeState(BaseModel):
     """The answer to ``state``."""
 
@@ -152,7 +163,7 @@ def action_text(data: Mapping[str, Any]) -> str:
     return checked(Action, "step", data).message
 
 
-def observation(task: Task, answer: StepResult, reward: float | None) -> str:
+def answer_of(task: Task, answer: StepResult, reward: float | None) -> Answer:
     """The answer to a reset or a step; ``reward`` is None after a reset."""
     info: Info = answer.info
     about = {"task_id": task.task_id, "split": task.split, "stratum": task.stratum}
@@ -168,13 +179,12 @@ def observation(task: Task, answer: StepResult, reward: float | None) -> str:
         metadata=about,
     )
     done = answer.terminated or answer.truncated
-    data = {"observation": seen.model_dump(), "reward": reward, "done": done, "metadata": about}
-    return json.dumps({"type": "observation", "data": data})
+    return Answer(observation=seen, reward=reward, done=done, metadata=about)
 
 
-def state(found: EpisodeState) -> str:
-    """The answer to a ``state`` message."""
-    return json.dumps({"type": "state", "data": found.model_dump()})
+def written(kind: Literal["observation", "state"], data: BaseModel) -> str:
+    """A message of the server."""
+    return json.dumps({"type": kind, "data": data.model_dump()})
 
 
 def error(code: ErrorCode, message: str, **details: int) -> str:

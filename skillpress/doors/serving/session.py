@@ -82,11 +82,13 @@ class Session:
         """
         match message.kind:
             case "reset":
-                return await self.reset(messages.reset_arguments(message.data))
+                wanted = messages.reset_arguments(message.data)
+                return messages.written("observation", await self.reset(wanted))
             case "step":
-                return await self.step(messages.action_text(message.data))
+                action = messages.action_text(message.data)
+                return messages.written("observation", await self.step(action))
             case "state":
-                return messages.state(self.state)
+                return messages.written("state", self.state)
             case "close":
                 return None
 
@@ -97,8 +99,8 @@ class Session:
                 await self._asked
         self._host.forget(self._slot)
 
-    async def reset(self, wanted: messages.ResetArguments) -> str:
-        """Start an episode; returns the first observation as a message.
+    async def reset(self, wanted: messages.ResetArguments) -> messages.Answer:
+        """Start an episode; returns the first observation.
 
         Raises:
             RefusedError: there is no such task, or the environment has failed.
@@ -112,10 +114,10 @@ class Session:
             environment=self._offer.environment,
             task_id=task.task_id,
         )
-        return messages.observation(task, answer, None)
+        return messages.answer_of(task, answer, None)
 
-    async def step(self, action: str) -> str:
-        """Act; returns the observation as a message.
+    async def step(self, action: str) -> messages.Answer:
+        """Act; returns the observation, with the reward.
 
         Raises:
             RefusedError: no episode is running, or the environment has failed.
@@ -136,7 +138,7 @@ class Session:
                 "total_reward": self.state.total_reward + reward,
             }
         )
-        return messages.observation(before.task, answer, reward)
+        return messages.answer_of(before.task, answer, reward)
 
     async def _ask(self, what: Task | str) -> StepResult:
         self._asked = asyncio.wrap_future(self._host.ask(self._slot, what))

@@ -16,8 +16,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import dig, first_time
 from skillpress.doors.traces.messages import Answer, ToolCall, Turn
+from skillpress.doors.traces.rollouts import own_trace
 from skillpress.doors.traces.trace import Call, Dialogue, Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import TraceStep, acted
 
@@ -45,15 +46,14 @@ def read(record: Any) -> Trace:
         raise UnreadableTraceError("an ATIF document without a list of steps")
     agent = record.get("agent") or {}
     if agent.get("name") == OURS:
-        return _exported(record)
-    times = (seconds(step.get("timestamp")) for step in record["steps"])
+        return own_trace(record["extra"], _acted(record["steps"]))
     return Trace(
         str(record.get("trajectory_id") or record.get("session_id") or ""),
         tuple(_steps(record["steps"])),
         version=" ".join(str(agent[key]) for key in ("name", "version", "model_name") if agent.get(key))[
             :200
         ],
-        time=next((time for time in times if time is not None), None),
+        time=first_time(step.get("timestamp") for step in record["steps"]),
         left_out=_left_out(record),
         call=_call(record),
         dialogue=_dialogue(record),
@@ -102,18 +102,6 @@ def _dialogue(record: Mapping[str, Any]) -> Dialogue | None:
         turns += [Turn("tool" if calls else "user", None, answers=tuple(answers))] if answers else []
     tools = dig(record, "agent.tool_definitions")
     return Dialogue(tuple(turns), tuple(tools) if isinstance(tools, list) else ())
-
-
-def _exported(record: Any) -> Trace:
-    extra = record["extra"]
-    return Trace(
-        f"{extra['group_id']}/{extra['rollout_index']}",
-        tuple(_acted(record["steps"])),
-        success=extra["won"],
-        task=str(extra["task_id"]),
-        version=str(extra["policy"]),
-        time=seconds(extra["policy_version"]),
-    )
 
 
 def _acted(steps: list[Any]) -> Iterator[TraceStep]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillpress.core.markup import THOUGHT, THOUGHT_END
-from skillpress.environments.calls.steps import MOST_CHARACTERS, acted, json_value
+from skillpress.environments.calls.steps import MOST_CHARACTERS, acted, json_or
 
 Written = tuple[str | None, Any]
 """(tool, arguments) of a call in text; the tool is None for an action in words."""
@@ -136,7 +136,7 @@ def _tagged_functions(text: str) -> Iterator[Written]:
     for name, body in _FUNCTION.findall(text):
         parameters = {key.strip(): _trimmed(value) for key, value in _PARAMETER.findall(body)}
         if not parameters and body.strip()[:1] == "{":
-            parameters = _loaded(body.strip()) or {}
+            parameters = json_or(body.strip()) or {}
         yield name.strip(), parameters
 
 
@@ -239,7 +239,7 @@ def _labelled(text: str) -> list[Written]:
 def _given(text: str) -> Any:
     """The input of a labelled action: JSON, or the text before the next label."""
     text = re.split(r"\n\s*(?:Observation|Thought)\b", text, maxsplit=1)[0].strip().strip("`").strip()
-    loaded = _loaded(text) if text[:1] == "{" else None
+    loaded = json_or(text) if text[:1] == "{" else None
     return loaded if loaded is not None else {"input": text}
 
 
@@ -254,7 +254,7 @@ def _bare(text: str) -> list[Written]:
 def _in_json(text: str, strict: bool = False) -> list[Written]:
     """The calls of a JSON text. Unless ``strict``, a call may have no arguments, and a text that is not JSON
     is a call of the tool whose name can be seen in it."""
-    value = _loaded(text)
+    value = json_or(text)
     if value is None:
         found = None if strict else _NAME_IN_JSON.search(text)
         return [(found[1], text)] if found else []
@@ -275,13 +275,6 @@ def _json_call(value: Any, strict: bool) -> Written | None:
     if name is None or (given is None and strict):
         return None
     return name, value[given] if given is not None else {}
-
-
-def _loaded(text: str) -> Any:
-    try:
-        return json_value(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _trimmed(value: str) -> str:

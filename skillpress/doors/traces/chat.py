@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skillpress.doors.traces.conversation import Conversation, hashes_of, read_conversation
-from skillpress.doors.traces.fields import seconds
+from skillpress.doors.traces.fields import first_time
 from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.trace import Call, Dialogue, Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import json_value
+from skillpress.environments.calls.steps import json_or, unfolded
 
 _NAMES = ("id", "trace_id", "traj_id", "run_id", "session_id", "conversation_id", "uuid", "custom_id")
 _TASKS = ("task_id", "instance_id", "example_id", "problem_id", "task_name")
@@ -54,19 +54,16 @@ def read(record: Any) -> Trace:
 def trace_of(line: Mapping[str, Any], found: Conversation, call: Call | None = None) -> Trace:
     """The trace of a conversation, with what the record's usual fields say about it."""
     ended = outcome_at(line)
-    times = (seconds(_anywhere(line, key)) for key in _TIMES)
     return Trace(
         first_text(line, _NAMES),
         found.steps,
-        success=ended.success,
         task=first_text(line, _TASKS),
         version=str(_anywhere(line, "model") or _anywhere(line, "model_name") or "")[:200],
-        time=next((time for time in times if time is not None), None),
+        time=first_time(_anywhere(line, key) for key in _TIMES),
         left_out=found.left_out,
-        outcome=ended.field,
-        score=ended.score,
         call=call,
         dialogue=dialogue_of(found, line),
+        **ended._asdict(),
     )
 
 
@@ -86,10 +83,7 @@ def first_text(line: Mapping[str, Any], keys: Sequence[str]) -> str:
 def messages_in(value: Any) -> list[Any] | None:
     """A list of messages, as it is or as JSON text; None if the value is something else."""
     if isinstance(value, str) and value.lstrip()[:2] in ("[{", "[\n", "[ "):
-        try:
-            value = json_value(value)
-        except (ValueError, RecursionError):
-            return None
+        value = json_or(value)
     if not isinstance(value, list) or not value or not is_message(value[0]):
         return None
     return value
@@ -114,9 +108,7 @@ def _answered(line: Mapping[str, Any]) -> Iterator[Any]:
         yield from messages
         return
     for key in _ANSWERS:
-        value = line.get(key)
-        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-            value = _loaded(value)
+        value = unfolded(line.get(key))
         if (messages := messages_of_answer(value)) is not None:
             yield from messages
             return
@@ -185,10 +177,3 @@ def _anywhere(line: Mapping[str, Any], key: str) -> Any:
         if isinstance(held, dict) and (value := held.get(key)) is not None:
             return value
     return None
-
-
-def _loaded(text: str) -> Any:
-    try:
-        return json_value(text)
-    except (ValueError, RecursionError):
-        return text

@@ -13,10 +13,11 @@ from typing import Any
 
 from skillpress.doors.traces.atif import SUB_AGENTS
 from skillpress.doors.traces.conversation import read_conversation
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import dig, dig_lines, first_time
 from skillpress.doors.traces.outcome import Outcome
 from skillpress.doors.traces.trace import Dialogue, Trace, UnreadableTraceError
 
+field = dig_lines
 _MESSAGES = ("user", "assistant")
 _ENVELOPE = ("uuid", "sessionId", "session_id", "parentUuid", "leafUuid")
 _OTHERS = frozenset(
@@ -41,11 +42,6 @@ def run_of(record: Any) -> str | None:
     return str(record.get("sessionId") or record.get("session_id") or "")
 
 
-def recognises(record: Any) -> bool:
-    """Whether the record is the lines of a session."""
-    return isinstance(record, list) and bool(record) and all(run_of(line) is not None for line in record)
-
-
 def read(record: Any) -> Trace:
     """The trace of a session.
 
@@ -62,7 +58,6 @@ def read(record: Any) -> Trace:
     found = read_conversation(list(_messages(ours)))
     ended = _outcome(lines)
     models = (dig(line, "message.model") for line in ours)
-    times = (seconds(line.get("timestamp")) for line in ours)
     agents = {line.get("agentId") or line.get("parent_tool_use_id") for line in aside}
     agents |= {
         line.get("uuid") for line in aside if not line.get("parentUuid") and not line.get("agentId")
@@ -70,18 +65,12 @@ def read(record: Any) -> Trace:
     return Trace(
         next((key for line in lines if (key := run_of(line))), ""),
         found.steps,
-        success=ended.success,
         version=str(next(filter(None, models), ""))[:200],
-        time=next((time for time in times if time is not None), None),
+        time=first_time(line.get("timestamp") for line in ours),
         left_out=found.left_out | ({SUB_AGENTS: max(1, len(agents - {None}))} if aside else {}),
-        outcome=ended.field,
         dialogue=Dialogue(found.turns),
+        **ended._asdict(),
     )
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path of the first line that has it."""
-    return next((value for line in record if (value := dig(line, path)) is not None), None)
 
 
 def _once(lines: Sequence[Any]) -> Iterator[Mapping[str, Any]]:

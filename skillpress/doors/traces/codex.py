@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from skillpress.doors.traces.conversation import read_conversation
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import dig_lines, seconds
 from skillpress.doors.traces.trace import Dialogue, Trace, UnreadableTraceError
 
+field = dig_lines
 _KINDS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
 
@@ -19,11 +20,6 @@ def run_of(record: Any) -> str | None:
     """Empty for a line of a session, which has a file of its own; None for any other record."""
     named = isinstance(record, dict) and record.get("type") in _KINDS
     return "" if named and isinstance(record.get("payload"), dict) else None
-
-
-def recognises(record: Any) -> bool:
-    """Whether the record is the lines of a session."""
-    return isinstance(record, list) and bool(record) and all(run_of(line) is not None for line in record)
 
 
 def read(record: Any) -> Trace:
@@ -45,8 +41,3 @@ def read(record: Any) -> Trace:
         left_out=found.left_out,
         dialogue=Dialogue(found.turns),
     )
-
-
-def field(record: Any, path: str) -> Any:
-    """The value at a path of the first line that has it."""
-    return next((value for line in record if (value := dig(line, path)) is not None), None)

@@ -28,7 +28,8 @@ def table_of(draft: Draft, source: str) -> str:
     """
     tools = list(draft.by_calls())[:MOST_SKILLS]
     rules = list(_tool_rules(tools)) if tools else list(_verb_rules(draft))
-    named = sum(tool.calls for _, tool in tools) if tools else _named_by_verbs(draft)
+    by_verbs = sum(count for _, _, count in list(draft.by_count())[:MOST_VERBS])
+    named = sum(tool.calls for _, tool in tools) if tools else by_verbs
     return "\n".join([*_heading(draft, source, named), *_shells(tools), "rules:", *rules, ""])
 
 
@@ -106,10 +107,6 @@ def _verb_rules(draft: Draft) -> Iterator[str]:
         for words, times in ((name, verb.alone), (f"{name} *", verb.more)):
             if times:
                 yield f"  - [{_scalar(words)}, {_scalar(skill)}]  # {times:,}"
-
-
-def _named_by_verbs(draft: Draft) -> int:
-    return sum(count for _, _, count in list(draft.by_count())[:MOST_VERBS])
 
 
 def _rule(times: int | str, **conditions: str) -> str:

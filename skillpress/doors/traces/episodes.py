@@ -24,7 +24,7 @@ from skillpress.doors.traces.messages import Turn
 from skillpress.doors.traces.projection import NameProjection
 from skillpress.doors.traces.rollouts import is_rollouts
 from skillpress.doors.traces.trace import Trace, TracesError
-from skillpress.environments.calls.steps import json_value, text_of
+from skillpress.environments.calls.steps import json_or, text_of
 from skillpress.learn.imitation.episodes import Conversation, Gathered, write_conversations
 from skillpress.learn.imitation.parameters import ALL, WON
 from skillpress.play.programs.requests import Message, Role, ToolCall
@@ -151,10 +151,7 @@ def _messages(turn: Turn) -> Iterator[Message]:
 def _arguments(value: Any) -> Mapping[str, Any]:
     """A call's arguments as a mapping; any other text is kept under ``raw``, as the endpoint keeps it."""
     if isinstance(value, str):
-        try:
-            value = json_value(value or "{}")
-        except (ValueError, RecursionError):
-            return {"raw": value}
+        value = json_or(value or "{}", value)
     if value is None:
         return {}
     return value if isinstance(value, Mapping) else {"raw": value}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -68,6 +68,21 @@ def dig(record: Any, path: str) -> Any:
         if name.isdecimal() and int(name) < len(record):
             return dig(record[int(name)], rest) if rest else record[int(name)]
     return None
+
+
+def either(held: Any, *names: str) -> Any:
+    """The value of the first of these names that ``held`` has; None if it has none or is not a mapping."""
+    if not isinstance(held, Mapping):
+        return None
+    for name in names:  # a plain loop, since this is the most frequent work of reading a log
+        if (value := held.get(name)) is not None:
+            return value
+    return None
+
+
+def dig_lines(lines: Sequence[Any], path: str) -> Any:
+    """The value at a path of the first line that has it; None if there is none."""
+    return next((value for line in lines if (value := dig(line, path)) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -178,6 +193,11 @@ def seconds(value: Any) -> float | None:
             except (ValueError, TypeError, IndexError):
                 continue
     return found if math.isfinite(found) else None
+
+
+def first_time(values: Iterable[Any]) -> float | None:
+    """The first value that is a time, as a number."""
+    return next((time for value in values if (time := seconds(value)) is not None), None)
 
 
 def _from_table(text: str) -> datetime:

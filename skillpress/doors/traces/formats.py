@@ -1,5 +1,5 @@
-"""The formats of records in JSON. A new one is a file with ``recognises`` and ``read``, and a line in the
-table."""
+"""The formats of records in JSON. A new one is a file with ``recognises`` (or ``run_of``) and ``read``, and a
+line in the table."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
 SHOWN = 200
 """The most characters of an error about a record; the record itself chose some of them."""
+DAMAGED = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
+"""What reading a record of an unforeseen shape may raise."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,13 @@ class Format:
 
 def _of(name: str, module: ModuleType) -> Format:
     """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs`` and ``run_of`` if it
-    has them."""
+    has them. Without ``recognises`` a record is the list of what ``run_of`` knows."""
     optional = {part: getattr(module, part) for part in ("field", "runs", "run_of") if hasattr(module, part)}
-    return Format(name, module.recognises, read=module.read, **optional)
+
+    def parts(record: Any) -> bool:
+        return isinstance(record, list) and bool(record) and all(module.run_of(x) is not None for x in record)
+
+    return Format(name, getattr(module, "recognises", parts), read=module.read, **optional)
 
 
 _WHOLE = (
@@ -118,7 +124,7 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         return trace if wanted.call is None else wanted.call.read(trace)
     except UnreadableTraceError:
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+    except DAMAGED as error:
         raise UnreadableTraceError(
             f"a damaged {known.name} record: {type(error).__name__}: {str(error)[:SHOWN]}"
         ) from error

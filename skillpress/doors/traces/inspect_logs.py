@@ -61,9 +61,7 @@ def read(record: Any) -> Trace:
         task=first_text(record, ("id",)),
         version=str(model or "")[:200],
         time=seconds(record.get("started_at")) or seconds(dig(record, "eval.created")),
-        outcome=ended.field,
-        success=ended.success,
-        score=ended.score,
+        **ended._asdict(),
     )
 
 
@@ -76,7 +74,7 @@ def _outcomes(record: Mapping[str, Any]) -> Iterator[Outcome]:
         value = score.get("value") if isinstance(score, dict) else score
         path = f"scores.{name}" if name else "score"
         if isinstance(value, str) and value in _LETTERS:
-            yield _LETTERS[value]._replace(field=path)
+            yield _LETTERS[value]._replace(outcome=path)
         elif value is not None and not isinstance(value, list):
             found = outcome_of(path, value)
             if found.success is not None or found.score is not None:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from skillpress.doors.traces.chat import messages_of_answer
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import dig, either, seconds
 from skillpress.doors.traces.outcome import Outcome, outcome_of
-from skillpress.doors.traces.spans import Span, either, steps_of
+from skillpress.doors.traces.spans import Span, steps_of
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import json_value
+from skillpress.environments.calls.steps import unfolded
 
 _KINDS: Mapping[Any, Literal["tool", "model", "agent", "other"]] = {
     "TOOL": "tool", "GENERATION": "model", "AGENT": "agent",
@@ -66,15 +66,13 @@ def read(record: Any) -> Trace:
     return Trace(
         str(either(whole, "id") or either(first, "traceId", "trace_id") or "")[:200],
         steps,
-        success=ended.success,
         task=str(either(whole, "sessionId", "session_id") or either(first, "sessionId", "session_id") or "")[
             :200
         ],
         version=str(either(whole, "version") or next(filter(None, models), ""))[:200],
         time=min((time for time in times if time is not None), default=None),
         left_out=left_out,
-        outcome=ended.field,
-        score=ended.score,
+        **ended._asdict(),
     )
 
 
@@ -115,7 +113,7 @@ def _kind(each: Mapping[str, Any]) -> Literal["tool", "model", "agent", "other"]
 
 def _span(each: Mapping[str, Any]) -> Span:
     kind = _kind(each) or "other"
-    output = _loaded(each.get("output"))
+    output = unfolded(each.get("output"))
     messages: Sequence[Any] = ()
     if kind == "model" and output is not None:
         messages = messages_of_answer(output) or [{"role": "assistant", "content": output}]
@@ -126,7 +124,7 @@ def _span(each: Mapping[str, Any]) -> Span:
         kind=kind,
         start=0.0 if start is None else start,
         tool=str(each.get("name") or "").removeprefix("execute_tool "),
-        arguments=_loaded(each.get("input")),
+        arguments=unfolded(each.get("input")),
         result="" if output is None else output,
         failed=each.get("level") == "ERROR",
         said=messages,
@@ -148,12 +146,3 @@ def _outcome(record: Any) -> Outcome:
 def _scored(score: Mapping[str, Any]) -> Any:
     text = either(score, "stringValue", "string_value")
     return text if text is not None and score.get("value") is None else score.get("value")
-
-
-def _loaded(value: Any) -> Any:
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json_value(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

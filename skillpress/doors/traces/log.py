@@ -190,7 +190,8 @@ class _Reader:
                 held = list(records_again(path, places))
             self._read(name, Record(places[0], [record.value for record in held]), known, places)
         if log.good_lines == before and (in_folder or member):
-            log.passed_over.append(PassedOver(name, _first_why(log, bad)))
+            why = log.bad[bad].why if len(log.bad) > bad else "it is empty"
+            log.passed_over.append(PassedOver(name, why))
             del log.bad[bad:]
             log.bad_lines = counted
 
@@ -358,8 +359,3 @@ def _first_reason(log: Log, start: int = 0) -> str:
         return f"{inside[0].file}: {inside[0].why}" if inside and not start else "it is empty"
     first = log.bad[start]
     return f"{first.file}, line {first.number}: {first.why}"
-
-
-def _first_why(log: Log, start: int) -> str:
-    """Why a file in a folder has no trace."""
-    return log.bad[start].why if len(log.bad) > start else "it is empty"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from skillpress.doors.traces.fields import either
 from skillpress.doors.traces.trace import UnreadableTraceError
 from skillpress.environments.calls.steps import json_value, text_of
 
@@ -114,9 +115,7 @@ def turn_of(message: Any) -> Turn | None:
         )
     role = ROLES.get(speaker) or ROLES.get(speaker.lower(), "other")
     if role == "other" and speaker.lower() in _CALLERS:
-        return Turn(
-            "assistant", None, calls=tuple(map(_call, _listed(_first(message, ("value", "content")))))
-        )
+        return Turn("assistant", None, calls=tuple(map(_call, _listed(either(message, "value", "content")))))
     if role == "tool":
         return Turn("tool", None, calls=(), answers=tuple(_tool_answers(message)))
     words, calls, answers = _content(message)
@@ -170,14 +169,11 @@ def is_message(value: Any) -> bool:
 def flattened(messages: Iterable[Any]) -> Iterator[Any]:
     """The messages, with the items of whole responses among them."""
     for message in messages:
-        if isinstance(message, dict) and message.get("object") == "response" and _holds_items(message):
+        is_response = isinstance(message, dict) and message.get("object") == "response"
+        if is_response and "role" not in message and isinstance(message.get("output"), list):
             yield from message["output"]
         else:
             yield message
-
-
-def _holds_items(message: Mapping[str, Any]) -> bool:
-    return "role" not in message and isinstance(message.get("output"), list)
 
 
 def is_demonstration(message: Any) -> bool:
@@ -203,17 +199,17 @@ def _item(kind: str, item: Mapping[str, Any]) -> Turn | None:
     if named and "name" not in item:
         raise UnreadableTraceError(f"a {kind} without a name; its keys are {', '.join(map(str, item))[:120]}")
     tool = _text(item, ("name",)) if named else kind.removesuffix("_call")
-    arguments = _first(item, (*_ARGUMENTS, "code", "queries", "operation"))
+    arguments = either(item, *_ARGUMENTS, "code", "queries", "operation")
     call = ToolCall(identity, tool, arguments)
     answers: tuple[Answer, ...] = ()
-    if (output := _first(item, ("output", "outputs", "results", "error"))) is not None:  # tools of the server
+    if (output := either(item, "output", "outputs", "results", "error")) is not None:  # tools of the server
         answers = (Answer(identity, tool, output, item.get("error") is not None),)
     return Turn("assistant", None, calls=(call,), answers=answers, item=True)
 
 
 def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[ToolCall, ...], tuple[Answer, ...]]:
     """(words, calls, answers) of a message's content."""
-    content = _first(message, ("content", "parts", "value", "text"))
+    content = either(message, "content", "parts", "value", "text")
     if isinstance(content, str):
         return content, (), ()
     blocks = [content] if isinstance(content, dict) else content
@@ -239,7 +235,7 @@ def _read_block(block: Any, words: list[str], calls: list[ToolCall], answers: li
     if kind in _SILENT or (block.get("thought") is True and "text" in block):
         return
     if kind in _WORDS or (not kind and isinstance(block.get("text"), str)):
-        words.append(text_of(_first(block, ("text", "content", "refusal"))))
+        words.append(text_of(either(block, "text", "content", "refusal")))
         return
     held = _held(block, kind)
     if held is None:
@@ -271,7 +267,7 @@ def _held(block: Mapping[str, Any], kind: str) -> tuple[Literal["call", "answer"
         return None
     if kind and kind.startswith("tool-") and "toolCallId" in block:  # AI SDK 5: tool-NAME with state
         return "call", {**block, "name": kind.removeprefix("tool-")}
-    if _first(block, _NAMES) is not None and any(key in block for key in _ARGUMENTS):
+    if either(block, *_NAMES) is not None and any(key in block for key in _ARGUMENTS):
         return "call", block
     return None
 
@@ -283,7 +279,7 @@ def _called(message: Mapping[str, Any]) -> Iterator[ToolCall]:
         return
     beside = message.get("additional_kwargs")
     beside = beside if isinstance(beside, dict) else {}
-    calls = _listed(_first(message, ("tool_calls", "toolCalls")) or beside.get("tool_calls"))
+    calls = _listed(either(message, "tool_calls", "toolCalls") or beside.get("tool_calls"))
     yield from map(_call, calls)
     if calls:  # some logs have one call in both forms
         return
@@ -325,7 +321,7 @@ def _call(call: Any) -> ToolCall:
         raise UnreadableTraceError(
             f"a tool call without a name; its keys are {', '.join(map(str, call))[:120]}"
         )
-    return ToolCall(_text(call, _IDENTITIES), _text(inner, _NAMES), _first(inner, _ARGUMENTS))
+    return ToolCall(_text(call, _IDENTITIES), _text(inner, _NAMES), either(inner, *_ARGUMENTS))
 
 
 def _tool_answers(message: Mapping[str, Any]) -> Iterator[Answer]:
@@ -338,7 +334,7 @@ def _tool_answers(message: Mapping[str, Any]) -> Iterator[Answer]:
         return
     if message.get("requestor") == "user":  # tau2: the simulated user has tools of its own
         return
-    content = _first(message, ("content", "parts"))
+    content = either(message, "content", "parts")
     if isinstance(content, list) and content:
         words: list[str] = []
         answers: list[Answer] = []
@@ -358,16 +354,8 @@ def _answer(held: Mapping[str, Any]) -> Answer:
         or held.get("error") not in (None, False)
     )
     return Answer(
-        _text(held, _ANSWERED), _text(held, _NAMES), _first(held, (*_ANSWERS, "text", "error")), failed
+        _text(held, _ANSWERED), _text(held, _NAMES), either(held, *_ANSWERS, "text", "error"), failed
     )
-
-
-def _first(held: Mapping[str, Any], keys: Iterable[str]) -> Any:
-    """The first value that is not null."""
-    for key in keys:  # in the order of how common they are
-        if (value := held.get(key)) is not None:
-            return value
-    return None
 
 
 def _text(held: Mapping[str, Any], keys: Iterable[str]) -> str:

@@ -16,8 +16,9 @@ from typing import Any
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.rollouts import own_trace
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import TraceStep, acted, json_value
+from skillpress.environments.calls.steps import TraceStep, acted, json_or, json_value
 
 _MODELS = ("CHAT_MODEL", "LLM")
 OURS = {"group_id", "rollout_index", "policy_version", "won"}
@@ -70,15 +71,9 @@ def field(record: Any, path: str) -> Any:
 
 
 def _exported(info: Mapping[str, Any], spans: Sequence[Any]) -> Trace:
-    tags = info["tags"]
-    return Trace(
-        f"{tags['group_id']}/{tags['rollout_index']}",
-        tuple(_acted(spans)),
-        success=tags["won"] == "true",
-        task=str(info["trace_metadata"]["mlflow.trace.session"]),
-        version=str(tags.get("policy", "")),
-        time=seconds(float(tags["policy_version"])),
-    )
+    tags, task = info["tags"], info["trace_metadata"]["mlflow.trace.session"]
+    typed = {"won": tags["won"] == "true", "policy_version": float(tags["policy_version"])}
+    return own_trace({"policy": "", **tags, **typed, "task_id": task}, _acted(spans))
 
 
 def _acted(spans: Sequence[Any]) -> Iterator[TraceStep]:
@@ -157,9 +152,4 @@ def _failed(span: Mapping[str, Any]) -> bool:
 def _value(span: Mapping[str, Any], attribute: str) -> Any:
     """An attribute's value; MLflow stores each as JSON text."""
     value = (span.get("attributes") or {}).get(attribute)
-    if isinstance(value, str):
-        try:
-            return json_value(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+    return json_or(value, value) if isinstance(value, str) else value

@@ -39,4 +39,4 @@ def read(record: Any) -> Trace:
     ended = outcome_at(record, ("reward",))
     trace = trace_of(record["response"], found)
     task = next((str(record[key])[:200] for key in _TASKS if isinstance(record.get(key), str | int)), "")
-    return replace(trace, task=task, outcome=ended.field, success=ended.success, score=ended.score)
+    return replace(trace, task=task, **ended._asdict())

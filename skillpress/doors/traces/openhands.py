@@ -14,10 +14,10 @@ from typing import Any
 
 from skillpress.doors.traces import chat
 from skillpress.doors.traces.chat import first_text
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import dig, first_time
 from skillpress.doors.traces.outcome import USUAL, outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import TraceStep, json_value, text_of
+from skillpress.environments.calls.steps import TraceStep, json_or, text_of
 
 _OUTCOMES = (
     *USUAL,
@@ -75,18 +75,15 @@ def read(record: Any) -> Trace:
     if not steps and any(event.get("source") == "agent" for event in events):
         raise UnreadableTraceError("events of an agent of which none is an action that is known")
     ended = outcome_at(whole, _OUTCOMES)
-    times = (seconds(event.get("timestamp")) for event in events)
     return Trace(
         first_text(whole, ("id", "instance_id", "conversation_id")),
         steps,
-        success=ended.success,
         task=first_text(whole, ("instance_id", "task_id")),
         version=str(dig(whole, "metadata.llm_config.model") or dig(whole, "metadata.agent_class") or "")[
             :200
         ],
-        time=next((time for time in times if time is not None), None),
-        outcome=ended.field,
-        score=ended.score,
+        time=first_time(event.get("timestamp") for event in events),
+        **ended._asdict(),
     )
 
 
@@ -191,10 +188,7 @@ def _arguments(called: Mapping[str, Any]) -> Any:
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, dict) and call.get("id") == called.get("tool_call_id"):
             given = dig(call, "function.arguments")
-            try:
-                return json_value(given) if isinstance(given, str) else given
-            except (ValueError, RecursionError):
-                return given
+            return json_or(given, given) if isinstance(given, str) else given
     return None
 
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from skillpress.doors.traces.chat import messages_of_answer
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import dig, either, seconds
 from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import Outcome, outcome_of
-from skillpress.doors.traces.spans import Span, either, steps_of
+from skillpress.doors.traces.spans import Span, steps_of
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import json_value
+from skillpress.environments.calls.steps import unfolded
 
 _KINDS: Mapping[str, Literal["tool", "model", "agent"]] = {
     "execute_tool": "tool",
@@ -83,13 +83,11 @@ def read(record: Any) -> Trace:
     return Trace(
         run_of(record[0]) or "",
         steps,
-        success=ended.success,
         task=_named(attributes, _SESSIONS),
         version=_named(attributes, ("gen_ai.agent.version", "gen_ai.request.model", "gen_ai.response.model")),
         time=min(_start(span) for span in record) / 1e9,
         left_out=left_out,
-        outcome=ended.field,
-        score=ended.score,
+        **ended._asdict(),
     )
 
 
@@ -246,13 +244,7 @@ def _start(span: Mapping[str, Any]) -> int:
 
 def _value(held: Mapping[str, Any], *names: str) -> Any:
     """The first value of some names; a JSON text is read."""
-    value = either(held, *names)
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json_value(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+    return unfolded(either(held, *names))
 
 
 def _named(attributes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:

@@ -18,9 +18,9 @@ USUAL = ("resolved", "success", "reward", "rewards", "score", "scores", "is_corr
 
 
 class Outcome(NamedTuple):
-    """An outcome and where it was found."""
+    """An outcome and where it was found, by the names of ``Trace``'s fields."""
 
-    field: str = ""
+    outcome: str = ""
     success: bool | None = None
     score: float | None = None
 

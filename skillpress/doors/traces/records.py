@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillpress.doors.traces.files import values
-from skillpress.doors.traces.formats import Format, format_of, part_of, runs_in
+from skillpress.doors.traces.formats import DAMAGED, Format, format_of, part_of, runs_in
 from skillpress.doors.traces.json_files import value_at
 from skillpress.doors.traces.trace import Place, UnreadableTraceError
 
 DEEPEST = 3
 """Documents inside documents that are opened."""
-DAMAGED = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
-"""What a record of an unforeseen shape may raise."""
 
 
 class Record(NamedTuple):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.fields import dig
+from skillpress.doors.traces.rollouts import own_trace
 from skillpress.doors.traces.trace import Trace
 from skillpress.environments.calls.steps import acted
 
@@ -31,27 +32,15 @@ def run_of(record: Any) -> str | None:
     return f"{record['policy_version']}/{record['run']}/{record['group_id']}/{record['rollout_index']}"
 
 
-def recognises(record: Any) -> bool:
-    """Whether the record is the rows of an episode."""
-    return isinstance(record, list) and bool(record) and all(run_of(row) is not None for row in record)
-
-
 def read(record: Any) -> Trace:
     """The trace of an episode."""
-    first = record[0]
-    return Trace(
-        f"{first['group_id']}/{first['rollout_index']}",
-        tuple(
-            step
-            for row in sorted(record, key=lambda row: row["decision"])
-            if not row["summary"]
-            for step in acted(row["action"], row["observation"], row["invalid"] is not None)
-        ),
-        success=first["won"],
-        task=str(first["task_id"]),
-        version=str(first["policy"]),
-        time=seconds(first["policy_version"]),
+    steps = (
+        step
+        for row in sorted(record, key=lambda row: row["decision"])
+        if not row["summary"]
+        for step in acted(row["action"], row["observation"], row["invalid"] is not None)
     )
+    return own_trace(record[0], steps)
 
 
 def field(record: Any, path: str) -> Any:

@@ -5,7 +5,8 @@ Rows are read in chunks, without the columns that only training needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts, stretches
+from skillpress.doors.traces.fields import seconds
 from skillpress.doors.traces.trace import Trace
-from skillpress.environments.calls.steps import acted
+from skillpress.environments.calls.steps import TraceStep, acted
 
 _COLUMNS = (*TRAJECTORY_KEY, "policy", "policy_version", "won", "action", "invalid")
 
@@ -50,18 +52,22 @@ def read_rollouts(path: Path, only: frozenset[int] | None = None) -> Iterator[tu
 
 
 def _trace(rows: list[Mapping[str, Any]]) -> Trace:
-    first = rows[0]
+    steps = (
+        step
+        for row in rows
+        if row["action"] is not None  # a summary has none
+        for step in acted(row["action"], row.get("observation", ""), row["invalid"] is not None)
+    )
+    return replace(own_trace(rows[0], steps), outcome="won")
+
+
+def own_trace(fields: Mapping[str, Any], steps: Iterable[TraceStep]) -> Trace:
+    """The trace of an episode of ours, wherever it was exported to."""
     return Trace(
-        f"{first['group_id']}/{first['rollout_index']}",
-        tuple(
-            step
-            for row in rows
-            if row["action"] is not None  # a summary has none
-            for step in acted(row["action"], row.get("observation", ""), row["invalid"] is not None)
-        ),
-        success=first["won"],
-        outcome="won",
-        task=first["task_id"],
-        version=first["policy"],
-        time=float(first["policy_version"]),
+        f"{fields['group_id']}/{fields['rollout_index']}",
+        tuple(steps),
+        success=fields["won"],
+        task=str(fields["task_id"]),
+        version=str(fields["policy"]),
+        time=seconds(fields["policy_version"]),
     )

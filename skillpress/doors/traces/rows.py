@@ -15,7 +15,7 @@ from skillpress.doors.traces.chat import trace_of
 from skillpress.doors.traces.conversation import Conversation
 from skillpress.doors.traces.outcome import USUAL, outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import json_value
+from skillpress.environments.calls.steps import unfolded
 
 COLUMNS = (
     "messages", "conversations", "conversation", "trajectory", "trajectories", "traj", "trace", "traces",
@@ -58,8 +58,8 @@ class Rows:
                 )
         if trace.time is None:
             changed["time"] = beside.time
-        if ended.field and trace.success is None:
-            changed |= {"outcome": ended.field, "success": ended.success, "score": ended.score}
+        if ended.outcome and trace.success is None:
+            changed |= ended._asdict()
         return replace(trace, **changed)
 
     def _column(self, record: Any) -> tuple[Any, Callable[[Any], Trace]] | None:
@@ -75,18 +75,7 @@ class Rows:
         return others[0] if len(others) == 1 else None
 
     def _known(self, value: Any) -> tuple[Any, Callable[[Any], Trace]] | None:
-        if isinstance(value, str):
-            value = _loaded(value)
+        value = unfolded(value)
         if not isinstance(value, list | dict) or not value:
             return None
         return next(((value, read) for recognises, read in self._formats if recognises(value)), None)
-
-
-def _loaded(text: str) -> Any:
-    """A JSON text's value, if it can hold a run; else None."""
-    if text.lstrip()[:1] not in ("[", "{"):
-        return None
-    try:
-        return json_value(text)
-    except (ValueError, RecursionError):
-        return None

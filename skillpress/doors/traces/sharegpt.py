@@ -8,12 +8,11 @@ talk it has each turn's action as the environment read it, and whether it was re
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
-from skillpress.doors.traces.conversation import Conversation, read_conversation
-from skillpress.doors.traces.fields import seconds
+from skillpress.doors.traces.conversation import read_conversation
+from skillpress.doors.traces.rollouts import own_trace
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import TraceStep, acted
 
@@ -36,7 +35,7 @@ def read(record: Any) -> Trace:
     if turns is None:
         raise UnreadableTraceError("no list of turns")
     if isinstance(record, dict) and record.keys() >= OURS:
-        return _exported(record, turns)
+        return own_trace(record, _acted(record, turns))
     line = record if isinstance(record, dict) else {}
     system = line.get("system")
     before = [{"from": "system", "value": system}] if isinstance(system, str) and system else []
@@ -48,19 +47,6 @@ def _turns(record: Any) -> list[Any] | None:
     if not isinstance(held, list) or not held or not isinstance(held[0], dict):
         return None
     return held if isinstance(held[0].get("from"), str) and "value" in held[0] else None
-
-
-def _exported(record: Mapping[str, Any], turns: list[Any]) -> Trace:
-    trace = trace_of({}, Conversation())
-    return replace(
-        trace,
-        name=f"{record['group_id']}/{record['rollout_index']}",
-        steps=tuple(_acted(record, turns)),
-        success=record["won"],
-        task=str(record["task_id"]),
-        version=str(record["policy"]),
-        time=seconds(record["policy_version"]),
-    )
 
 
 def _acted(record: Mapping[str, Any], turns: list[Any]) -> Iterator[TraceStep]:

@@ -64,10 +64,3 @@ def _inside_tool(span: Span, by_name: Mapping[str, Span]) -> bool:
         seen.add(above.identity)
         above = by_name.get(above.parent)
     return False
-
-
-def either(held: Any, *names: str) -> Any:
-    """The value of the first of these names that ``held`` has; None if it has none or is not a mapping."""
-    if not isinstance(held, dict):
-        return None
-    return next((held[name] for name in names if held.get(name) is not None), None)

@@ -21,7 +21,7 @@ from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.messages import is_demonstration
 from skillpress.doors.traces.outcome import USUAL, outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import TraceStep, json_value
+from skillpress.environments.calls.steps import TraceStep, json_or
 
 _OUTCOMES = (*USUAL, "target", "info.resolved", "info.reward", "info.score", "info.exit_status")
 _MODELS = (
@@ -61,7 +61,7 @@ def read(record: Any) -> Trace:
     found = _mini(record) if _is_mini(record) else _steps(record)
     steps, left_out = found.steps, found.left_out
     config = record.get("replay_config")
-    whole = {**record, "replay_config": _loaded(config) if isinstance(config, str) else config}
+    whole = {**record, "replay_config": json_or(config) if isinstance(config, str) else config}
     ended = outcome_at(whole, _OUTCOMES)
     attempts = record.get("attempts")
     if isinstance(attempts, list) and len(attempts) > 1:
@@ -69,13 +69,11 @@ def read(record: Any) -> Trace:
     return Trace(
         first_text(record, ("traj_id", "run_id", "id", "instance_id")),
         steps,
-        success=ended.success,
         task=_at(whole, _TASKS),
         version=_at(whole, _MODELS),
         left_out=left_out,
-        outcome=ended.field,
-        score=ended.score,
         dialogue=dialogue_of(found, {}),
+        **ended._asdict(),
     )
 
 
@@ -156,10 +154,3 @@ def _at(record: Mapping[str, Any], paths: Sequence[str]) -> str:
     """The first value at some paths that is not null, as text."""
     values = (dig(record, path) for path in paths)
     return next((str(value)[:200] for value in values if isinstance(value, str | int)), "")
-
-
-def _loaded(text: str) -> Any:
-    try:
-        return json_value(text)
-    except (ValueError, RecursionError):
-        return None

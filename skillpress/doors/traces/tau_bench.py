@@ -48,4 +48,4 @@ def read(record: Any) -> Trace:
     trace = trace_of(record, read_conversation(messages))
     trial = record.get("trial")
     name = trace.name or (f"{trace.task}/{trial}" if isinstance(trial, int) else trace.task)
-    return replace(trace, name=name, outcome=ended.field, success=ended.success, score=ended.score)
+    return replace(trace, name=name, **ended._asdict())

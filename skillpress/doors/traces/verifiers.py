@@ -52,7 +52,7 @@ def read(record: Any) -> Trace:
     ended = outcome_at(record, ("reward",))
     trace = trace_of(record, found)
     task = trace.task or _text(record.get("task"))
-    return replace(trace, task=task, outcome=ended.field, success=ended.success, score=ended.score)
+    return replace(trace, task=task, **ended._asdict())
 
 
 def completed(prompt: list[Any], completion: list[Any]) -> Conversation:
@@ -92,13 +92,11 @@ def _graph(record: Mapping[str, Any], nodes: list[Any]) -> Trace:
     return Trace(
         _text(record.get("id")),
         found.steps,
-        success=ended.success,
         task=_text(dig(record, "task.key") or dig(record, "task.hash") or dig(record, "task.type")),
         version=_text(model),
         left_out=found.left_out | ({"turns of the prompt": examples} if examples else {}),
         dialogue=dialogue_of(found, record),
-        outcome=ended.field,
-        score=ended.score,
+        **ended._asdict(),
     )
 
 

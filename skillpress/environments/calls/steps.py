@@ -40,10 +40,7 @@ def arguments_of(step: TraceStep) -> Mapping[str, Any]:
     """The named arguments of a call; empty if it has none, or if they cannot be read."""
     content = step.content
     if isinstance(content, str) and step.tool is not None:
-        try:
-            content = json_value(content)
-        except (ValueError, RecursionError):
-            return {}
+        content = json_or(content)
     return content if isinstance(content, Mapping) else {}
 
 
@@ -65,7 +62,8 @@ def acted(action: str, answer: Any, refused: bool) -> list[TraceStep]:
     ``{"content": ..., "calls": [...]}`` (``Reply.as_action``), is a step for each of its calls, the last of
     which has the answer; without calls it is its content in words. Any other action is words.
     """
-    found = _json_of(action)
+    said = unfolded(action)
+    found: Mapping[str, Any] = said if isinstance(said, dict) else {}
     if isinstance(found.get("tool"), str):
         arguments = {name: value for name, value in found.items() if name != "tool"}
         return [TraceStep(found["tool"], arguments, answer, refused)]
@@ -80,15 +78,18 @@ def acted(action: str, answer: Any, refused: bool) -> list[TraceStep]:
 _RESPONSE = frozenset(["content", "calls"])
 
 
-def _json_of(action: str) -> Mapping[str, Any]:
-    """An action as a JSON object; empty for any other text."""
-    if action.lstrip()[:1] != "{":
-        return {}
+def unfolded(value: Any) -> Any:
+    """A JSON object or list that is written as text, as its value; anything else as it is."""
+    is_text = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
+    return json_or(value, value) if is_text else value
+
+
+def json_or(text: str, otherwise: Any = None) -> Any:
+    """The value of a JSON text (:func:`json_value`); ``otherwise`` for any other text."""
     try:
-        found = json_value(action)
+        return json_value(text)
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return otherwise
 
 
 def json_value(text: str) -> Any:

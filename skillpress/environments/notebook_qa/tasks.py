@@ -162,16 +162,12 @@ def _in_reach(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.D
 
 def _classed(questions: pl.DataFrame, pass_rates: str) -> pl.DataFrame:
     """Add ``difficulty`` if a file of pass rates is named."""
-    named = questions.with_columns(task_id=_task_id())
+    named = questions.with_columns(task_id=pl.concat_str(pl.col("dataset"), pl.lit("/"), pl.col("id")))
     if not pass_rates:
         return named.with_columns(difficulty=pl.lit(None, pl.String))
     wins = read_rows(pass_rates, f"environment.pass_rates: {pass_rates}")
     rates = difficulty(wins).select("task_id", pl.col("difficulty").cast(pl.String))
     return named.join(rates, on="task_id", how="left", maintain_order="left")
-
-
-def _task_id() -> pl.Expr:
-    return pl.concat_str(pl.col("dataset"), pl.lit("/"), pl.col("id"))
 
 
 def _task(row: Mapping[str, object], split: str) -> Task:

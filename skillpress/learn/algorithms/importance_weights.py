@@ -1,8 +1,8 @@
 """Truncated importance weights for tokens whose engine probabilities differ from the learner's.
 
 An engine and the learner round differently. So the policy that sampled (behaviour) differs slightly from the
-policy whose update is computed (proximal), although both have the same weights; with ``training.lag`` 1 the
-engine has the weights of one step before. To correct the surrogate, each token's term is multiplied by the
+policy whose update is computed (proximal), although both have the same weights; with ``training.lag`` tokens
+are drawn by weights of some steps before. To correct the surrogate, each token's term is multiplied by the
 ratio of the two probabilities. A cap keeps one unlikely token from dominating an update (truncated importance
 sampling, Ionides 2008):
 

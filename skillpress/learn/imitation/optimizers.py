@@ -27,15 +27,19 @@ MOST = 10
 
 
 def adamw(weights: NamedWeights, learning_rate: float) -> list[torch.optim.Optimizer]:
-    """AdamW for all weights."""
+    """AdamW for all weights; no optimizer if there are none."""
     moved = [weight for _, weight in weights]
+    if not moved:
+        return []
     return [torch.optim.AdamW(moved, lr=learning_rate, weight_decay=_WEIGHT_DECAY, fused=True)]
 
 
 def muon(weights: NamedWeights, learning_rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices between layers, AdamW for the rest."""
+    """Muon for the matrices between layers, AdamW for the rest; neither for no weights."""
     between = [(name, weight) for name, weight in weights if is_between_layers(name, weight)]
     rest = [(name, weight) for name, weight in weights if not is_between_layers(name, weight)]
+    if not between:
+        return adamw(rest, learning_rate)
     matrices = torch.optim.Muon(
         [weight for _, weight in between],
         lr=learning_rate,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle, islice
 
@@ -38,6 +38,21 @@ class Group:
 
 
 @dataclass
+class Played:
+    """Whole groups, one after another."""
+
+    tasks: list[Task]
+    """``tasks[i]`` is the task of trajectory i."""
+    trajectories: list[Trajectory]
+    further: list[Trajectory]
+    """The further attempts that ``experience`` asked for."""
+
+
+Play = Callable[[Sequence[Group], int], Played]
+"""Maps (groups that are needed, number of times that the step has asked before) to as many played groups."""
+
+
+@dataclass
 class Collected:
     """The episodes that one process learns from in a step, and all that it played for it."""
 
@@ -56,6 +71,9 @@ class Collected:
     ones."""
     speed: dict[str, float] = field(default_factory=dict)
     """Metrics of this process's speed."""
+    too_old: int | None = None
+    """Number of groups that were dropped since the last step because their weights were too old
+    (``continuing.py``); None where none can be."""
 
     @property
     def new(self) -> int:
@@ -98,39 +116,53 @@ class GroupCollector:
             version: version of the weights that the engine samples from.
         """
         started, before = time.perf_counter(), replace(self.collector.statistics)
-        first = groups_of_step(self.tasks, self.groups, step, self.seed)
-        share = self.ranks.share(len(first))
-        further = islice(
-            further_groups(self.tasks, first, step, self.seed), self.ranks.rank, None, self.ranks.size
-        )
-        collected, wanted = Collected(), first[share.start : share.stop]
-        for attempt in range(1 + self.algorithm.parameters.select.most_refills):
-            collected.add(self._play(wanted, step, version, attempt))
-            missing = len(share) - collected.batch.groups
-            if not missing:
-                break
-            wanted = list(islice(further, missing))
-        collected.speed = _speed(self.collector.statistics - before, time.perf_counter() - started)
+        collected = self.gather(step, lambda wanted, attempt: self._play(wanted, step, version))
+        collected.speed = speed(self.collector.statistics - before, time.perf_counter() - started)
         return collected
 
-    def _play(self, wanted: Sequence[Group], step: int, version: int, attempt: int) -> Collected:
-        """Play some groups and keep the episodes that the algorithm selects."""
+    def plan(self, step: int) -> tuple[list[Group], Iterator[Group]]:
+        """This process's groups of a step, and endless further groups in place of those that are dropped."""
+        first = groups_of_step(self.tasks, self.groups, step, self.seed)
+        share = self.ranks.share(len(first))
+        further = further_groups(self.tasks, first, step, self.seed)
+        mine = islice(further, self.ranks.rank, None, self.ranks.size)
+        return first[share.start : share.stop], mine
+
+    def gather(self, step: int, play: Play) -> Collected:
+        """This process's share of a step, from groups that ``play`` gives, until enough of them teach."""
+        wanted, further = self.plan(step)
+        collected, missing = Collected(), len(wanted)
+        share = missing
+        for attempt in range(1 + self.algorithm.parameters.select.most_refills):
+            if attempt:
+                wanted = list(islice(further, missing))
+            collected.add(self._selected(play(wanted, attempt), step, attempt))
+            missing = share - collected.batch.groups
+            if not missing:
+                break
+        return collected
+
+    def _play(self, wanted: Sequence[Group], step: int, version: int) -> Played:
+        """Play some groups and the further attempts that they ask for."""
         asked = [request for group in wanted for request in group.requests(self.size, self.seed, step)]
-        trajectories = self.collector.collect(asked, version)
+        tasks, trajectories = [each.task for each in asked], self.collector.collect(asked, version)
         further: list[Trajectory] = []
         if self.experience is not None:
-            attempts = self.experience.attempts([request.task for request in asked], trajectories)
-            further = self.collector.collect(attempts, version)
-        groups = [index // self.size for index in range(len(asked))]
-        batch = batch_of(trajectories, groups, self.core_maximum)
+            further = self.collector.collect(self.experience.attempts(tasks, trajectories), version)
+        return Played(tasks, trajectories, further)
+
+    def _selected(self, played: Played, step: int, attempt: int) -> Collected:
+        """Keep the episodes that the algorithm selects."""
+        groups = [index // self.size for index in range(len(played.trajectories))]
+        batch = batch_of(played.trajectories, groups, self.core_maximum)
         seed = derive(self.seed, "select", step, attempt, self.ranks.rank)
         rows = np.flatnonzero(self.algorithm.select(batch, seed))
         return Collected(
-            tasks=[asked[row].task for row in rows],
-            trajectories=[trajectories[row] for row in rows],
+            tasks=[played.tasks[row] for row in rows],
+            trajectories=[played.trajectories[row] for row in rows],
             batch=batch.select(rows),
-            played=trajectories,
-            further=further,
+            played=played.trajectories,
+            further=played.further,
         )
 
 
@@ -158,11 +190,14 @@ def further_groups(tasks: Sequence[Task], first: Sequence[Group], step: int, see
         visits[task.task_id] += 1
 
 
-def _speed(done: CollectionStatistics, seconds: float) -> dict[str, float]:
+def speed(done: CollectionStatistics, seconds: float) -> dict[str, float]:
+    """Metrics of play; empty if no environment made a step."""
     moves = done.environment_steps
-    speed = {
+    if not moves:
+        return {}
+    found = {
         "decisions_per_environment_step": done.decisions / moves,
         "environment_steps_per_second": moves / seconds,
     }
     prefilled = done.prefilled_tokens
-    return {**speed, "prefill_tokens_per_environment_step": prefilled / moves} if prefilled else speed
+    return {**found, "prefill_tokens_per_environment_step": prefilled / moves} if prefilled else found

@@ -2,7 +2,7 @@
 
 One policy sampled (the engine's log-probabilities), the other scored (the learner's). Ratios are those of the
 scorer's probability to the sampler's, of tokens and of whole responses. They differ because the engine rounds
-differently, or because its weights are one step older (``training.lag``).
+differently, or because its weights are some steps older (``training.lag``).
 
 If the algorithm asks for it, importance weights make up for the difference. Ratios are then taken against the
 learner before the updates of the step (the proximal policy), and the importance weights multiply the

@@ -47,8 +47,8 @@ class TrainingLoop:
     checkpoint_every: int
     keep: Literal["last", "best"]
     """Which step's weights the run leaves."""
-    lag: Literal[0, 1]
-    """1: the next step's rollouts are played during a step's updates, see ``ahead.py``."""
+    lag: int
+    """Number of later steps whose rollouts are begun before a step's updates, see ``ahead.py``."""
     probe: Probe | None = None
     """Probes the policy every few steps; None without probes."""
 
@@ -64,8 +64,9 @@ class TrainingLoop:
             self._probe(0, {}, on_step)
         for number in range(len(curve) + 1, self.steps + 1):
             due = number % self.checkpoint_every == 0
-            metrics = self.step(number, ahead=bool(self.lag) and not due and number < self.steps)
+            metrics = self.step(number, until=self._begun_by(number))
             if self.keep == "best" and (due or number == self.steps):
+                self.step.rollouts.rest()
                 collector, seed = self.step.rollouts.collect.collector, self.step.seed
                 metrics[VALIDATION] = validate(collector, self.validation, seed, number, ranks)
             curve.append({"step": float(number), **metrics})
@@ -81,13 +82,20 @@ class TrainingLoop:
         ranks.barrier()
         return curve
 
+    def _begun_by(self, number: int) -> int:
+        """The last step whose rollouts are begun before the updates of step ``number``; no rollout is begun
+        before a checkpoint that its step follows."""
+        checkpoint = -(-number // self.checkpoint_every) * self.checkpoint_every
+        return min(number + self.lag, checkpoint, self.steps)
+
     def _probe(self, step: int, metrics: dict[str, float], on_step: OnStep) -> None:
         """If a probe is due, probe the policy; then report the step and the probe. The curve has no columns
         of probes.
-
-        The engine is free: rollouts that a lag plays during the step are finished by now.
         """
-        probed = self.probe(step) if self.probe is not None else {}
+        probed = {}
+        if self.probe is not None and self.probe.due(step):
+            self.step.rollouts.rest()
+            probed = self.probe(step)
         if self.step.ranks.rank == 0 and (metrics or probed):
             on_step(step, {**metrics, **probed})
 
@@ -106,7 +114,7 @@ class TrainingLoop:
                 "checkpoints/ must be on a disk that all machines share"
             )
         step.learner.load(folder)
-        step.engine.update_weights(step.learner.weights(), state.step)
+        step.rollouts.update_weights(step.learner.weights(), state.step)
         for name, part in step.stateful.items():
             part.load_state_dict(state.parts[name])
         return state.curve

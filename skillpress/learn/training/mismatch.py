@@ -1,12 +1,12 @@
 """Every step checks before its updates that the engine samples from the policy that the learner trains.
 
 In an on-policy step, engine and learner have the same weights, those of the last update, and each computes
-its own log-probabilities of the sampled tokens. (With ``training.lag`` 1 only the first step and each step
-after a checkpoint are on-policy; samples of older weights differ for another reason.) The first update of a
-step scores its samples anyway, under the weights that sampled them: these scores are compared before the
-optimizer changes anything, so the check costs no pass through the model. The differences are logged, and if
-they exceed rounding, training ends: with wrong log-probabilities every ratio is wrong, although nothing looks
-broken.
+its own log-probabilities of the sampled tokens. (With a lag, only the first step and each step after
+a checkpoint are on-policy as a whole; samples with a token of older weights differ for another reason and are
+left out.) The first update of a step scores its samples anyway, under the weights that sampled them: these
+scores are compared before the optimizer changes anything, so the check costs no pass through the model. The
+differences are logged, and if they exceed rounding, training ends: with wrong log-probabilities every ratio
+is wrong, although nothing looks broken.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class TrainingParameters(Section):
     gradient_clipping: NonNegative
     minibatches: PositiveInt
     minibatch_size: NonNegativeInt
-    lag: Literal[0, 1]
+    lag: NonNegativeInt
     replay: ReplayParameters | None
     deepspeed: Annotated[str, registered(sorted(p.stem for p in DEEPSPEED.glob("*.json")))]
     microbatch_tokens: PositiveInt

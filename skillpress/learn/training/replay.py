@@ -140,8 +140,9 @@ class ReplayBuffer:
                 f"{self.store.folder.parent} to start afresh"
             )
         rows = scan_table(path, "rollouts", ROLLOUT_SCHEMA)  # not older versions: they may not name states
-        found = rows.filter(pl.col("policy_version") >= oldest).select("group_id")
-        return found.unique().collect().to_series().to_list()
+        versions = rows.group_by("group_id").agg(pl.col("policy_version").min())
+        found = versions.filter(pl.col("policy_version") >= oldest).select("group_id")
+        return found.collect().to_series().to_list()
 
     def _read(self, number: int, groups: list[str]) -> Iterator[Trajectory]:
         return iterate_rollouts(self.store.part(KIND, number), pl.col("group_id").is_in(groups))

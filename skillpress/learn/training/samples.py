@@ -63,8 +63,8 @@ class Samples:
     plain_prompts: tuple[TokenIds, ...] | None = None
     """[samples] the prompts in which lessons are learned; None where these are rollouts."""
     age: Indices | None = None
-    """[samples] training steps by which the weights that drew each are behind the learner's; None before
-    a step sets it, and for lessons."""
+    """[samples] training steps by which the oldest weights that drew a token of each are behind the
+    learner's; None before a step sets it, and for lessons."""
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 Three policies score a sampled token. The *behaviour* policy sampled it: its log-probabilities come from the
 engine and are stored with the tokens. The *proximal* policy is the learner's before the updates of the step.
-It has the same weights (with ``training.lag`` 1, those of one step later), but not always the same numbers,
+It has the same weights (with ``training.lag``, those of a later step), but not always the same numbers,
 since the engine computes and rounds in its own way. The *reference* policy is the start policy, which a KL
 term pulls towards. The current policy is the fourth; its log-probabilities change with every update and are
 not stored. If the algorithm asks for values, such a pass also computes the values of the samples' states.

@@ -1,7 +1,7 @@
 """A training step, from top to bottom; it is the same for every algorithm.
 
-    collect      groups of rollouts, until enough of them teach something (``select``); with a lag, the next
-                 step's groups are played from now on (``ahead.py``)
+    collect      groups of rollouts, until enough of them teach something (``select``); with a lag, later
+                 steps' groups are played from now on (``ahead.py``)
     replay       groups of the last few steps once more, if there is a buffer (``replay.py``)
     shape        fit the dictionary to the successes (E-step), and subtract lambda seg/T from their rewards
     evolve       every few steps, if there is a skill library: add skills from failures
@@ -30,7 +30,7 @@ from skillpress.core.trajectory import Trajectory
 from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Batch, Indices
 from skillpress.learn.experience.experience import Experience
-from skillpress.learn.training.ahead import Rollouts
+from skillpress.learn.training.ahead import RolloutSource
 from skillpress.learn.training.describing.action_metrics import ActionMetrics
 from skillpress.learn.training.describing.batch_metrics import batch_metrics
 from skillpress.learn.training.describing.episode_sample import EpisodeSample
@@ -63,7 +63,7 @@ class TrainingStep:
     minibatch_size: int
     """The most samples of an update, over all ranks; 0 means no limit."""
     algorithm: Algorithm
-    rollouts: Rollouts
+    rollouts: RolloutSource
     shaper: RewardShaper
     learner: Learner
     mismatch: MismatchCheck
@@ -88,16 +88,18 @@ class TrainingStep:
         parts: dict[str, Stateful] = {"buffer": self.shaper.buffer, "history": self.history}
         return parts if self.evolution is None else {**parts, "library": self.evolution}
 
-    def __call__(self, step: int, ahead: bool = False) -> dict[str, float]:
+    def __call__(self, step: int, until: int = 0) -> dict[str, float]:
         """Run training step number ``step`` (from 1); returns its metrics.
 
         Args:
-            ahead: also play the rollouts of the next step; the next call must then be that step.
+            until: also begin the rollouts of the steps up to this one; the next calls must then be those
+                steps.
         """
         clock, done = _Clock(), replace(self.rollouts.statistics)
         new = collected = self.rollouts(step)
-        if ahead:
-            self.rollouts.begin(step + 1)
+        for following in range(self.rollouts.begun + 1, until + 1):
+            self.rollouts.begin(following)
+        ahead = self.rollouts.begun > step
         replayed: dict[str, float] = {}
         if self.replay is not None:
             collected, replayed = self.replay(step, new)
@@ -132,7 +134,7 @@ class TrainingStep:
         seconds["update"] = clock.lap()
         self.rollouts.finish()
         seconds["rollout"] += clock.lap()
-        self.engine.update_weights(self.learner.weights(), step)
+        self.rollouts.update_weights(self.learner.weights(), step)
         if not ahead:
             self.engine.wake()
         seconds["update"] += clock.lap()
@@ -146,6 +148,7 @@ class TrainingStep:
             **metrics,
             **(self.experience.metrics(collected.further, self.ranks.sum) if self.experience else {}),
             "scorer_packed": float(self.learner.scorer.name == "packed"),
+            **self._too_old(collected),
             **collected.speed,
             **{f"seconds/{name}": value for name, value in seconds.items()},
             **_time_shares(seconds, self.rollouts.statistics - done),
@@ -159,10 +162,11 @@ class TrainingStep:
         Args:
             samples: the batch's samples, before they have weights.
         """
-        lengths, age = samples.lengths, _age(collected.trajectories, step)
+        lengths, (age, oldest) = samples.lengths, _token_ages(collected.trajectories, step)
         totals = self.ranks.sum(
             {"tokens": float(lengths.sum()), "sequences": float(len(samples)), "age": age}
         )
+        (oldest,) = self.ranks.maximum([oldest])
         if not totals["tokens"]:
             return {"tokens_sampled": 0.0, "tokens_trained": 0.0}
         updates = updates_of_batch(self.minibatches, self.minibatch_size, int(totals["sequences"]))
@@ -194,7 +198,7 @@ class TrainingStep:
         corrected = {} if importance is None else importance_metrics(ratios, importance, self.ranks)
         trained = self.ranks.sum({"tokens": float(lengths[useful].sum())})
         tokens = {"tokens_sampled": totals["tokens"], "tokens_trained": trained["tokens"]}
-        staleness = {"staleness": totals["age"] / totals["tokens"]}
+        staleness = {"staleness": totals["age"] / totals["tokens"], "staleness_oldest": float(oldest)}
         return {**mean_metrics(made), **tokens, **staleness, **compared, **described, **corrected}
 
     def _weighed(self, samples: Samples, totals: dict[str, float], updates: int) -> Samples:
@@ -222,24 +226,35 @@ class TrainingStep:
         lessons = self._weighed(Samples.of_lessons(self.experience.lessons(further)), totals, updates)
         return minibatches(lessons, updates, self.ranks, generator(self.seed, "lessons", step))
 
+    def _too_old(self, collected: Collected) -> dict[str, float]:
+        """The number of groups dropped by all ranks because of their age; empty where none can be."""
+        if collected.too_old is None:
+            return {}
+        return self.ranks.sum({"groups_too_old": float(collected.too_old)})
+
     def _numbers(self, batch: Batch, rows: Indices) -> Indices:
         """[samples] the number of each sample's trajectory, unique over all ranks."""
         return batch.trajectory[rows] * self.ranks.size + self.ranks.rank
 
 
 def _ages(collected: Collected, rows: Indices, step: int) -> Indices:
-    """[samples] training steps by which the weights that drew each are behind those before ``step``; ``rows``
-    are the samples' places in the batch's steps."""
-    versions = [each.policy_version for each in collected.trajectories]
-    ages: Indices = step - 1 - np.array(versions, np.int64)[collected.batch.trajectory[rows]]
+    """[samples] training steps by which the oldest weights that drew a token of each are behind those before
+    ``step``; ``rows`` are the samples' places in the batch's steps."""
+    versions = [
+        min((span.version for span in decision.weight_spans), default=each.policy_version)
+        for each in collected.trajectories
+        for decision in each.decisions
+    ]
+    ages: Indices = step - 1 - np.array(versions, np.int64)[rows]
     return ages
 
 
-def _age(trajectories: Sequence[Trajectory], step: int) -> float:
-    """The sum over sampled tokens of the number of training steps by which their weights are behind the
-    learner's."""
-    spans = (span for each in sampled_steps(trajectories) for span in each.weight_spans)
-    return float(sum((span.end - span.start) * (step - 1 - span.version) for span in spans))
+def _token_ages(trajectories: Sequence[Trajectory], step: int) -> tuple[float, int]:
+    """The sum and the largest, over sampled tokens, of the number of training steps by which their weights
+    are behind the learner's."""
+    spans = [span for each in sampled_steps(trajectories) for span in each.weight_spans]
+    total = sum((span.end - span.start) * (step - 1 - span.version) for span in spans)
+    return float(total), max((step - 1 - span.version for span in spans), default=0)
 
 
 def _time_shares(seconds: dict[str, float], played: CollectionStatistics) -> dict[str, float]:

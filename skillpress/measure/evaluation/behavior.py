@@ -96,24 +96,6 @@ def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
     return _of_won_steps("invalid_rate_success", "Invalid actions, successes", episodes, "invalid_steps")
 
 
-def invalid_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of the steps in all episodes that changed nothing; malformed or refused."""
-    label = "Invalid actions, all episodes"
-    return share("invalid_rate", label, episodes, pl.col("invalid_steps"), pl.col("length"))
-
-
-def malformed_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of all steps whose response did not have the format that the parser reads."""
-    label = "Malformed responses, all episodes"
-    return share("malformed_rate", label, episodes, pl.col("malformed_steps"), pl.col("length"))
-
-
-def refused_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of all steps with a well-formed action that the environment did not carry out."""
-    refused = pl.col("invalid_steps") - pl.col("malformed_steps")
-    return share("refused_rate", "Inadmissible actions, all episodes", episodes, refused, pl.col("length"))
-
-
 def repetition_rate(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of the steps in won episodes that repeat an earlier action of the episode (Tables 2, 6, 9)."""
     return _of_won_steps("repetition_rate_success", "Repeated actions, successes", episodes, "repeated_steps")
@@ -126,22 +108,19 @@ def failure_share(episodes: pl.DataFrame, outcome: str) -> BehaviorFigure:
     return share(f"failures_{outcome}", label, failed, ended, table="Tables 2, 9")
 
 
-def failure_shares(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
-    """The share of each outcome that occurred among the failures; the shares add up to 1."""
-    outcomes = episodes.filter(~pl.col("won"))["outcome"].unique().sort()
-    return tuple(failure_share(episodes, outcome) for outcome in outcomes)
-
-
 def general_behavior(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
-    """Every figure of this module, in the order of Table 9."""
+    """The figures of any environment, in the order of Table 9. The shares of failures, one for each outcome
+    that occurred, add up to 1."""
+    length, invalid, malformed = pl.col("length"), pl.col("invalid_steps"), pl.col("malformed_steps")
+    refused, outcomes = invalid - malformed, episodes.filter(~pl.col("won"))["outcome"].unique().sort()
     return (
         success_length(episodes),
         invalid_rate_of_successes(episodes),
-        invalid_rate(episodes),
-        malformed_rate(episodes),
-        refused_rate(episodes),
+        share("invalid_rate", "Invalid actions, all episodes", episodes, invalid, length),
+        share("malformed_rate", "Malformed responses, all episodes", episodes, malformed, length),
+        share("refused_rate", "Inadmissible actions, all episodes", episodes, refused, length),
         repetition_rate(episodes),
-        *failure_shares(episodes),
+        *(failure_share(episodes, outcome) for outcome in outcomes),
     )
 
 

@@ -55,17 +55,13 @@ def phrase_lines(
             for dictionary in last:
                 uses.update(dictionary)
             of_last[method] = Cell(most_used(uses), unit=UNIT, episodes=None, paper=paper)
-    return (
-        Line(
-            environment=name, heading=heading, key="phrases", label="phrases and their uses", cells=of_fitted
-        ),
-        Line(
-            environment=name,
-            heading=heading,
-            key="phrases_last_step",
-            label="phrases of the last training step",
-            cells=of_last,
-        ),
+    lines = (
+        ("phrases", "phrases and their uses", of_fitted),
+        ("phrases_last_step", "phrases of the last training step", of_last),
+    )
+    return tuple(
+        Line(environment=name, heading=heading, key=key, label=label, cells=cells)
+        for key, label, cells in lines
     )
 
 

@@ -21,7 +21,6 @@ it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,8 +127,3 @@ def _mixed(rows: pl.DataFrame, measure: str) -> tuple[float, float, float, float
 def _standardised(values: pl.Series) -> NDArray[np.float64]:
     numbers = values.to_numpy().astype(np.float64)
     return np.asarray((numbers - numbers.mean()) / numbers.std(ddof=1))
-
-
-def all_predictions(benchmark: str, rows: pl.DataFrame) -> Sequence[Prediction]:
-    """Every measure on one benchmark."""
-    return [predict(benchmark, measure, rows) for measure in MEASURES]

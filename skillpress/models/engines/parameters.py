@@ -68,12 +68,10 @@ class EngineParameters(Section):
     """Modules that this engine imports and that skillpress otherwise does not need."""
     exact_seeds: ClassVar[bool] = False
     """Whether a response depends only on its prompt, its seed and the weights (``Promises.exact_seeds``)."""
-    most_processes: ClassVar[int | None] = None
-    """Maximum number of training processes that may each make one; None for any number."""
     shared: ClassVar[bool] = False
     """Whether one sampler outside, with one set of weights, serves all; one process then plays."""
     plays_beside_updates: ClassVar[bool] = False
-    """Whether it can sample in its own thread while the learner updates (``training.lag`` 1)."""
+    """Whether it can sample in its own thread while the learner updates (``training.lag``)."""
     sleeps: ClassVar[bool] = False
     """Whether it holds all its memory all the time, except that it releases a GPU's memory while the learner
     updates. Otherwise it holds weights all the time, and keys and values only while it samples."""

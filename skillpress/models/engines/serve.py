@@ -106,7 +106,7 @@ class ServerOptions:
             "logprobs-mode": "processed_logprobs",
             "generation-config": "vllm",
             "worker-extension-cls": "skillpress.models.engines.transfer.WorkerExtension",
-            "weight-transfer-config": json.dumps({"backend": "safetensors"}),
+            "weight-transfer-config": json.dumps({"backend": "parts"}),
             "middleware": "skillpress.core.web.PageGuard",
         }
         named = [word for name, value in options.items() for word in (f"--{name}", str(value))]

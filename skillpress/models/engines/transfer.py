@@ -1,24 +1,24 @@
 """The receiving side of a weight update: vLLM servers load this module to fetch weights over HTTP.
 
-The whole file is staged first and compared with the served model; only then does vLLM's reload begin, in one
-go. So a transfer that is interrupted, or that brings another model's weights, leaves the server sampling as
-before. (vLLM's own transfers put the model into reload first; a failure then leaves it without weights.)
+Everything is staged first, in memory of its own, and compared with the served model and with its checksums;
+only then does vLLM's reload begin, in one go. So a transfer that is interrupted or damaged, or that brings
+another model's weights, leaves the server sampling as before. (vLLM's own transfers put the model into reload
+first; a failure then leaves it without weights.)
 
 This module runs in vLLM's worker processes, in which skillpress need not be installed: it imports only torch,
 safetensors, vLLM and the standard library. Importing it registers the transfer, which is then selected by
-``--weight-transfer-config '{"backend": "safetensors"}'``.
+``--weight-transfer-config '{"backend": "parts"}'``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import ProxyHandler, build_opener
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import load
 from vllm.distributed.weight_transfer import WeightTransferEngineFactory
 from vllm.distributed.weight_transfer.base import (
     WeightTransferEngine,
@@ -28,13 +28,24 @@ from vllm.distributed.weight_transfer.base import (
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 
 from skillpress.models.engines.launcher import end_with_launcher
+from skillpress.models.engines.link import Link
+from skillpress.models.engines.parts import Manifest, Place, fetch, fetch_manifest
 
-BACKEND = "safetensors"
+BACKEND = "parts"
 
 
 @dataclass
-class NothingToAgreeOn(WeightTransferInitInfo):
-    """Empty: every update brings its own address."""
+class Group(WeightTransferInitInfo):
+    """The group that the learner makes with this server's workers; a port of 0 asks for none."""
+
+    host: str = ""
+    port: int = 0
+    size: int = 0
+    """Number of its processes, the learner included."""
+    device: str = ""
+    """The kind of device on which the learner has the weights: ``cpu`` or ``cuda``."""
+    seconds: float = 0.0
+    """How long to wait for the learner."""
 
 
 @dataclass
@@ -42,27 +53,48 @@ class WeightsAt(WeightTransferUpdateInfo):
     """The address of one update."""
 
     url: str
-    """URL of a safetensors file with every parameter of the model's checkpoint, including a tied head."""
+    """Where every parameter of the model's checkpoint is offered (``parts.py``), including a tied head."""
     seconds: float
-    """How long the server that offers the file may be silent."""
+    """How long the side that offers them may be silent."""
+    collective: bool = False
+    """Whether only the manifest is fetched there, and the parts are broadcast in the group (``link.py``)."""
 
 
-class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
+class PartsTransfer(WeightTransferEngine[Group, WeightsAt]):
     """Fetches, compares, then applies."""
 
-    init_info_cls = NothingToAgreeOn
+    init_info_cls = Group
     update_info_cls = WeightsAt
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._staged: dict[str, torch.Tensor] = {}
         self._shapes = checkpoint_shapes(Path(self.model_config.model))
+        self._link: Link | None = None
 
-    def init_transfer_engine(self, init_info: NothingToAgreeOn) -> None:
-        """Do nothing."""
+    def init_transfer_engine(self, init_info: Group) -> None:
+        """Join the learner's group, if it makes one; ``ValueError`` if its weights are on another device."""
+        if not init_info.port:
+            return
+        self.shutdown()
+        if self.device.type != init_info.device:
+            raise ValueError(
+                f"the learner's weights are on a device of kind {init_info.device}, this worker's on "
+                f"{self.device.type}: no collective connects them"
+            )
+        parallel = self.parallel_config
+        rank = 1 + parallel.data_parallel_index * parallel.world_size + parallel.rank
+        self._link = Link.to(
+            init_info.host,
+            init_info.port,
+            rank=rank,
+            size=init_info.size,
+            device=self.device,
+            seconds=init_info.seconds,
+        )
 
     def start_weight_update(self) -> None:
-        """Clear the staged weights. The model is not touched before the whole file has arrived."""
+        """Clear the staged weights. The model is not touched before everything has arrived."""
         self._staged.clear()
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
@@ -70,12 +102,24 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
         self.receive_weights(self.parse_update_info(update_info))
 
     def receive_weights(self, update_info: WeightsAt) -> None:
-        """Stage the file; ``OSError`` if it cannot be fetched, ``ValueError`` for another model's."""
-        opener = build_opener(ProxyHandler({}))
-        with opener.open(update_info.url, timeout=update_info.seconds) as answer:
-            staged = load(answer.read())
-        refuse_other_models(staged, self._shapes)
-        self._staged = staged
+        """Stage the weights; ``OSError`` if they cannot be fetched, ``ValueError`` for another model's."""
+
+        def accept(manifest: Manifest) -> None:
+            refuse_other_models(manifest.places, self._shapes)
+
+        if not update_info.collective:
+            self._staged = fetch(update_info.url, update_info.seconds, accept)
+            return
+        if self._link is None:
+            raise ValueError("this worker is in no group with the learner")
+        manifest = fetch_manifest(update_info.url, update_info.seconds)
+        accept(manifest)
+        self._link.patience = update_info.seconds
+        try:
+            self._staged = self._link.receive(manifest)
+        except (OSError, ValueError):
+            self.shutdown()  # the learner then notices at once that this worker has left
+            raise
 
     def finish_weight_update(self) -> None:
         """Sample from the staged weights from now on."""
@@ -88,7 +132,10 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
         self._staged = {}
 
     def shutdown(self) -> None:
-        """Do nothing: no resources are held."""
+        """Leave the group."""
+        if self._link is not None:
+            self._link.end()
+            self._link = None
 
 
 class WorkerExtension:
@@ -111,9 +158,9 @@ def checkpoint_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def refuse_other_models(staged: dict[str, torch.Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
+def refuse_other_models(offered: Mapping[str, Place], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raise ``ValueError`` if a parameter of the checkpoint is missing or has another shape."""
-    wrong = [name for name, shape in shapes.items() if name not in staged or staged[name].shape != shape]
+    wrong = [name for name, shape in shapes.items() if name not in offered or offered[name].shape != shape]
     if wrong:
         raise ValueError(
             f"these are weights of another model: {wrong[:3]} of {len(wrong)} parameters are missing or "
@@ -121,5 +168,5 @@ def refuse_other_models(staged: dict[str, torch.Tensor], shapes: dict[str, tuple
         )
 
 
-WeightTransferEngineFactory.register_engine(BACKEND, SafetensorsTransfer)
+WeightTransferEngineFactory.register_engine(BACKEND, PartsTransfer)
 end_with_launcher()

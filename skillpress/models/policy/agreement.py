@@ -16,11 +16,14 @@ from transformers import PreTrainedModel
 from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy import token_scores
+from skillpress.models.policy.attention import with_masks
 from skillpress.models.policy.chains import Pair
 from skillpress.models.policy.logits import sliding_window
+from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.passes import PASS_TOKENS, response_logprobs
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import Scorer
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.3}
 """Difference in nats that rounding explains, as the root mean square over response tokens, by the weights'
@@ -35,38 +38,56 @@ RESPONSES = (3, 1, 5, 2)
 """Numbers of tokens of the responses that :func:`example_pairs` makes; the first two share a prompt."""
 
 
-def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> None:
-    """Raise ``PolicyError`` if the scorer, for a model as it is trained, is off by more than rounding."""
-    kind = type(model).__name__
+def check_agreement(
+    model: PreTrainedModel,
+    pairs: Sequence[Pair],
+    token_limit: int = PASS_TOKENS,
+    scorer: Scorer | None = None,
+) -> None:
+    """Raise ``PolicyError`` if the scorer is off by more than rounding, for a model as it is trained.
+
+    Args:
+        scorer: the model's scorer; None takes the one that is chosen for it.
+    """
+    kind, scorer = type(model).__name__, scorer or choose_scorer(model)
     dtype = next(model.parameters()).dtype
     type_name = str(dtype).removeprefix("torch.")
-    found, allowed = disagreement(model, pairs, token_limit), TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
+    found = disagreement(model, pairs, token_limit, scorer)
+    allowed = TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
     if not found <= allowed:
         raise PolicyError(
             f"policy.model: log-probabilities that training computes for {kind} differ by {found:.2g} nats "
             f"from the model's own (rounding in {type_name} explains {allowed:g}), so its "
             "importance ratios would be wrong: this family does something to its logits, cache or positions "
-            f"that the {choose_scorer(model).name} scorer of skillpress does not know; choose another "
-            "model"
+            f"that the {scorer.name} scorer of skillpress does not know; choose another model"
         )
 
 
 def check_family(model: PreTrainedModel) -> None:
-    """Refuse a family that the scorer gets wrong, compared in float32, in which rounding hides nothing."""
+    """Refuse a family that the scorer gets wrong, compared in float32, in which rounding hides nothing.
+
+    FlashAttention computes in half types alone, so its packed row is compared with sdpa's masks.
+    """
     if next(model.parameters()).dtype != torch.float32:
         model = copy_model(model).float()
-    check_agreement(model, example_pairs(model))
+    scorer = PackedScorer(model, one_row=True) if with_masks(model) else None
+    check_agreement(model, example_pairs(model), scorer=scorer)
 
 
 @torch.no_grad()
-def disagreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> float:
+def disagreement(
+    model: PreTrainedModel,
+    pairs: Sequence[Pair],
+    token_limit: int = PASS_TOKENS,
+    scorer: Scorer | None = None,
+) -> float:
     """Root mean square of the difference in nats, over response tokens.
 
     The model's own logits are computed for all positions at once. So only as many tokens of each response are
     compared as one chunk of logits holds (``token_scores.py``).
     """
     most = max(1, token_scores.CHUNK_LOGITS // model.config.get_text_config().vocab_size)
-    scored = response_logprobs(choose_scorer(model), pairs, 1.0, token_limit, model.device)
+    scored = response_logprobs(scorer or choose_scorer(model), pairs, 1.0, token_limit, model.device)
     found = torch.cat([logprobs[:most] for logprobs in scored])
     expected = torch.cat([_own_logprobs(model, prompt, response[:most]) for prompt, response in pairs])
     return float((found - expected).square().mean().sqrt())

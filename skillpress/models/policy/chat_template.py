@@ -101,18 +101,14 @@ class ChatTemplate:
     def conversation(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> str:
         """A prompt that asks for the next message of a conversation.
 
+        Args:
+            tools: none, if the template does not show them (``without_tools``).
+
         Raises:
             UnshownConversationError: the template cannot show it.
-            PolicyError: the template shows no tools, and there are some.
         """
-        shown = [self._in_its_form(message) for message in messages]
-        if tools and not self._shows_tools:
-            raise PolicyError(
-                f"{self.tokenizer.name_or_path}: its chat template does not show tools, so the model would "
-                "not know of any; take a model whose template does, or let the program describe them in words"
-            )
         try:
-            return self._applied(shown, tools, asks=True)
+            return self._applied([self._in_its_form(message) for message in messages], tools, asks=True)
         except WRONG as error:
             raise UnshownConversationError(
                 f"{self.tokenizer.name_or_path}: its chat template cannot show this conversation "
@@ -131,7 +127,6 @@ class ChatTemplate:
         Raises:
             UnshownConversationError: the template cannot show it, or shows the messages before it in another
                 way than in the prompt.
-            PolicyError: the template shows no tools, and there are some.
         """
         prompt = self.conversation(messages, tools)
         shown = [self._in_its_form(message) for message in (*messages, answer)]
@@ -157,7 +152,7 @@ class ChatTemplate:
         return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
     @cached_property
-    def _shows_tools(self) -> bool:
+    def shows_tools(self) -> bool:
         """Whether a tool's name is in the prompt."""
         described = {"name": TOOL, "description": "", "parameters": {"type": "object", "properties": {}}}
         try:
@@ -200,6 +195,22 @@ def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
             "one to use `default` in tokenizer_config.json"
         )
     return _readable(tokenizer, tokenizer.get_chat_template())
+
+
+def without_tools(tokenizer: PreTrainedTokenizerFast) -> str | None:
+    """Why a model cannot be shown tools, and what to do; None if it can."""
+    chat = chat_template(tokenizer)
+    if chat is None:
+        return (
+            f"{tokenizer.name_or_path}: without a chat template it cannot be shown tools; let the program "
+            "describe them in words"
+        )
+    if chat.shows_tools:
+        return None
+    return (
+        f"{tokenizer.name_or_path}: its chat template does not show tools, so the model would not know of "
+        "any; take a model whose template does, or let the program describe them in words"
+    )
 
 
 @lru_cache(maxsize=4)

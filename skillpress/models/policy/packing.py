@@ -21,6 +21,7 @@ from typing import ClassVar
 import torch
 from transformers import PreTrainedModel
 
+from skillpress.models.policy.attention import uses_flash
 from skillpress.models.policy.scoring import Responses, Scorer
 
 
@@ -30,9 +31,10 @@ class PackedScorer(Scorer):
     name: ClassVar[str] = "packed"
     shares_prompts: ClassVar[bool] = False
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, one_row: bool | None = None) -> None:
+        """``one_row`` packs all sequences into one row; None does so if the model's attention needs it."""
         super().__init__(model)
-        self._one_row = needs_one_row(model)
+        self._one_row = uses_flash(model) if one_row is None else one_row
 
     def hidden(self, responses: Responses) -> torch.Tensor:
         packed = PackedSequences.of(responses, self._one_row)
@@ -41,11 +43,6 @@ class PackedScorer(Scorer):
         )
         hidden: torch.Tensor = output.last_hidden_state.flatten(0, 1)[packed.predicting]
         return hidden
-
-
-def needs_one_row(model: PreTrainedModel) -> bool:
-    """Whether the model's attention recognises packed sequences only in a single row."""
-    return "flash" in str(model.config._attn_implementation)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from skillpress.core.errors import PolicyError, UserError
 from skillpress.core.markup import THOUGHT, THOUGHT_END, silent_tokens
 from skillpress.core.storage import atomic_directory
 from skillpress.core.trajectory import TokenIds
-from skillpress.models.policy.chat_template import QUESTION, ChatTemplate, chat_template
+from skillpress.models.policy.attention import apply_soft_cap
+from skillpress.models.policy.chat_template import QUESTION, ChatTemplate, chat_template, without_tools
 from skillpress.models.policy.model_files import (
     listed,
     named_ends,
@@ -87,14 +88,11 @@ class Policy:
             PolicyError: the template cannot show the request, or there are tools and no form for them.
         """
         chat = self._chat
+        if request.tools and (reason := without_tools(self.tokenizer)):
+            raise PolicyError(reason)
         if chat is not None:
             text = chat.conversation([message.plain() for message in request.messages], request.tools)
             return self._encode_texts([text])[0]
-        if request.tools:
-            raise PolicyError(
-                f"{self.tokenizer.name_or_path}: without a chat template it cannot be shown tools; let the "
-                "program describe them in words"
-            )
         said = "\n".join(message.content for message in request.messages)
         return self.text_begin + self._encode_texts([said])[0]
 
@@ -242,6 +240,7 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
             f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
         ) from error
     _check_weights(report, type(model).__name__, source)
+    apply_soft_cap(model)
     policy = Policy(model.eval(), tokenizer)
     if isinstance(begins, bool) and begins != bool(policy.text_begin) and tokenizer.bos_token is not None:
         # Some folders say so only in tokenizer_config.json, which transformers 5 does not read.

@@ -129,7 +129,8 @@ class _Chunked(torch.autograd.Function):
         config: PretrainedConfig,
         rows: int,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        ctx.save_for_backward(hidden, weight, bias, changes, ids, targets)
+        needed = (hidden, weight, bias, changes, ids, targets)
+        ctx.save_for_backward(*needed)
         ctx.temperature, ctx.config, ctx.rows = temperature, config, rows
         logprobs = torch.empty(len(targets), dtype=torch.float32, device=hidden.device)
         entropies = torch.empty_like(logprobs)

@@ -6,6 +6,7 @@
     skillpress run --cluster HOST:PORT --nodes 2            training on a Ray cluster
     skillpress run --remote URL --params ... --seed 1       sharing results with other machines
     skillpress run --dry-run --params ...                   what it would do and need
+    skillpress run --dry-run --devices 8 --device-memory 80 what each GPU of a node would hold
     skillpress run --dry-run --launch slurm --nodes 2 ...   what a scheduler is to be given
 
 DVC does all the work (``dvc repro`` is the same without the lock and the check).
@@ -13,13 +14,14 @@ DVC does all the work (``dvc repro`` is the same without the lock and the check)
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from skillpress.core.arguments import Parser
-from skillpress.core.errors import UserError
+from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.params import load_params
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.cluster import add_cluster_options, name_gang
@@ -56,13 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--launch prints a script and submits nothing: say --dry-run with it")
     try:
         if chosen.launch:
-            print(launch_script(variant, Machines(chosen.launch, chosen.nodes, chosen.gpus), ROOT), end="")
+            print(_launched(variant, chosen), end="")
             return 0
         if chosen.dry_run:
             from skillpress.pipeline.reproduce.dry_run import describe  # in seconds
 
-            rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
-            print(describe(variant, rates, asked_for(chosen)))
+            rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms, chosen.measured)
+            found = describe(variant, rates, asked_for(chosen))
+            print(found.text)
+            if found.refusal:
+                raise ParamsError(f"refused: {found.refusal}")
             return 0
         if chosen.cluster:
             name_gang(chosen, int(variant.values(ROOT)["processes"]))
@@ -75,6 +80,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     return code
+
+
+def _launched(variant: Variant, chosen: argparse.Namespace) -> str:
+    """The scheduler's script; ``ParamsError`` if the named devices do not suffice."""
+    devices = None
+    options = chosen.devices, chosen.device_memory, chosen.server_cache
+    if chosen.server_gpus > 1 or any(option is not None for option in options):
+        from skillpress.pipeline.reproduce.dry_run import describe
+
+        devices = asked_for(chosen)
+        found = describe(variant, Rates(), devices)
+        if found.refusal:
+            raise ParamsError(f"refused: {found.refusal}; without --launch, --dry-run says what helps")
+    return launch_script(variant, Machines(chosen.launch, chosen.nodes, chosen.gpus, devices), ROOT)
 
 
 def reproduce(

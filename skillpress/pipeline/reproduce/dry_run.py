@@ -4,21 +4,18 @@
     skillpress run --dry-run --params ... --sampling-rate 20000 --training-rate 8000 --step-ms 5
 
 No task is made and no weights are read. All sizes are upper bounds. The memory is compared with this
-machine's, or with that of the devices that the options give. If it does not suffice, the output names
-parameters with which it would.
+machine's, or with that of the GPUs that the options give, and the output says what each GPU holds
+(``division.py``). What does not fit GPUs is refused, with the changes that lower the peak most. A machine
+without GPUs is compared too but never refused: it is probably not the one that will train.
 
-The time is estimated only from the given rates: tokens per second of one process through the model (or
-through its update), and the milliseconds of an environment step. Work that processes share is divided by
-their number. A token that training scores without a backward pass takes a third of the time of one that it
-learns from, or a quarter with gradient checkpointing.
+The time comes from given or measured rates alone (``hours.py``).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from shutil import disk_usage
-from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -27,31 +24,47 @@ from skillpress.core.yaml_files import write_yaml
 from skillpress.experiment.disk import disk
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.fitting import Devices, changed, demand, fits, remedies
+from skillpress.experiment.fitting import demand
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
+from skillpress.experiment.node import Devices
 from skillpress.experiment.params import Params, check_params
-from skillpress.experiment.work import imitated, replayed, scored, work
+from skillpress.experiment.work import imitated, replayed, work
 from skillpress.learn.training.learner import read_configuration
 from skillpress.models.policy.logits import SOFT_CAP
 from skillpress.pipeline.reproduce.devices import GB, Rates
+from skillpress.pipeline.reproduce.division import check_servers, division, fit
+from skillpress.pipeline.reproduce.hours import hours
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
 
 
-def describe(variant: Variant, rates: Rates, devices: Devices) -> str:
-    """The variant's dry run as text; ``ParamsError`` if its parameters are wrong."""
+@dataclass(frozen=True)
+class DryRun:
+    """What a dry run found."""
+
+    text: str
+    refusal: str = ""
+    """Why the GPUs do not suffice, in one line; empty if they do, or there are none."""
+
+
+def describe(variant: Variant, rates: Rates, devices: Devices) -> DryRun:
+    """The variant's dry run; ``ParamsError`` if its parameters or the options of servers are wrong."""
     values = variant.values(ROOT)
     params = check_params(values, source=variant.name or "params.yaml")
     lines = [write_yaml(values), *_sizes(params)]
     shape, source = model_shape(params)
+    refusal = ""
     if shape is None:
         missing = f"since the configuration of {params.policy.model} is not on this machine"
         lines.append(f"memory: unknown, {missing}")
     else:
         lines.append(f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})")
-        lines += [*_memory(params, shape), *_fit(values, params, shape, devices)]
+        check_servers(params, shape, devices)
+        found, fitting = fit(values, params, shape, devices)
+        lines += [*_memory(params, shape), *division(params, shape, devices), *found]
         lines += _disk(params, shape, disk_usage(ROOT).free if devices.here else None)
-    return "\n".join([*lines, *_time(params, rates)])
+        refusal = "" if fitting or devices.count is None else found[0]
+    return DryRun("\n".join([*lines, *hours(params, rates)]), refusal)
 
 
 def model_shape(params: Params) -> tuple[ModelShape | None, str]:
@@ -126,33 +139,7 @@ def _memory(params: Params, shape: ModelShape) -> Iterator[str]:
         most = demand(params, shape, on_gpu)
         yield f"  together, {place}: {most.size / 2**30:.2f} GiB, while {most.phase}"
     if params.engine.shared:
-        yield "  and the memory of the engine's servers, wherever they are"
-
-
-def _fit(values: Mapping[str, Any], params: Params, shape: ModelShape, devices: Devices) -> Iterator[str]:
-    """Whether it fits, and if not, with which parameters it would."""
-
-    def asked(params: Params) -> str:
-        found = demand(params, shape, devices.count is not None)
-        return f"{found.size / GB:.1f} GB while {found.phase}"
-
-    room, processes = devices.room(params.processes) / GB, params.processes
-    each = f"each of {processes} processes" if processes > 1 else "the process"
-    if fits(params, shape, devices):
-        yield f"fits {devices.words}: {each} takes at most {asked(params)}, of {room:.1f} GB"
-        return
-    if devices.suffice(processes):
-        yield f"does not fit {devices.words}: {each} may take {asked(params)}, and has {room:.1f} GB"
-    else:
-        yield f"does not fit {devices.words}: {each} needs one"
-    found = remedies(values, shape, devices)
-    for changes in found:
-        other = changed(values, changes)
-        assert other is not None
-        keys = ", ".join(f"{key}: {json.dumps(value)}" for key, value in changes.items())
-        yield f"  it would fit with {keys} ({asked(other)})"
-    if not found:
-        yield "  no key of params.yaml makes it fit: take a smaller model, shorter prompts, or larger devices"
+        yield "  and the memory of the engine's servers"
 
 
 def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
@@ -164,33 +151,3 @@ def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
         yield f"  {part}: {size / GB:.2f} GB"
     if free is not None and asked > free:
         yield f"  does not fit: {free / GB:.2f} GB are free here; free {(asked - free) / GB:.2f} GB more"
-
-
-def _time(params: Params, rates: Rates) -> Iterator[str]:
-    parts, processes = work(params), params.processes
-    shown, training = imitated(params), parts["train_policy"].tokens + replayed(params).tokens
-    # An engine outside serves all processes; one of them then plays all episodes that are not training's.
-    players = {part: 1 if params.engine.shared and "train" not in part else processes for part in parts}
-    acted = sum(amount.environment_steps / players[part] for part, amount in parts.items())
-    per_second = 1000 / rates.step_ms if rates.step_ms else None
-    forward = rates.training and rates.training * (4 if params.training.gradient_checkpointing else 3)
-    sampled = sum(amount.tokens for amount in parts.values())
-    amounts = [
-        ("demonstrations", shown.environment_steps / processes, per_second, "--step-ms"),
-        ("imitation", params.imitation.epochs * shown.tokens / processes, rates.training, "--training-rate"),
-        ("sampling", sampled / (1 if params.engine.shared else processes), rates.sampling, "--sampling-rate"),
-        ("training", training / processes, rates.training, "--training-rate"),
-        *(
-            (f"scoring {reason}", tokens / processes, forward, "--training-rate")
-            for reason, tokens in scored(params).items()
-        ),
-        ("environment", acted, per_second, "--step-ms"),
-    ]
-    share = f"shared by {processes} processes" if processes > 1 else "in one process"
-    yield f"time, {share}, at most, from the stated rates alone:"
-    amounts = [each for each in amounts if each[1]]
-    hours = [amount / rate / 3600 if rate else None for _, amount, rate, _ in amounts]
-    for (name, _, _, option), takes in zip(amounts, hours, strict=True):
-        yield f"  {name}: unknown without {option}" if takes is None else f"  {name}: {takes:.1f} hours"
-    if all(rate for _, _, rate, _ in amounts):
-        yield f"  one after the other: {sum(filter(None, hours)):.1f} hours"

@@ -1,9 +1,13 @@
-"""Scripts for a cluster's scheduler, so that an experiment trains on several machines.
+"""Scripts for a cluster's scheduler, or for one machine without any, that run an experiment.
 
     skillpress run --dry-run --launch slurm --nodes 2 --gpus --params ... > job.sh
 
 fills in a template of infra/launch and prints it; nothing is submitted. docs/scaling.md says how the ranks
 find each other and what else runs where.
+
+If the engine's servers have addresses of this machine (``http://127.0.0.1:8801``), the script runs the whole
+experiment on one node: it starts each server on its GPUs, waits for it, starts the ranks on the others, and
+ends the servers however it ends.
 """
 
 from __future__ import annotations
@@ -14,15 +18,31 @@ import shlex
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillpress.core.arguments import whole
 from skillpress.core.errors import ParamsError
+from skillpress.experiment.params import Params, check_params
+from skillpress.models.engines.serve import ServerOptions
 from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
 
-SCHEDULERS = {"slurm": "slurm.sh", "kubernetes": "kubernetes.yaml", "skypilot": "skypilot.yaml"}
+if TYPE_CHECKING:
+    from skillpress.experiment.node import Devices
+
+MACHINE = "machine"
+"""The name of a script for one machine, which needs no scheduler."""
+SCHEDULERS = {
+    "slurm": "slurm.sh",
+    "kubernetes": "kubernetes.yaml",
+    "skypilot": "skypilot.yaml",
+    MACHINE: "machine.sh",
+}
 """Name to the template in infra/launch."""
+START_SECONDS = 900
+"""Time that a server has until it samples."""
 LONGEST_NAME = 52
 """Longest name of a job. A DNS label has 63 characters; Kubernetes adds a pod's number and its own suffix."""
 
@@ -34,41 +54,107 @@ class Machines:
     scheduler: str
     nodes: int
     gpus: bool
-    """Whether each process has a GPU."""
+    """Whether each process has a GPU, and each server those that it is spread over."""
+    devices: Devices | None = None
+    """The node's GPUs, and how its servers are started; None takes the defaults of ``serve-model``."""
 
 
 def add_launch_options(parser: ArgumentParser) -> None:
     """Add ``--launch`` for a dry run, and ``--nodes`` and ``--gpus``, which ``--cluster`` uses too."""
-    parser.add_argument("--launch", choices=SCHEDULERS, help="with --dry-run: print the scheduler's script")
+    parser.add_argument("--launch", choices=SCHEDULERS, help="with --dry-run: print its script")
     parser.add_argument(
         "--nodes", type=whole(1), default=1, help="with --launch, --cluster: machines that train"
     )
-    parser.add_argument("--gpus", action="store_true", help="with either: one GPU for each process")
+    parser.add_argument(
+        "--gpus", action="store_true", help="with either: one GPU for each process, and those of servers"
+    )
 
 
 def launch_script(variant: Variant, machines: Machines, repository: Path) -> str:
-    """The filled-in template; ``ParamsError`` for wrong parameters, or an uneven share of ``processes``."""
-    processes = int(variant.values(repository)["processes"])
+    """The filled-in template.
+
+    Raises:
+        ParamsError: the parameters are wrong, nodes cannot share ``processes`` evenly, or several nodes are
+            to share servers at addresses that only one of them reaches.
+    """
+    values = variant.values(repository)
+    processes = int(values["processes"])
     if machines.nodes < 1 or processes % machines.nodes:
         raise ParamsError(
             f"processes: is {processes}, which {machines.nodes} nodes (--nodes) cannot share evenly; it "
             "is how many processes train in all"
         )
+    if machines.scheduler == MACHINE and machines.nodes > 1:
+        raise ParamsError(f"--nodes: is {machines.nodes}, and --launch {MACHINE} is for one")
     folder = repository / FOLDER / variant.name if variant.name else repository
+    params = check_params(values, source=variant.name or "params.yaml")
+    servers = server_options(params, machines.devices, folder) if params.engine.shared else []
+    if servers and machines.nodes > 1:
+        raise ParamsError(
+            f"engine.urls: {servers[0].url} is another server on each of {machines.nodes} nodes (--nodes), "
+            "and every process asks every server: take one node, or addresses that all nodes reach, where "
+            "you start the servers yourself"
+        )
+    ranks = processes // machines.nodes
     templates = Environment(
         loader=FileSystemLoader(repository / "infra" / "launch"),
+        comment_start_string="{##", comment_end_string="##}",  # bash has ${#array[@]}
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     return templates.get_template(SCHEDULERS[machines.scheduler]).render(
         title=variant.name or "the default experiment",
         name=_resource_name(variant.name),
         nodes=machines.nodes,
-        ranks=processes // machines.nodes,
+        ranks=ranks,
+        servers=servers,
+        per_node=ranks + sum(server.gpus for server in servers),
+        visible=_visible,
+        wait=START_SECONDS,
         gpus=machines.gpus,
         repository=shlex.quote(str(repository)),
         folder=shlex.quote(str(folder)),
         options=_options(variant),
     )
+
+
+def server_options(params: Params, devices: Devices | None, folder: Path) -> list[ServerOptions]:
+    """How the script starts each server on its node; its GPUs follow those of the ranks, one after the other.
+
+    Args:
+        devices: the node's GPUs and the options of servers; None takes one GPU for each server.
+        folder: the workspace, whose ``models/base`` the servers begin with.
+    """
+    from skillpress.experiment.estimate import longest  # in seconds, as torch is behind it
+    from skillpress.experiment.node import GIB, Servers, rows_of_server, server_demand, servers_here
+    from skillpress.pipeline.reproduce.dry_run import model_shape
+
+    urls = servers_here(params)
+    if not urls:
+        return []
+    shape, _ = model_shape(params)
+    chosen = devices.servers if devices is not None else Servers()
+    cache = chosen.cache_gib or ServerOptions.cache_gib
+    if shape is not None and devices is not None and devices.count is not None:
+        cache = server_demand(params, shape, devices).cache / GIB
+    tokens = params.policy.context_tokens + params.sampling.max_new_tokens
+    return [
+        ServerOptions(
+            model=str(folder / "models" / "base"),
+            port=urlsplit(url).port or 80,
+            host=urlsplit(url).hostname or "",
+            longest=tokens if shape is None else longest(params, shape),
+            dtype=params.policy.dtype,
+            slots=rows_of_server(params),
+            cache_gib=max(round(cache, 2), 0.01),
+            gpus=chosen.gpus,
+        )
+        for url in urls
+    ]
+
+
+def _visible(first: int, count: int) -> str:
+    """The GPUs from number ``first`` on, as the value of CUDA_VISIBLE_DEVICES."""
+    return ",".join(f"${{gpu[{number}]}}" for number in range(first, first + count))
 
 
 def _options(variant: Variant) -> str:

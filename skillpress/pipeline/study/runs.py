@@ -56,7 +56,8 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
         entry = plan.benchmarks[benchmark]
         known: dict[str, str] = {}
         for method in names:
-            overlays = tuple(_overlay(root, name) for name in (*entry.base, *plan.methods[method].overlays))
+            layers = (*entry.base, *plan.methods[method].overlays)
+            overlays = tuple(root / OVERLAYS / f"{name}.yaml" for name in layers)
             params = resolved(Variant(overlays).values(root), defaults)
             same = json.dumps({**params, "seed": 0}, sort_keys=True)
             if same in known:
@@ -84,10 +85,6 @@ def resolved(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str
         ParamsError: the parameters are wrong for this version.
     """
     return check_params(merge(defaults, values), source="parameters of a run").model_dump(mode="json")
-
-
-def _overlay(root: Path, name: str) -> Path:
-    return root / OVERLAYS / f"{name}.yaml"
 
 
 class Queue:

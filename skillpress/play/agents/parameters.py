@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from skillpress.core.errors import UserError
 from skillpress.core.interface import Rendering, StateUpdate
 from skillpress.core.parsed_action import Parser
 from skillpress.core.registry import PARSERS, SHAPINGS, STATE_UPDATES, lookup
@@ -61,6 +63,17 @@ class PolicyParameters(Section):
     layers: PositiveInt
     heads: PositiveInt
     dtype: Literal["float32", "bfloat16"]
+    attention: Literal["auto", "sdpa", "flash_attention_2"] = "auto"
+    """How the learner computes attention (``models/policy/attention.py``)."""
+
+    @model_validator(mode="after")
+    def _flash_attention_computes_in_half_types(self) -> PolicyParameters:
+        if self.attention == "flash_attention_2" and self.dtype == "float32":
+            raise ValueError(
+                "attention is flash_attention_2, which computes in half types alone: dtype is float32, must "
+                "be bfloat16; or take attention auto or sdpa"
+            )
+        return self
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> PolicyParameters:
@@ -82,6 +95,22 @@ class PolicyParameters(Section):
     def turns_shown(self) -> int:
         """Maximum number of past turns in a rebuilt prompt."""
         return 0 if self.state_update == "environment" else self.history
+
+    def libraries(self) -> dict[str, str]:
+        """Name to version of the libraries that only this attention uses.
+
+        Raises:
+            UserError: ``flash-attn`` is not installed.
+        """
+        if self.attention != "flash_attention_2":
+            return {}
+        try:
+            return {"flash-attn": version("flash-attn")}
+        except PackageNotFoundError:
+            raise UserError(
+                "policy.attention: is flash_attention_2, but the package flash-attn is not installed here; "
+                "pip install flash-attn --no-build-isolation beside a GPU, or take auto or sdpa"
+            ) from None
 
     def make_memory(self) -> Memory | None:
         """The memory of a learned state update; None for any other state update."""

@@ -119,7 +119,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         wanted, prompt = asked
         kept, finish = self._cut(wanted.request, completion)
         ids = completion.token_ids[:kept]
-        said = self.read(self._shown(wanted.request, ids))
+        said = self.read(wanted.request.cut(self.decode(ids)))
         reply = Reply(
             content=said.content,
             calls=with_ids(said.calls, wanted),
@@ -155,11 +155,6 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         if request.max_tokens is not None and kept > request.max_tokens:
             return request.max_tokens, "length"
         return kept, finish
-
-    def _shown(self, request: ModelRequest, ids: TokenIds) -> str:
-        """The response's text up to the first text that stops it, which the program does not see."""
-        text = self.decode(ids)
-        return text[: min((text.find(stop) for stop in request.stop if stop in text), default=len(text))]
 
 
 def with_ids(calls: Sequence[ToolCall], asked: Asked) -> tuple[ToolCall, ...]:

@@ -22,6 +22,8 @@ from skillpress.core.trajectory import WeightSpan
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 """``content_filter``: a model behind a URL, or a filter around it, declined."""
+LEVELS = 64
+"""The deepest nesting of a call's arguments. Those of real tools have a handful of levels."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,10 @@ class ModelRequest:
         ]
         text = json.dumps([said, self.tools, self.max_tokens, self.stop], sort_keys=True, ensure_ascii=True)
         return blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def cut(self, text: str) -> str:
+        """A response's text up to the first text that stops it, which the program does not see."""
+        return text[: min((text.find(stop) for stop in self.stop if stop in text), default=len(text))]
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,20 @@ class RefusedRequestError(ValueError):
     ) -> None:
         super().__init__(message)
         self.message, self.field, self.code, self.status = message, field, code, status
+
+
+def can_be_sent(value: Any) -> bool:
+    """Whether every answer can carry this JSON value unchanged: numbers are finite, whole numbers have at
+    most 64 bits, texts are whole characters, and the nesting is not too deep."""
+    try:
+        return _levels(value) <= LEVELS and bool(orjson.loads(orjson.dumps(value)) == value)
+    except (TypeError, RecursionError):
+        return False
+
+
+def _levels(value: Any) -> int:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_levels, inside), default=0)
 
 
 def added(messages: Sequence[Message], before: Sequence[Sequence[Message]]) -> Sequence[Message]:

@@ -72,7 +72,8 @@ def _decision(asked: Asked, answer: Answer) -> Decision:
         text, thought = said.content, thought or said.thought
     if answer.ended == "refused" and not text:
         text, thought = thought, ""  # what the model said instead
-    kept = cut(text, asked.request.stop)
+    # Some servers do not support ``stop``, and some return it as the response's end.
+    kept = asked.request.cut(text)
     calls, broken = read_calls(answer.calls if kept == text else None)
     reply = Reply(
         content=kept,
@@ -95,12 +96,6 @@ def _invalid(answer: Answer, broken: bool) -> str | None:
     return answer.ended if answer.ended in FINISHES else BROKEN if broken else None
 
 
-def cut(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first text that stops it. Some servers do not support ``stop``, and some return it
-    as the response's end."""
-    return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
-
-
 def read_calls(sent: Any) -> tuple[tuple[ToolCall, ...], bool]:
     """(calls, whether the arguments of one are not a JSON object) of what a server sent: ``tool_calls``, or
     the older ``function_call``. Other arguments are kept under ``raw``; calls without a name are dropped."""
@@ -113,6 +108,7 @@ def read_calls(sent: Any) -> tuple[tuple[ToolCall, ...], bool]:
         # Half surrogates may be inside keys and values alike.
         call = json.loads(readable(json.dumps(dict(function), ensure_ascii=False)))
         arguments = call.get("arguments") or {}
-        found.append(call_of(call["name"], arguments, ""))
-        broken = broken or dict(found[-1].arguments) == {"raw": arguments}
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        found.append(call_of(call["name"], text, ""))
+        broken = broken or dict(found[-1].arguments) in ({"raw": arguments}, {"raw": text})
     return tuple(found), broken

@@ -4,7 +4,7 @@
 What a policy writes depends on its chat template, so the reader goes with the model: Hermes' form is
 Qwen2.5's and Qwen3's, the XML form that of Qwen3-Coder, Llama 3 writes one JSON object. A text that begins a
 call and breaks its form is *invalid*: it stays text, so the program sees what the model wrote, and the step
-says why.
+says why. So does a call whose arguments no answer could carry (``requests.can_be_sent``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillpress.core.markup import THOUGHT, THOUGHT_END
-from skillpress.play.programs.requests import ToolCall
+from skillpress.play.programs.requests import ToolCall, can_be_sent
 
 
 @dataclass(frozen=True)
@@ -34,51 +34,40 @@ Reader = Callable[[str], Read]
 
 BROKEN = "broken_call"
 """The reason of a step whose call could not be read."""
-_HERMES = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
-_XML_CALL = re.compile(
-    r"(?:<tool_call>\s*)?<function=([^>\s]+)>(.*?)(?:</function>|\Z)(?:\s*</tool_call>)?", re.DOTALL
+_THOUGHT = re.compile(rf"{THOUGHT}(.*?)(?:{THOUGHT_END}|\Z)", re.DOTALL)
+_HERMES = "<tool_call>"
+_HERMES_END = re.compile(r"\s*(?:</tool_call>|\Z)")
+_XML_CALL = re.compile(r"(?:<tool_call>\s*)?<function=([^>\s]+)>")
+_XML_ARGUMENT = re.compile(
+    r"\s*<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>(?=\s*<(?:parameter=|/function>))", re.DOTALL
 )
-_XML_ARGUMENT = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?(?:</parameter>|\Z)", re.DOTALL)
-_FENCE = re.compile(r"```([\w+-]*)[^\n]*\n(.*?)```", re.DOTALL)
+_XML_END = re.compile(r"\s*</function>(?:\s*</tool_call>)?")
+_FENCE = re.compile(r"(?<![\w`])```([\w+-]*)[^\n`]*(?:\n|\Z)")
 _PYTHON_TAG = "<|python_tag|>"
+_JSON = json.JSONDecoder()
 
 
 def hermes(text: str) -> Read:
-    """``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, any number of them."""
-    thought, rest = _thought(text)
-    calls = [_call(found) for found in _HERMES.findall(rest)]
-    return _read(text, thought, _HERMES.sub("", rest), calls)
+    """``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, any number of them. The text's end may
+    stand for the last closing tag."""
+    return _read(text, _hermes)
 
 
 def qwen_xml(text: str) -> Read:
-    """``<function=name><parameter=key>value</parameter></function>``; a value that is JSON is read as
-    such."""
-    thought, rest = _thought(text)
-    calls = [
-        ToolCall(name, {key: _value(value) for key, value in _XML_ARGUMENT.findall(inside)})
-        for name, inside in _XML_CALL.findall(rest)
-    ]
-    return _read(text, thought, _XML_CALL.sub("", rest), calls)
+    """``<function=name><parameter=key>value</parameter></function>``, any number of them. A value that is
+    JSON is read as such; a JSON string is not, since this form writes texts without quotes."""
+    return _read(text, _qwen_xml)
 
 
 def llama_json(text: str) -> Read:
     """One object ``{"name": ..., "parameters": {...}}`` as the whole response, or several joined by ``;``."""
-    thought, rest = _thought(text)
-    said = rest.strip().removeprefix(_PYTHON_TAG).strip()
-    if not said.startswith("{"):
-        return Read(rest.strip(), (), thought)
-    return _read(text, thought, "", [_call(part) for part in _objects(said)])
+    return _read(text, _llama_json)
 
 
 def fenced(text: str) -> Read:
     """The first fenced block is the call of a tool named by its language, ``bash`` if it names none; the
-    argument is ``command``."""
-    thought, rest = _thought(text)
-    found = _FENCE.search(rest)
-    if found is None:
-        return Read(rest.strip(), (), thought)
-    call = ToolCall(found[1] or "bash", {"command": found[2].rstrip("\n")})
-    return Read(rest.strip(), (call,), thought)
+    argument is ``command``. The block stays in the text."""
+    return _read(text, _fenced)
 
 
 def words(text: str) -> Read:
@@ -88,53 +77,102 @@ def words(text: str) -> Read:
 
 def plain(text: str) -> Read:
     """The text, without a thought in ``<think>``."""
+    return _read(text, lambda rest: (rest, ()))
+
+
+def _read(text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]]) -> Read:
+    """Args:
+    find: returns (content, calls) of a text without thoughts; raises ``ValueError`` if a call is broken."""
     thought, rest = _thought(text)
-    return Read(rest.strip(), (), thought)
-
-
-def _read(text: str, thought: str, content: str, calls: Sequence[ToolCall | None]) -> Read:
-    if any(call is None for call in calls):
-        return Read(_thought(text)[1].strip(), (), thought, BROKEN)
-    return Read(content.strip(), tuple(call for call in calls if call is not None), thought)
+    try:
+        content, calls = find(rest)
+    except (ValueError, RecursionError):
+        return Read(rest.strip(), (), thought, BROKEN)
+    return Read(content.strip(), tuple(calls), thought)
 
 
 def _thought(text: str) -> tuple[str, str]:
-    """(thought, rest). A call inside a thought does not count."""
-    if THOUGHT not in text and THOUGHT_END not in text:
-        return "", text
-    before, _, rest = text.partition(THOUGHT_END)
-    head, _, thought = before.rpartition(THOUGHT)
-    return thought.strip(), head + rest
+    """(thoughts, rest). A call inside a thought does not count. The prompt may have opened the first one."""
+    before, closed, _ = text.partition(THOUGHT_END)
+    if closed and THOUGHT not in before:
+        text = THOUGHT + text
+    thoughts = [thought.strip() for thought in _THOUGHT.findall(text)]
+    return "\n".join(filter(None, thoughts)), _THOUGHT.sub("", text)
 
 
-def _call(text: str) -> ToolCall | None:
+def _hermes(text: str) -> tuple[str, list[ToolCall]]:
+    calls = []
+    content, opened, behind = text.partition(_HERMES)
+    while opened:
+        call, behind = _first_call(behind.lstrip())
+        closed = _HERMES_END.match(behind)
+        if closed is None:
+            raise ValueError("more than a call between its tags")
+        calls.append(call)
+        said, opened, behind = behind[closed.end() :].partition(_HERMES)
+        content += said
+    return content, calls
+
+
+def _qwen_xml(text: str) -> tuple[str, list[ToolCall]]:
+    calls, content, place = [], "", 0
+    while opened := _XML_CALL.search(text, place):
+        content += text[place : opened.start()]
+        place, arguments = opened.end(), dict[str, Any]()
+        while argument := _XML_ARGUMENT.match(text, place):
+            name, place = argument[1], argument.end()
+            if name in arguments:
+                raise ValueError(f"two parameters are called {name}")
+            arguments[name] = _xml_value(argument[2])
+        closed = _XML_END.match(text, place)
+        if closed is None:
+            raise ValueError("a function that is not closed behind its parameters")
+        place = closed.end()
+        calls.append(ToolCall(opened[1], arguments))
+    content += text[place:]
+    if _HERMES in content or "<function=" in content:
+        raise ValueError("a call that names no function")
+    return content, calls
+
+
+def _xml_value(text: str) -> Any:
     try:
-        found = json.loads(text.strip())
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
-        return None
-    arguments = found.get("arguments", found.get("parameters", {}))
-    if isinstance(arguments, str):
-        arguments = _value(arguments)
-    return ToolCall(found["name"], arguments) if isinstance(arguments, dict) else None
-
-
-def _objects(text: str) -> list[str]:
-    """The JSON objects that a text consists of; a rest that is not an object is the last item."""
-    decoder, found, place = json.JSONDecoder(), list[str](), 0
-    while place < len(text):
-        try:
-            _, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return [*found, text[place:]]
-        found.append(text[place:end])
-        place = end + len(text[end:]) - len(text[end:].lstrip("; \n\t"))
-    return found
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return text
+    return text if isinstance(found, str) or not can_be_sent(found) else found
+
+
+def _llama_json(text: str) -> tuple[str, list[ToolCall]]:
+    rest = text.strip().removeprefix(_PYTHON_TAG).strip()
+    if not rest.startswith("{"):
+        return text, []
+    calls = []
+    while rest:
+        call, rest = _first_call(rest)
+        calls.append(call)
+        rest = rest.lstrip("; \n\t")
+    return "", calls
+
+
+def _fenced(text: str) -> tuple[str, list[ToolCall]]:
+    opened = _FENCE.search(text)
+    if opened is None:
+        return text, []
+    command, closed, _ = text[opened.end() :].partition("```")
+    if not closed:
+        raise ValueError("a fenced block that is not closed")
+    return text, [ToolCall(opened[1] or "bash", {"command": command.rstrip("\n")})]
+
+
+def _first_call(text: str) -> tuple[ToolCall, str]:
+    """(the call that a text begins with as JSON, the rest)."""
+    found, end = _JSON.raw_decode(text)
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or not can_be_sent(found):
+        raise ValueError("not an object that names a tool")
+    arguments = found.get("arguments", found.get("parameters", {}))
+    if isinstance(arguments, str):  # JSON within JSON
+        arguments = json.loads(arguments)
+    if not isinstance(arguments, dict) or not can_be_sent(arguments):
+        raise ValueError("arguments that are not an object")
+    return ToolCall(found["name"], arguments), text[end:]

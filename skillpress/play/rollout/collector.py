@@ -39,6 +39,8 @@ TURN_SECONDS = 0.002
 
 Advise = Callable[[Task, str, int], str]
 """Maps (task, first observation, version of the playing weights) to the knowledge given in that episode."""
+_END = object()
+"""Given by an exhausted iterator."""
 
 
 class CollectionStoppedError(RuntimeError):
@@ -97,15 +99,17 @@ class Collector:
 
     def play(
         self,
-        wanted: Iterable[tuple[int, EpisodeRequest]],
+        wanted: Iterable[tuple[int, EpisodeRequest] | None],
         on_episode: Callable[[int, Trajectory], None],
-        policy_version: int = 0,
+        policy_version: int | Callable[[int], int] = 0,
     ) -> None:
         """Play every requested episode without keeping any of them.
 
         Args:
-            wanted: the episodes, each with a number chosen by the caller; read as slots become free.
+            wanted: the episodes, each with a number chosen by the caller; read as slots become free. None,
+                allowed while an episode is unfinished, begins nothing at this turn.
             on_episode: called with the number and the trajectory of each episode as soon as it has finished.
+            policy_version: recorded with each trajectory; or a function of its number, called as it begins.
 
         Raises:
             BrokenEnvironmentError: a task cannot be started, or an environment does not answer.
@@ -113,14 +117,12 @@ class Collector:
             CollectionStoppedError: ``stop`` was called.
         """
         flight = _Flight(self, iter(wanted), on_episode, policy_version)
-        started = time.monotonic()
         try:
             flight.run(self._slots, self._patience)
         except BaseException:  # Ctrl-C too: open requests would be taken for answers to later questions
             self.agent.abort()
             self.environments.abort()
             raise
-        self.statistics.seconds += time.monotonic() - started
 
 
 @dataclass
@@ -129,6 +131,8 @@ class _Episode:
     """The caller's number for the episode."""
     slot: int
     request: EpisodeRequest
+    version: int
+    """Version of the weights when it began."""
     first_observation: str = ""
     state: AgentState | None = None
     """X_k; None until the environment has started."""
@@ -144,14 +148,16 @@ class _Flight:
     def __init__(
         self,
         collector: Collector,
-        waiting: Iterator[tuple[int, EpisodeRequest]],
+        waiting: Iterator[tuple[int, EpisodeRequest] | None],
         on_episode: Callable[[int, Trajectory], None],
-        policy_version: int,
+        policy_version: int | Callable[[int], int],
     ) -> None:
         self._collector, self._environments, self._agent = collector, collector.environments, collector.agent
         self._statistics, self._lockstep = collector.statistics, collector.agent.lockstep
-        self._waiting, self._on_episode, self._policy_version = waiting, on_episode, policy_version
-        self._exhausted = False
+        self._waiting, self._on_episode = waiting, on_episode
+        self._version = policy_version if callable(policy_version) else lambda number: policy_version
+        self._exhausted, self._more = False, True
+        """Whether no episode is left to begin, and whether one may begin now if a slot is free."""
         self._free: list[int] = []
         """Slots without an episode, lowest first."""
         self._episodes: dict[int, _Episode] = {}
@@ -173,14 +179,17 @@ class _Flight:
     def run(self, slots: int, patience: float) -> None:
         """Play until no episode is left."""
         self._free = list(range(slots))
+        turn = time.monotonic()
         while True:
             if self._collector.stopped:
                 raise CollectionStoppedError("the collector was stopped")
             self._begin()
+            last, turn = turn, time.monotonic()
+            self._statistics.seconds += turn - last
             if not self._episodes:
                 return
             self._observe(self._answers())
-            if self._lockstep and self._free and not self._exhausted:
+            if self._lockstep and self._free and self._more:
                 continue  # episodes that begin now belong to the same round
             self._ask()
             self._act(self._decisions(patience))
@@ -188,14 +197,15 @@ class _Flight:
     def _begin(self) -> None:
         """Fill the free slots."""
         tasks: dict[int, Task] = {}
-        while self._free and not self._exhausted:
-            following = next(self._waiting, None)
-            if following is None:
-                self._exhausted = True
+        self._more = not self._exhausted
+        while self._free and self._more:
+            following = next(self._waiting, _END)
+            if not isinstance(following, tuple):
+                self._exhausted, self._more = following is _END, False
                 break
             number, request = following
             slot = self._free.pop(0)
-            self._episodes[slot] = _Episode(number=number, slot=slot, request=request)
+            self._episodes[slot] = _Episode(number, slot, request=request, version=self._version(number))
             tasks[slot] = request.task
         if tasks:
             self._stepping |= tasks.keys()
@@ -225,7 +235,7 @@ class _Flight:
                     task=episode.request.task,
                     observation=answer.observation,
                     info=answer.info,
-                    knowledge=self._knowledge(episode.request, answer.observation),
+                    knowledge=self._knowledge(episode, answer.observation),
                     attempt=episode.request.attempt,
                 )
             else:
@@ -233,12 +243,12 @@ class _Flight:
             if slot in self._episodes:
                 self._ready[slot] = None
 
-    def _knowledge(self, request: EpisodeRequest, observation: str) -> str:
+    def _knowledge(self, episode: _Episode, observation: str) -> str:
         """The knowledge that the agent is given in an episode that begins with this observation."""
         if self._collector.advise is None:
-            return request.knowledge
-        advice = self._collector.advise(request.task, observation, self._policy_version)
-        return "\n".join(filter(None, (advice, request.knowledge)))
+            return episode.request.knowledge
+        advice = self._collector.advise(episode.request.task, observation, episode.version)
+        return "\n".join(filter(None, (advice, episode.request.knowledge)))
 
     def _ask(self) -> None:
         """Give the agent the states in which it is to decide."""
@@ -278,6 +288,9 @@ class _Flight:
                 raise UnansweredError(self._silence(patience))
             if not self._lockstep:
                 break
+        if self._deciding:  # counted turn by turn: with new requests all the time, this never ends
+            since, self._occupied = self._occupied, time.monotonic()
+            self._statistics.agent_seconds += self._occupied - since
         if not self._lockstep:
             return found
         decided = dict(found)
@@ -339,7 +352,7 @@ class _Flight:
             terminated=answer.terminated,
             truncated=answer.truncated,
             outcome=outcome(answer.info),
-            policy_version=self._policy_version,
+            policy_version=episode.version,
             seed=request.seed,
             first_observation=episode.first_observation,
             policy=request.policy,

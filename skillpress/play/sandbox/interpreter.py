@@ -60,7 +60,8 @@ class Interpreter:
         folder = self.folder
         if folder is None:
             return {}
-        replaced = {path: _moved(path.read_bytes(), folder) for path in _build_settings(folder)}
+        build_settings = sorted(folder.glob("lib*/python3*/_sysconfigdata*.py"))
+        replaced = {path: _moved(path.read_bytes(), folder) for path in build_settings}
         if _needs_its_place(self.executable, folder):
             replaced[self.executable] = _moved_in_place(self.executable.read_bytes(), folder)
         return {_inside(path, folder): content for path, content in replaced.items()}
@@ -96,11 +97,6 @@ def _packages(folder: Path) -> list[Path]:
     """The folders of installed packages, which are not part of the standard library."""
     found = (path for name in PACKAGES for path in folder.glob(f"lib*/python3*/{name}"))
     return sorted(path for path in found if path.is_dir() and not path.parent.parent.is_symlink())
-
-
-def _build_settings(folder: Path) -> list[Path]:
-    """The files that ``sysconfig`` reads; they contain the folder's path throughout."""
-    return sorted(folder.glob("lib*/python3*/_sysconfigdata*.py"))
 
 
 def _inside(path: Path, folder: Path) -> str:

@@ -90,15 +90,20 @@ class Ranks:
         torch.distributed.all_reduce(values, how)
         return values.tolist()
 
-    def sum_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Replace every gradient by its sum over the ranks, in one message, with the same bits on all."""
-        if self.size == 1:
+    def sum_in_place(self, values: torch.Tensor) -> None:
+        """Replace the values by their sums over the ranks, in one message, with the same bits on all."""
+        if self.size > 1:
+            torch.distributed.all_reduce(values)
+
+    def send(self, tensors: Sequence[torch.Tensor], source: int) -> None:
+        """Overwrite the tensors, of one type, by those of the rank ``source``, in one message."""
+        if self.size == 1 or not tensors:
             return
-        gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
-        flat = torch.cat([gradient.flatten() for gradient in gradients])
-        torch.distributed.all_reduce(flat)
-        for parameter, total in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
-            parameter.grad = total.view_as(parameter).to(parameter.dtype)
+        flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
+        torch.distributed.broadcast(flat, source)
+        if source != self.rank:
+            for tensor, part in zip(tensors, flat.split([each.numel() for each in tensors]), strict=True):
+                tensor.copy_(part.view_as(tensor))
 
     def barrier(self) -> None:
         """Wait until every rank has called this."""

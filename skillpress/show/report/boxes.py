@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from skillpress.show.framing import framed
 from skillpress.show.report.data import Example, ExampleStep
 from skillpress.show.report.theme import family
 
@@ -54,18 +55,9 @@ def example_boxes(example: Example, colors: Mapping[str, str]) -> list[Box]:
     skills = [skill for step in example.steps for skill in step.skills]
     if [skill for phrase in example.phrases for skill in phrase] != skills:
         raise ValueError(f"{example.title}: the phrases are not a segmentation of the steps' skills")
-    boxes: list[Box] = []
-    waiting = [cell for step in example.steps for cell in _step_cells(step, colors)]
-    for phrase in example.phrases:
-        while not waiting[0].color:
-            boxes.append(Box((waiting.pop(0),), is_phrase=False))
-        cells: list[Cell] = []
-        missing = len(phrase)
-        while missing:
-            cells.append(waiting.pop(0))
-            missing -= bool(cells[-1].color)
-        boxes.append(Box(tuple(cells)))
-    return boxes + [Box((cell,), is_phrase=False) for cell in waiting]
+    cells = [cell for step in example.steps for cell in _step_cells(step, colors)]
+    frames = framed(cells, example.phrases, lambda cell: bool(cell.color))
+    return [Box(tuple(inside), is_phrase=phrase is not None) for inside, phrase in frames]
 
 
 def _step_cells(step: ExampleStep, colors: Mapping[str, str]) -> list[Cell]:

@@ -1,7 +1,6 @@
 """The traces behind the phrases, step by step, as the page shows them.
 
-A trace is drawn as its cut: one frame per phrase, around the steps that it covers. A step without a skill is
-drawn in the frame that it interrupts, or alone between two frames.
+A trace is drawn as its cut: one frame per phrase, around the steps that it covers (``framing.py``).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from skillpress.doors.traces.log import Log, traces_at
 from skillpress.doors.traces.projection import Labels, TraceProjection
 from skillpress.doors.traces.trace import Trace
 from skillpress.environments.calls.steps import TraceStep, action_of, text_of
+from skillpress.show.framing import framed
 from skillpress.show.skills_page.content import Content
 from skillpress.show.skills_page.visible import line, visible
 from skillpress.skills.dictionary import SkillDictionary
@@ -87,19 +87,9 @@ def episodes(content: Content, projection: TraceProjection, wanted: Wanted) -> l
 
 def frames(steps: Sequence[ShownStep], dictionary: SkillDictionary) -> list[Frame]:
     """The steps in frames by their cut; every step is in exactly one frame."""
-    waiting = list(steps)
-    cut: list[Frame] = []
-    for phrase in dictionary.segment([step.skill for step in steps if step.skill is not None]):
-        while waiting[0].skill is None:
-            cut.append(Frame((waiting.pop(0),), learned=False))
-        inside: list[ShownStep] = []
-        missing = len(phrase)
-        while missing:
-            step = waiting.pop(0)
-            missing -= step.skill is not None
-            inside.append(step)
-        cut.append(Frame(tuple(inside), learned=len(phrase) > 1))
-    return [*cut, *(Frame((step,), learned=False) for step in waiting)]
+    phrases = dictionary.segment([step.skill for step in steps if step.skill is not None])
+    found = framed(steps, phrases, lambda step: step.skill is not None)
+    return [Frame(tuple(inside), learned=len(phrase or ()) > 1) for inside, phrase in found]
 
 
 def viewer_id(log: Log, position: int) -> str | None:

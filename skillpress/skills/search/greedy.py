@@ -1,4 +1,4 @@
-"""The greedy search of ``reference.py``, bit for bit, made fast.
+"""The greedy search of ``benchmarks/greedy_reference.py``, bit for bit, made fast.
 
 - Token lists are one array: the length of the token that starts at each place, 0 inside a token. A pair of
   neighbouring tokens is then a gram and the length of its left part. A merge updates the pair counts only at
@@ -27,8 +27,8 @@ from skillpress.skills.cover import (
     saving,
     set_member,
 )
+from skillpress.skills.description_length import MINIMAL_GAIN
 from skillpress.skills.grams import Grams, number_grams, phrases_of
-from skillpress.skills.reference import MINIMAL_GAIN
 
 
 class Pairs(NamedTuple):

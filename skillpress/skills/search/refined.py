@@ -37,9 +37,9 @@ from skillpress.skills.cover import (
     saving,
     set_member,
 )
+from skillpress.skills.description_length import MINIMAL_GAIN
 from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.pruning import prune_everything
-from skillpress.skills.reference import MINIMAL_GAIN
 from skillpress.skills.search.greedy import merge_pairs
 
 HOPELESS = 1.1

@@ -46,6 +46,20 @@ def test_the_clock_strikes_once_in_its_time() -> None:
     assert always() and always()
 
 
+def test_saves_that_take_long_wait_for_twenty_times_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("skillpress.core.resume.time.monotonic", lambda: now)
+    timer = SaveTimer(30.0)
+    now = 30.0
+    assert timer()
+    with timer.measured():
+        now += 10.0
+    now += 199.0
+    assert not timer()
+    now += 1.0
+    assert timer()
+
+
 def test_a_chain_of_spans_ends_at_its_first_gap(tmp_path: Path) -> None:
     store = ResumeStore(tmp_path, "key")
     assert store.spans("a") == []

@@ -13,9 +13,11 @@ from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.experiment.disk import step_bytes
 from skillpress.experiment.estimate import imitation_memory, memory_by_phase, training_memory
-from skillpress.experiment.fitting import MARGIN, Devices, changed, demand, fits, remedies
+from skillpress.experiment.fitting import demand, fits
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
+from skillpress.experiment.node import MARGIN, Devices
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
+from skillpress.experiment.remedies import changed, remedies
 from skillpress.learn.training.learner import read_configuration
 
 ROOT = Path(__file__).parents[3]
@@ -104,19 +106,51 @@ def test_processes_share_the_memory_of_a_machine_without_gpus() -> None:
     assert not fits(params, shape, Devices("machine", int(1.9 * most / (1 - MARGIN)), None))
 
 
+def test_with_a_lag_of_k_k_less_1_copies_of_the_weights_wait_but_servers_need_none() -> None:
+    """135 million parameters; the learner's weights are in float32."""
+    servers = {"name": "server", "urls": ["http://127.0.0.1:1"], "answer_seconds": 1.0}
+
+    def asked(lag: int, **sections: Any) -> int:
+        _, params, shape = experiment("smollm2", training={"lag": lag, "deepspeed": "zero1_fp32"}, **sections)
+        return demand(params, shape, on_gpu=False).size
+
+    copy = 4 * KNOWN_SHAPES["smollm2-135m"].parameters
+    assert asked(4) - asked(1) == 3 * copy
+    assert asked(4, engine=servers) == asked(1, engine=servers)
+
+
 def test_nothing_is_said_where_nothing_helps() -> None:
     values, _, shape = experiment("paper_notebook_qa")
     assert remedies(values, shape, Devices("tiny", GB, 1)) == []
 
 
-def test_imitation_is_counted_whole_in_every_process_and_bounded_as_training_is() -> None:
+def test_processes_share_the_copy_and_the_moments_of_imitation() -> None:
+    """SmolLM2 in bfloat16 over 8 processes: a process owns an eighth, and the embeddings at most."""
+    _, params, shape = experiment("smollm2")
+    parts = imitation_memory(params.model_copy(update={"processes": 8}), shape)
+    own = -(-shape.parameters // 8) + 49_152 * 576
+    found = {
+        name: parts[f"imitation: {name}"] for name in ("float32 copy", "moments", "gradients", "weights")
+    }
+    assert found == {
+        "float32 copy": 4 * own,
+        "moments": 8 * own,
+        "gradients": 6 * shape.parameters,
+        "weights": 2 * shape.parameters,
+    }
+    assert parts["imitation: updated weights on their way"] == 2 * own
+
+
+def test_imitation_is_counted_whole_in_one_process_and_bounded_as_training_is() -> None:
     """SmolLM2 in bfloat16, calculated by hand: 2 bytes of weight, 4 of copy, 2 + 4 of gradient, 8 of
     moments."""
     _, params, shape = experiment("smollm2")
+    many = params.training.model_copy(update={"microbatch_tokens": 16_384})
+    params = params.model_copy(update={"training": many})
     parts, count = imitation_memory(params, shape), shape.parameters
     state = {"weights": 2, "float32 copy": 4, "gradients": 6, "moments": 8}
     assert {name: parts[f"imitation: {name}"] / count for name in state} == state
-    smaller = params.training.model_copy(update={"microbatch_tokens": 8192})
+    smaller = params.training.model_copy(update={"microbatch_tokens": 4096})
     less = imitation_memory(params.model_copy(update={"training": smaller}), shape)
     assert less["imitation: activations"] == parts["imitation: activations"] / 4
     checkpointed = params.training.model_copy(update={"gradient_checkpointing": True})

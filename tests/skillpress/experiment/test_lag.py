@@ -1,4 +1,4 @@
-"""Trainings whose rollouts are one step behind, in this process: the weights that played each step."""
+"""Trainings whose rollouts are some steps behind, in this process: the weights that played each step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import yaml
 
 from skillpress.experiment.training import train
 from skillpress.learn.training.mismatch import MismatchError
+from tests.support.experiment.killed_training import same_weights
+from tests.support.experiment.small_training import StoppedError, train_small
 from tests.support.programs.training_program import job, prepare
 
 SMALL = {
@@ -35,6 +37,12 @@ def trained(
     return train(job(folder, name))
 
 
+def repeatable(curve: list[dict[str, float]]) -> list[dict[str, float]]:
+    """The curve without its times."""
+    timed = ("seconds/", "time_share/", "environment_steps_per_second")
+    return [{name: value for name, value in row.items() if not name.startswith(timed)} for row in curve]
+
+
 def column(curve: list[dict[str, float]], name: str) -> list[float | None]:
     return [row.get(name) for row in curve]
 
@@ -52,6 +60,34 @@ def test_batches_are_one_step_old_but_for_the_first_and_those_after_checkpoints(
     for name in ("engine", "environments", "learner"):
         assert all(0 <= row[f"time_share/{name}"] <= 1 for row in behind), name
     assert behind[4]["time_share/engine"] == 0, "the last batch was played in the step before"
+
+
+@pytest.mark.parametrize(
+    ("lag", "checkpoints", "ages"),
+    [(2, 3, [0, 1, 2, 0, 1]), (3, 5, [0, 1, 2, 3, 3])],
+    ids=["lag 2, a checkpoint after step 3", "lag 3, none"],
+)
+def test_the_age_of_batches_grows_to_the_lag_and_the_same_seed_gives_the_same_curve(
+    lag: int, checkpoints: int, ages: list[float], folder: Path
+) -> None:
+    keys = {"lag": lag, "checkpoint_every": checkpoints}
+    first = trained(folder, f"lag-{lag}", {"importance": "token"}, **keys)
+    assert column(first, "staleness") == column(first, "staleness_oldest") == ages
+    compared = {row["step"] for row in first if "mismatch/mean" in row}
+    assert {1} <= compared <= {number for number, age in enumerate(ages, 1) if not age}
+    second = trained(folder, f"lag-{lag}-again", {"importance": "token"}, **keys)
+    assert repeatable(second) == repeatable(first)
+    assert same_weights(folder, f"lag-{lag}", f"lag-{lag}-again")
+
+
+def test_a_training_stopped_after_a_checkpoint_resumes_with_the_same_curve_and_weights(folder: Path) -> None:
+    """It is stopped after step 4, when batch 5 has been begun; the checkpoint follows step 3."""
+    keys = {**SMALL, "training": {**SMALL["training"], "lag": 2, "probe": {"every": 1, "tasks": 4}}}
+    whole = train_small(folder, "whole", keys)
+    with pytest.raises(StoppedError):
+        train_small(folder, "stopped", keys, stop_after=4)
+    assert repeatable(train_small(folder, "stopped", keys)) == repeatable(whole)
+    assert same_weights(folder, "whole", "stopped")
 
 
 def test_importance_weights_count_what_older_weights_sampled_otherwise(folder: Path) -> None:

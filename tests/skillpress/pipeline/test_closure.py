@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import grimp
@@ -197,10 +198,12 @@ def reference(imports: grimp.ImportGraph, start: str, parameter: str, name: str)
 @cache
 def tables_used(module: str) -> list[registry.Registry]:
     """The registries that a module which imports ``lookup`` knows by name."""
-    made = import_module(module)
-    text = Path(made.__file__ or "").read_text()
+    found = find_spec(module)
+    assert found is not None and found.origin is not None
+    text = Path(found.origin).read_text()
     places = (registry.__name__, "skillpress.core.sections")
     froms = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom) and n.module in places]
     if not {"lookup", "ByName"} & {alias.name for node in froms for alias in node.names}:
         return []
+    made = import_module(module)  # only now: modules for vLLM's processes cannot be imported without vLLM
     return [value for value in vars(made).values() if isinstance(value, registry.Registry)]

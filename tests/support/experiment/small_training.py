@@ -35,7 +35,7 @@ def train_small(folder: Path, name: str, *overlays: Mapping[str, Any], stop_afte
     (folder / "overlay.yaml").write_text(yaml.safe_dump(overlay))
 
     def on_step(step: int, metrics: dict[str, float]) -> None:
-        if step == stop_after:
+        if step and step == stop_after:
             raise StoppedError
 
     return train(job(folder, name), on_step)

@@ -31,12 +31,20 @@ class ThreadRanks(Ranks):
         rows = self.gather([values])
         return {name: sum(row[name] for row in rows) for name in values}
 
-    def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
-        rows = self.gather([[parameter.grad for parameter in parameters]])
-        totals = [sum(gradients[1:], gradients[0]) for gradients in zip(*rows, strict=True)]
+    def maximum(self, values: Sequence[int]) -> list[int]:
+        rows = self.gather([list(values)])
+        return [max(column) for column in zip(*rows, strict=True)]
+
+    def sum_in_place(self, values: torch.Tensor) -> None:
+        rows = self.gather([values])
+        total = sum(rows[1:], rows[0].clone())
         self.barrier()
-        for parameter, total in zip(parameters, totals, strict=True):
-            parameter.grad = total
+        values.copy_(total)
+
+    def send(self, tensors: Sequence[torch.Tensor], source: int) -> None:
+        rows = self.gather([[tensor.detach().clone() for tensor in tensors]])
+        for tensor, sent in zip(tensors, rows[source], strict=True):
+            tensor.copy_(sent)
 
     def barrier(self) -> None:
         self.meeting.wait(60)

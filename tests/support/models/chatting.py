@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.decoders import ByteLevel as ByteDecoder
@@ -14,10 +16,16 @@ from skillpress.models.policy import Policy
 PAD, BEGIN, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
 
 
-def chat_policy(template: str, context: int = 4096) -> Policy:
-    """A policy whose every byte is a token; responses end with ``<|im_end|>``."""
-    alphabet = {letter: number for number, letter in enumerate(sorted(ByteLevel.alphabet()))}
-    backend = Tokenizer(BPE(vocab=alphabet, merges=[]))
+def chat_policy(template: str, context: int = 4096, merges: Sequence[tuple[str, str]] = ()) -> Policy:
+    """A policy whose every byte is a token; responses end with ``<|im_end|>``.
+
+    Args:
+        merges: pairs of tokens that are a token together.
+    """
+    tokens = [*sorted(ByteLevel.alphabet()), *map("".join, merges)]
+    backend = Tokenizer(
+        BPE(vocab={token: number for number, token in enumerate(tokens)}, merges=list(merges))
+    )
     backend.pre_tokenizer, backend.decoder = ByteLevel(add_prefix_space=False), ByteDecoder()
     backend.add_special_tokens([AddedToken(word, special=True) for word in (PAD, BEGIN, END)])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=END, pad_token=PAD)

@@ -79,7 +79,7 @@ def tokenizer_with(special: tuple[str, ...] = SPECIAL, text_begins: bool = False
     """A tokenizer with special tokens followed by the bytes.
 
     Args:
-        text_begins: whether it puts the BOS token before texts.
+        text_begins: whether it puts the first special token, the BOS, before texts.
     """
     words = [*special, *sorted(ByteLevel.alphabet())]
     backend = Tokenizer(BPE({word: number for number, word in enumerate(words)}, []))
@@ -87,7 +87,8 @@ def tokenizer_with(special: tuple[str, ...] = SPECIAL, text_begins: bool = False
     backend.decoder = ByteLevelDecoder()  # type: ignore[assignment]
     backend.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in special])
     if text_begins:
-        backend.post_processor = TemplateProcessing(single=f"{BOS} $A", special_tokens=[(BOS, 0)])  # type: ignore[assignment]
+        begin = special[0]
+        backend.post_processor = TemplateProcessing(single=f"{begin} $A", special_tokens=[(begin, 0)])  # type: ignore[assignment]
     return backend
 
 

@@ -6,18 +6,22 @@ It samples with the local engine, fetches weights over HTTP, and can be made to 
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from safetensors.torch import load
+import torch
 
-from skillpress.core.engine import Sampling
+from skillpress.core.engine import Completion, Sampling
+from skillpress.core.trajectory import TokenIds
+from skillpress.models.engines.link import Link
 from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.engines.parts import Manifest, fetch, fetch_manifest
 from skillpress.models.engines.server import VLLM
 from skillpress.models.policy import Policy
 
@@ -45,6 +49,15 @@ class ProtocolServer(ThreadingHTTPServer):
         self.change: Callable[[Answer], Answer] = lambda answer: answer
         """Corrupts an answer."""
         self.before_answer: Callable[[Self], None] = lambda server: None
+        self.joins = True
+        """Whether it joins the learner's group."""
+        self.link: Link | None = None
+        self.transfers: list[str] = []
+        """How each update has come."""
+        self.before_stage: Callable[[Self], None] = lambda server: None
+        self.between_tokens: Callable[[Self, int], None] | None = None
+        """If it is set, every token is drawn by the newest weights, as vLLM does after a pause in mode
+        ``keep``; it is called before each token with the number of those drawn."""
         self._staged: dict[str, Any] = {}
         self._connections: list[Any] = []
 
@@ -80,25 +93,74 @@ class ProtocolServer(ThreadingHTTPServer):
         time.sleep(self.slowness)
         asked = body["sampling_params"]
         sampling = Sampling(asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"])
-        with self.lock:
-            (sampled,) = self.engine.generate([tuple(body["token_ids"])], sampling, [asked["seed"]])
-            name = self.weights_name
+        prompt, seed = tuple(body["token_ids"]), asked["seed"]
+        if self.between_tokens is not None:
+            pieces = self._token_by_token(prompt, sampling, seed, self.between_tokens)
+        else:
+            pieces = [self._sample(prompt, sampling, seed)]
+        tokens = [token for _, piece in pieces for token in piece.token_ids]
+        logprobs = [value for _, piece in pieces for value in piece.logprobs.tolist()]
+        names = [name for name, piece in pieces for _ in piece.token_ids]
+        edges = [0, *(n for n in range(1, len(names)) if names[n] != names[n - 1]), len(names)]
         choice = {
-            "token_ids": list(sampled.token_ids),
-            "finish_reason": sampled.finish_reason,
-            "logprobs": {"content": [{"logprob": value} for value in sampled.logprobs.tolist()]},
-            "weight_versions": [{"version": name, "start": 0, "end": len(sampled.token_ids)}],
+            "token_ids": tokens,
+            "finish_reason": pieces[-1][1].finish_reason,
+            "logprobs": {"content": [{"logprob": value} for value in logprobs]},
+            "weight_versions": [
+                {"version": names[start], "start": start, "end": end}
+                for start, end in itertools.pairwise(edges)
+            ],
         }
         return self.change({"choices": [choice]})
 
+    def _sample(self, prompt: TokenIds, sampling: Sampling, seed: int) -> tuple[str, Completion]:
+        """(name of the weights, what they drew)."""
+        with self.lock:
+            (sampled,) = self.engine.generate([prompt], sampling, [seed])
+            return self.weights_name, sampled
+
+    def _token_by_token(
+        self, prompt: TokenIds, sampling: Sampling, seed: int, before: Callable[[Self, int], None]
+    ) -> list[tuple[str, Completion]]:
+        pieces: list[tuple[str, Completion]] = []
+        while len(pieces) < sampling.max_new_tokens:
+            before(self, len(pieces))
+            pieces.append(self._sample(prompt, replace(sampling, max_new_tokens=1), seed + len(pieces)))
+            prompt += pieces[-1][1].token_ids
+            if pieces[-1][1].finish_reason == "stop":
+                break
+        return pieces
+
     def stage(self, body: dict[str, Any]) -> Answer:
         """/update_weights."""
-        with urllib.request.urlopen(body["update_info"]["url"], timeout=10) as file:
-            staged = load(file.read())
+        self.before_stage(self)
         expected = {name: value.shape for name, value in self.engine.model.state_dict().items()}
-        if {name: value.shape for name, value in staged.items()} != expected:
-            raise ValueError("these are weights of another model")
-        self._staged = staged
+
+        def accept(manifest: Manifest) -> None:
+            if {name: place.shape for name, place in manifest.places.items()} != expected:
+                raise ValueError("these are weights of another model")
+
+        update = body["update_info"]
+        if update.get("collective"):
+            if self.link is None:
+                raise ValueError("this worker is in no group with the learner")
+            manifest = fetch_manifest(update["url"], 10.0)
+            accept(manifest)
+            self._staged = self.link.receive(manifest)
+        else:
+            self._staged = fetch(update["url"], 10.0, accept)
+        self.transfers.append("collective" if update.get("collective") else "http")
+        return {}
+
+    def join(self, body: dict[str, Any]) -> Answer:
+        """/init_weight_transfer_engine."""
+        info = body["init_info"]
+        if info:
+            if not self.joins:
+                raise ValueError("no collective connects them")
+            self.link = Link.to(
+                info["host"], info["port"], 1, info["size"], torch.device(info["device"]), info["seconds"]
+            )
         return {}
 
     def apply(self, body: dict[str, Any]) -> Answer:
@@ -112,10 +174,12 @@ class ProtocolServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: ProtocolServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer is written in two pieces, and the second would wait 40 ms
 
     def do_GET(self) -> None:
         answers: dict[str, Answer] = {
             "/version": {"version": self.server.vllm},
+            "/get_world_size": {"world_size": 1},
             "/v1/models": {"data": [{"id": "policy", "max_model_len": self.server.longest}]},
         }
         self._answer(200, answers.get(self.path, {}))
@@ -124,13 +188,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
         does = {
             "/inference/v1/generate": self.server.generate,
+            "/init_weight_transfer_engine": self.server.join,
             "/update_weights": self.server.stage,
             "/finish_weight_update": self.server.apply,
             "/collective_rpc": lambda body: {"results": [self.server.dtype]},
         }
         try:
             answer = does.get(self.path, lambda body: {})(body)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             self._answer(500, {"error": str(error)})
             return
         self._answer(200, answer)

@@ -110,7 +110,7 @@ class Probe:
         Returns:
             The figures of both splits as metrics; empty if no probe is due.
         """
-        if not self._due(step):
+        if not self.due(step):
             return {}
         found = self.ranks.gather(self._played(step))
         rows = probe_rows(
@@ -122,10 +122,11 @@ class Probe:
 
     def write(self, path: Path) -> None:
         """Write the joined rows of all probes; one rank calls this."""
-        parts = [self.store.part("probe", step) for step in range(self.last + 1) if self._due(step)]
+        parts = [self.store.part("probe", step) for step in range(self.last + 1) if self.due(step)]
         write_table(path, pl.concat([read_probes(part) for part in parts]), KIND)
 
-    def _due(self, step: int) -> bool:
+    def due(self, step: int) -> bool:
+        """Whether the policy after ``step`` is to be probed."""
         return step % self.every == 0 or step == self.last
 
     def _played(self, step: int) -> list[ProbedEpisode]:

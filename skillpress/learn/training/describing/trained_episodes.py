@@ -5,9 +5,10 @@
 order: its row i describes what row i of the rollouts taught. A training without steps leaves both files
 without rows. ``describing/episode_sample.py`` chooses the sample.
 
-An episode's ``group_id`` names the training step that learned from it (``train/17/<task>``), and so does
-``training_step``. Its ``policy_version`` names the weights that played it: those after the previous step or,
-with ``training.lag``, after the step before that.
+An episode's ``group_id`` names the training step for which it was planned (``train/17/<task>``), and
+``training_step`` the one that learned from it, which is the same unless its rollouts continue over new
+weights (``continuing.py``). Its ``policy_version`` names the weights with which its group began: those after
+the previous step or, with ``training.lag``, after one of as many steps before that.
 """
 
 from __future__ import annotations

@@ -77,21 +77,16 @@ def failure_length(episodes: pl.DataFrame) -> BehaviorFigure:
     return average("failure_length", "Failure length", failed, pl.col("length"), "steps", table="Table 8")
 
 
-def read_recipe_share(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of episodes in which the cookbook was read."""
-    return share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe"))
-
-
-def cook_actions_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Mean number of cook actions in won episodes."""
-    won = episodes.filter("won")
-    return average("cook_actions", "Cook actions", won, pl.col("cook_actions"), "per success")
-
-
 def cooking_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
     """The figures that do not need the tasks."""
     episodes = cooking_table(steps)
-    figures = (failure_length(episodes), read_recipe_share(episodes), cook_actions_per_success(episodes))
+    figures = (
+        failure_length(episodes),
+        share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe")),
+        average(
+            "cook_actions", "Cook actions", episodes.filter("won"), pl.col("cook_actions"), "per success"
+        ),
+    )
     return EnvironmentBehavior(figures, action_mix(steps))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from skillpress.measure.evaluation.behavior import BehaviorFigure, failure_share, share, success_length
-from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps
+from skillpress.measure.evaluation.episodes import EPISODE_KEY
 from skillpress.measure.paper.layout import Panel
 from skillpress.measure.paper.main_table import metric, success, table_1
 from skillpress.measure.paper.method_episodes import MethodEpisodes
@@ -41,7 +41,7 @@ def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
 
 def table_5(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     """How often steps of trap games think of cooking and then cook, and how many episodes ever cook."""
-    trapped = thought_table(played.where(lambda task: bool(task.spec["trap"])).steps)
+    trapped = played.where(lambda task: bool(task.spec["trap"])).steps.per_episode(_thoughts)
     thinking, both = pl.col("thinking"), pl.col("thinking_and_cooking")
     tasks, length = list(played.tasks.values()), pl.col("length")
     return (
@@ -61,12 +61,8 @@ def table_8(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     )
 
 
-def thought_table(steps: EvaluationSteps) -> pl.DataFrame:
-    """One row per episode: key, ``length``, steps ``thinking`` of cooking, and how many of these cook."""
-    return steps.per_episode(_thoughts)
-
-
 def _thoughts(steps: pl.DataFrame) -> pl.DataFrame:
+    """One row per episode: key, ``length``, steps ``thinking`` of cooking, and how many of these cook."""
     thinks = pl.col("thought").str.contains(f"(?i){COOKING_THOUGHT.pattern}")
     cooks = pl.col("action").map_elements(is_cook_action, pl.Boolean)
     return steps.group_by(EPISODE_KEY, maintain_order=True).agg(

@@ -60,7 +60,7 @@ class GrowingDecoder:
         """The number of tokens for which this many rows of this length take memory."""
         return rows * columns
 
-    def release(self) -> None:
+    def rest(self) -> None:
         """Do nothing: there is nothing to release."""
 
 

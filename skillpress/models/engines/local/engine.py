@@ -41,9 +41,11 @@ from skillpress.models.engines.local.decoding_cache import (
 from skillpress.models.engines.local.grouped_attention import group_queries
 from skillpress.models.engines.local.kept import KeptSequence, KeptSequences, Layers
 from skillpress.models.engines.local.recorded_step import CudaGraphs
+from skillpress.models.engines.local.room import Room, cuda_memory
 from skillpress.models.engines.local.static_cache import why_not_static
 from skillpress.models.engines.local.static_decoding import StaticDecoder
 from skillpress.models.engines.sampler import draw
+from skillpress.models.policy.attention import FLASH, with_masks
 from skillpress.models.policy.policy import Policy, copy_model
 
 _log = logging.getLogger(__name__)
@@ -73,6 +75,8 @@ class LocalEngine(BatchEngine):
         """
         super().__init__()
         self.model: PreTrainedModel = copy_model(policy.model)
+        if with_masks(self.model):
+            _log.warning("engine local samples with sdpa: %s takes no masks over its caches", FLASH)
         group_queries(self.model)
         self.decoder = decoder_for(self.model)
         self._merges = can_merge(self.model.config)
@@ -94,9 +98,9 @@ class LocalEngine(BatchEngine):
         self._forget()
 
     def sleep(self) -> None:
-        """Release the memory of kept keys and values, and of recorded steps."""
+        """Release the memory of kept keys and values, and of recorded steps if the learner needs it."""
         self._forget()
-        self.decoder.release()
+        self.decoder.rest()
 
     def _forget(self) -> None:
         if self.kept is not None:
@@ -275,7 +279,8 @@ def decoder_for(model: PreTrainedModel) -> GrowingDecoder | StaticDecoder:
     if reason is not None:
         _log.warning("%s decodes without CUDA graphs: %s", type(model).__name__, reason)
         return GrowingDecoder()
-    return StaticDecoder(model, lambda: CudaGraphs(model.device))
+    device = model.device
+    return StaticDecoder(model, lambda: CudaGraphs(device), Room(lambda: cuda_memory(device)))
 
 
 def _length(sequence: KeptSequence | None) -> int:

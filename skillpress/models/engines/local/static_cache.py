@@ -110,7 +110,7 @@ class StaticInputs:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Within the block, use made-up inputs, written to the last column, which no row uses."""
+        """The block computes with made-up inputs, which are written to the last column, which no row uses."""
         inputs = (self.tokens, self.positions, self.mask, self.column)
         before = [tensor.clone() for tensor in inputs]
         self.tokens.fill_(1)

@@ -3,7 +3,8 @@
 Rows come from any prefill, and the steps do not depend on it. Rows that have ended, and rows that only fill
 up a shape, are computed with the others and ignored. When half of the rows have ended, the step with half as
 many rows takes over, on the same memory. Memory and recorded steps are kept from one batch to the next, also
-after new weights, which are written to the addresses of the old ones; ``sleep`` releases them.
+after new weights, which are written to the addresses of the old ones. Before an update they are released,
+unless the learner does not need their memory (``room.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from skillpress.models.engines.local.decoding import Prefilled, rows_of_passes
 from skillpress.models.engines.local.decoding_cache import copy_right_aligned, last_into_holes
 from skillpress.models.engines.local.kept import Layers
 from skillpress.models.engines.local.recorded_step import Record, Step, recorded
+from skillpress.models.engines.local.room import Room
 from skillpress.models.engines.local.static_cache import Shape, StaticInputs, StaticMemory
 
 MOST_STEPS = 64
@@ -30,9 +32,16 @@ class StaticDecoder:
 
     name = "static"
 
-    def __init__(self, model: PreTrainedModel, recorder: Callable[[], Record]) -> None:
-        """``recorder`` returns a function that records steps of the same memory. Nothing is allocated yet."""
-        self._model = model
+    def __init__(
+        self, model: PreTrainedModel, recorder: Callable[[], Record], room: Room | None = None
+    ) -> None:
+        """Nothing is allocated yet.
+
+        Args:
+            recorder: returns a function that records steps of the same memory.
+            room: says whether memory and steps may stay during an update; None releases them always.
+        """
+        self._model, self._room = model, room
         self._recorder = recorder
         self._memory: StaticMemory | None = None
         self._record: Record | None = None
@@ -51,6 +60,14 @@ class StaticDecoder:
     def tokens(self, rows: int, columns: int) -> int:
         """Counts the shape and the prefilled tokens beside it."""
         return Shape.holding(rows, columns).tokens + rows * columns
+
+    def rest(self) -> None:
+        """Release memory and steps before an update, unless there is room for both."""
+        if self._room is None:
+            self.release()
+        elif not self._room.suffices():
+            self.release()
+            self._room.released()
 
     def release(self) -> None:
         self._steps.clear()  # before the memory that they use

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -28,6 +28,9 @@ class ServerParameters(EngineParameters):
     """The servers; all of them sample from the same weights."""
     answer_seconds: Annotated[float, Field(gt=0)]
     """Maximum time for one response, or one update of the weights."""
+    transfer: Literal["http", "collective"] = "http"
+    """How new weights travel: over HTTP in parts, or by collectives between the learner's GPU and those of a
+    server (NCCL, never run for want of GPUs; gloo if both are CPUs), and over HTTP where that fails."""
 
     @field_validator("urls")
     @classmethod
@@ -49,7 +52,9 @@ class ServerParameters(EngineParameters):
         from skillpress.models.engines.server.engine import ServerEngine
 
         refuse_multimodal(policy.model, self.name)
-        return ServerEngine(policy, demand, self.urls, self.answer_seconds)
+        return ServerEngine(
+            policy, demand, self.urls, self.answer_seconds, collective=self.transfer == "collective"
+        )
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
         """See ``EngineParameters``. The servers' memory does not count here."""

@@ -8,7 +8,7 @@ policy's, and responses that would be cut short.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,8 @@ from skillpress.models.engines.server import VLLM
 CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 30.0
 """A server whose cores are all busy takes seconds to report its health."""
+Calls = tuple[tuple[str, dict[str, Any] | None], ...]
+"""Paths with their bodies."""
 SHOWN = 300
 """Maximum number of characters of a server's message that an error repeats."""
 
@@ -73,27 +75,38 @@ class Server:
             return False
         return True
 
-    async def update(self, weights_url: str, name: str, seconds: float) -> None:
-        """Make the server sample from the weights at ``weights_url`` from now on, under the name ``name``.
+    async def take(self, update: Mapping[str, Any], seconds: float) -> None:
+        """Make the server stage weights, as ``update`` tells its transfer; errors as for :meth:`post`."""
+        await self.post("/update_weights", {"update_info": update}, seconds)
+
+    async def update(self, name: str, seconds: float, transfer: Callable[[], Awaitable[None]]) -> None:
+        """Make the server sample from new weights from now on, under the name ``name``.
 
         Responses in progress pause meanwhile and continue with the new weights.
+
+        Args:
+            transfer: makes the server stage the weights, see :meth:`take`.
 
         Raises:
             ServerFailedError: the update failed, or took longer than ``seconds`` in total.
             RefusedError: the server reports that the weights do not fit, or does not know these calls.
         """
-        calls: tuple[tuple[str, dict[str, Any] | None], ...] = (
+        before: Calls = (
             ("/init_weight_transfer_engine", {"init_info": {}}),
             ("/pause?mode=keep", None),
             ("/start_weight_update", {}),
-            ("/update_weights", {"update_info": {"url": weights_url, "seconds": seconds}}),
+        )
+        after: Calls = (
             ("/finish_weight_update", {"weight_version": name}),
             ("/reset_prefix_cache?reset_running_requests=true", None),
             ("/resume", None),
         )
         try:
             async with asyncio.timeout(seconds):
-                for path, body in calls:
+                for path, body in before:
+                    await self.post(path, body, seconds)
+                await transfer()
+                for path, body in after:
                     await self.post(path, body, seconds)
         except TimeoutError:
             raise ServerFailedError(

@@ -26,8 +26,9 @@ from skillpress.core.errors import UserError
 from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.server.connection import CONNECT_SECONDS, Server, refuse_unfit
+from skillpress.models.engines.server.delivery import Delivery
 from skillpress.models.engines.server.pool import ServerPool
-from skillpress.models.engines.server.weights import local_address, offered, to_safetensors
+from skillpress.models.engines.server.weights import Offer, local_address, offered
 from skillpress.models.policy.policy import Policy
 
 
@@ -92,15 +93,23 @@ class ServerEngine:
     """None: servers do not report how much of a prompt they computed."""
 
     def __init__(
-        self, policy: Policy, demand: EngineDemand, urls: Sequence[str], answer_seconds: float
+        self,
+        policy: Policy,
+        demand: EngineDemand,
+        urls: Sequence[str],
+        answer_seconds: float,
+        collective: bool = False,
     ) -> None:
         """Connect to the servers and give them the weights; each answer may take ``answer_seconds``.
+
+        Args:
+            collective: whether weights travel by collectives where that works, instead of over HTTP.
 
         Raises:
             UserError: a server cannot be reached, is too short for the prompts, or serves another model.
         """
         exact = policy.model.dtype == torch.float32
-        self.promises = Promises(exact_seeds=False, exact_logprobs=exact, lockstep=False)
+        self.promises = Promises(exact_seeds=False, exact_logprobs=exact, lockstep=False, continues=True)
         self.version = 0
         self._demand, self._ranks = demand, demand.ranks
         self._vocabulary = policy.vocabulary
@@ -116,6 +125,7 @@ class ServerEngine:
         )
         servers = [Server(url, self._client) for url in urls]
         self._pool = ServerPool(servers, sorted(policy.stop_token_ids), run, answer_seconds)
+        self._deliver = Delivery(collective, answer_seconds)
         self._names = {self._pool.name_of(0): 0}
         try:
             self._loop.call(self._look_at_all(policy.model.dtype))
@@ -169,6 +179,7 @@ class ServerEngine:
     def close(self) -> None:
         """See ``engine.Engine``. The servers keep running."""
         self.abort()
+        self._deliver.close()
         self._loop.call(self._client.aclose())
         self._loop.close()
 
@@ -187,24 +198,26 @@ class ServerEngine:
 
     def _give(self, weights: dict[str, Any], version: int) -> None:
         """The first process gives the servers the weights; all continue when the servers have them."""
-        # A new dictionary each time: the other thread may be reading the old one.
-        self._names = {**(self._names if self._open else {}), self._pool.name_of(version): version}
+        # A new dictionary each time: the other thread may be reading the old one. Older names stay, since
+        # requests may be open or be sent at this moment.
+        self._names = {**self._names, self._pool.name_of(version): version}
+        self._ranks.barrier()  # from here on an answer may name the new weights, to every process
         if self._ranks.rank == 0:
-            self._loop.call(self._update(to_safetensors(weights), version))
+            self._loop.call(self._update(Offer(weights), version))
         self._ranks.barrier()
         self.version = version
 
-    async def _update(self, content: bytes, version: int) -> None:
+    async def _update(self, offer: Offer, version: int) -> None:
         with ExitStack() as stack:
             at: dict[str, str] = {}
 
-            async def weights_at(server: Server) -> str:
+            async def deliver(server: Server) -> None:
                 address = await asyncio.to_thread(local_address, server.url, CONNECT_SECONDS)
                 if address not in at:
-                    at[address] = stack.enter_context(offered(content, address))
-                return at[address]
+                    at[address] = stack.enter_context(offered(offer, address))
+                await self._deliver(server, offer, at[address], address, self._pool.name_of(version))
 
-            await self._pool.update(weights_at, version)
+            await self._pool.update(deliver, version)
 
     def _refuse_lost_servers(self) -> None:
         """Refuse to start unless every named server has accepted the weights."""

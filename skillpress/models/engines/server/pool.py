@@ -76,16 +76,16 @@ class ServerPool:
             f"{'; '.join(reasons)}; {START_AGAIN}"
         )
 
-    async def update(self, weights_at: Callable[[Server], Awaitable[str]], version: int) -> None:
+    async def update(self, deliver: Callable[[Server], Awaitable[None]], version: int) -> None:
         """Give all servers the same new weights. Servers that were lost and respond again are used again.
 
         Args:
-            weights_at: returns the URL at which a server fetches the weights.
+            deliver: gives one server the weights, under the name of this version.
 
         Raises:
             EngineError: no server has accepted them.
         """
-        await asyncio.gather(*(self._update(server, weights_at, version) for server in self.servers))
+        await asyncio.gather(*(self._update(server, deliver, version) for server in self.servers))
         if all(server.lost for server in self.servers):
             reasons = "; ".join(f"{server.url}: {server.lost}" for server in self.servers)
             raise EngineError(f"weights {version}: no server has taken them: {reasons}; {START_AGAIN}")
@@ -100,10 +100,10 @@ class ServerPool:
         return read_answer(answer, request, versions())
 
     async def _update(
-        self, server: Server, weights_at: Callable[[Server], Awaitable[str]], version: int
+        self, server: Server, deliver: Callable[[Server], Awaitable[None]], version: int
     ) -> None:
         try:
-            await server.update(await weights_at(server), self.name_of(version), self._seconds)
+            await deliver(server)
         except (ServerFailedError, RefusedError, OSError) as error:
             self._lose(server, str(error))
             return

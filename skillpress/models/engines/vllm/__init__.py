@@ -1,4 +1,4 @@
-"""The engine on vLLM in this process: continuous batching and a prefix cache, on the learner's own GPU."""
+"""The engine on vLLM in every training process: continuous batching, a prefix cache, the learner's GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class VllmParameters(EngineParameters):
     """``engine: {name: vllm, cache_gib: 4}``."""
 
     packages: ClassVar[tuple[str, ...]] = ("vllm",)
-    most_processes: ClassVar[int | None] = 1
     sleeps: ClassVar[bool] = True
 
     cache_gib: Annotated[float, Field(gt=0)]

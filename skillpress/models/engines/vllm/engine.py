@@ -4,12 +4,16 @@ A request joins the running batch at the next step and leaves it when it is done
 longest response. The caller of ``completed`` lets vLLM compute: it runs steps until a request is finished.
 vLLM draws its own random numbers: equal seeds give other tokens than the local engine's.
 
+Every rank of a training has an engine of its own, which samples for this rank alone; ``rank.py`` says how
+vLLM fits into a process that is connected with others.
+
 While the learner updates, ``sleep`` releases the GPU's memory, both weights and keys and values. The weights
 are loaded again with the update. On a CPU nothing is released.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import sys
@@ -21,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedModel
 
 from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.errors import UserError
@@ -29,7 +34,8 @@ from skillpress.core.trajectory import WeightSpan
 from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.vllm import GIB, installed_version
-from skillpress.models.policy.policy import Policy, save_policy
+from skillpress.models.policy.older_readers import make_savable
+from skillpress.models.policy.policy import Policy
 
 BATCH_TOKENS = 8192
 """Maximum number of tokens in one step of the scheduler, unless a prompt is longer."""
@@ -58,8 +64,13 @@ class VllmEngine:
     """An ``engine.Engine`` on ``vllm.LLMEngine``."""
 
     def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
-        """Start vLLM in ten seconds, with ``cache_gib`` GiB for keys and values; ``UserError`` without."""
+        """Start vLLM in ten seconds, with ``cache_gib`` GiB for keys and values; ``UserError`` without.
+
+        If this process is connected with other ranks, all of them make their engines at the same time.
+        """
         self._vllm = _import_vllm()
+        from skillpress.models.engines.vllm.rank import RankExecutor  # after vLLM, which reads its settings
+
         dtype = policy.model.dtype
         self.promises = Promises(exact_seeds=False, exact_logprobs=dtype == torch.float32, lockstep=False)
         self.version = 0
@@ -71,14 +82,15 @@ class VllmEngine:
         self._shapes = shapes_of(policy.model.state_dict())
         self._on_gpu, self._asleep = torch.cuda.is_available(), False
         with tempfile.TemporaryDirectory(prefix="skillpress-policy-") as folder:
-            save_policy(policy, folder)
+            _save_configuration(policy.model, folder)
             arguments = self._vllm.EngineArgs(
                 model=folder,
+                load_format="dummy",  # the weights follow from memory: no rank writes a copy to the disk
                 dtype=str(dtype).removeprefix("torch."),
                 skip_tokenizer_init=True,
                 generation_config="vllm",
                 logprobs_mode="processed_logprobs",  # of the distribution drawn from, not of the raw logits
-                distributed_executor_backend="uni",
+                distributed_executor_backend=RankExecutor,
                 enable_sleep_mode=self._on_gpu,
                 max_model_len=demand.longest,
                 max_num_seqs=demand.slots,
@@ -89,6 +101,7 @@ class VllmEngine:
             )
             with _out_of_sight("llvmlite.binding.ffi"):
                 self._engine = self._vllm.LLMEngine.from_engine_args(arguments)
+        self.update_weights(policy.model.state_dict(), 0)
 
     def submit(self, requests: Sequence[Request]) -> None:
         """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or has unknown ids."""
@@ -136,7 +149,7 @@ class VllmEngine:
             self._reset_prefix_cache()
 
     def close(self) -> None:
-        """See ``engine.Engine``. vLLM also destroys torch's process group, even if the learner uses it."""
+        """See ``engine.Engine``. Ranks that were connected before the engine was made stay connected."""
         if self._engine is None:
             return
         self.abort()
@@ -187,6 +200,14 @@ class VllmEngine:
             weight_spans=(WeightSpan(self.version, 0, len(tokens)),),
             prefilled_tokens=None if cached is None else len(request.prompt) - cached,
         )
+
+
+def _save_configuration(model: PreTrainedModel, folder: str) -> None:
+    """Write the model's configuration, from which vLLM builds the model."""
+    make_savable(model)
+    config = copy.deepcopy(model.config)
+    config.architectures = [type(model).__name__]
+    config.save_pretrained(folder)
 
 
 def _gpu_options(policy: Policy, cache_gib: float) -> dict[str, float]:

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillpress.core.errors import did_you_mean
-from skillpress.play.programs.requests import Message, ModelRequest, RefusedRequestError, ToolCall
+from skillpress.play.programs.requests import (
+    Message,
+    ModelRequest,
+    RefusedRequestError,
+    ToolCall,
+    can_be_sent,
+)
 
 OVERRULED = ("temperature", "top_p", "top_k", "min_p", "seed")
 """Sampling settings that are the trainer's."""
@@ -43,12 +49,14 @@ def _part(part: Any, where: str) -> str:
 
 
 def arguments_of(value: Any) -> Mapping[str, Any]:
-    """A call's arguments as a mapping; any other text is kept under ``raw``."""
+    """A call's arguments as a mapping; any other text, and one that no answer can carry, is kept under
+    ``raw``."""
     if isinstance(value, str):
         try:
-            value = json.loads(value or "{}")
+            found = json.loads(value or "{}")
         except (ValueError, RecursionError):
             return {"raw": value}
+        value = found if can_be_sent(found) else value
     return value if isinstance(value, Mapping) else {"raw": value}
 
 

@@ -20,7 +20,10 @@ from skillpress.core.interface import Info
 from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.models.policy import save_policy
 from skillpress.pipeline import exit_codes
+from tests.support.models.tiny import tiny_policy
+from tests.support.play import asking
 
 LINE = "my_lab.number_line"
 Look = Callable[..., dict[str, Finding]]
@@ -247,3 +250,27 @@ def test_an_overlay_that_is_not_named_is_found_in_the_lab_or_asked_for(
     (params / "second.yaml").write_text((params / "my_lab.yaml").read_text())
     assert main(["check", f"{LINE}:BUNDLE"]) == exit_codes.USER_ERROR
     assert "params/my_lab.yaml and params/second.yaml name my_lab.number_line" in capsys.readouterr().err
+
+
+def test_of_a_program_the_policys_tools_are_looked_at_and_not_its_prompts(tmp_path: Path) -> None:
+    save_policy(tiny_policy(), tmp_path / "model")
+    (tmp_path / "tasks.jsonl").write_text('{"id": "a", "start": 1}\n{"id": "b", "start": 2}\n')
+    changed = {
+        "environment": {
+            "name": "program",
+            "run": f"{asking.HERE}:several",
+            "verify": f"{asking.HERE}:always",
+            "tasks": str(tmp_path / "tasks.jsonl"),
+            "max_calls": 6,
+            "seconds": 60,
+            "walls": "none",
+        },
+        "tasks": {"train": 1, "validation": 0, "test": 1},
+        "policy": {"model": str(tmp_path / "model"), "rendering": "compact"},
+        "imitation": {"demonstrations": 0},
+    }
+    with trial(Experiment(check_params(merge(read_yaml("params.yaml"), changed), "test")), 1) as begun:
+        findings = {finding.name: finding for finding in begun.findings()}
+    assert wrong(findings) == [] and not {"prompts fit", "any text is an action"} & set(findings)
+    assert findings["tools"].verdict == "note"
+    assert "without a chat template it cannot be shown tools" in findings["tools"].detail

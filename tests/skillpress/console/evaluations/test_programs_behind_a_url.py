@@ -194,17 +194,29 @@ def test_a_refusal_is_said_to_the_program_and_in_the_record(tasks_file: Path) ->
     assert (ended["finish"], ended["text"]) == ("content_filter", "I will not.")
 
 
-def test_arguments_that_are_not_json_reach_the_program_and_the_step_says_so(tasks_file: Path) -> None:
-    bad = {"id": "c", "function": {"name": "look", "arguments": '{"at": '}}
+@pytest.mark.parametrize(
+    ("arguments", "raw"),
+    [
+        ('{"at": ', '{"at": '),
+        ('{"at": NaN}', '{"at": NaN}'),
+        ('{"at": "\\ud800"}', '{"at": "\\ud800"}'),
+        ({"at": 2**64}, '{"at": 18446744073709551616}'),
+        ([1], [1]),
+    ],
+)
+def test_arguments_that_are_no_object_or_beyond_json_reach_the_program_and_the_step_says_so(
+    arguments: Any, raw: Any, tasks_file: Path
+) -> None:
+    bad = {"id": "c", "function": {"name": "look", "arguments": arguments}}
 
     def careless(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
         calling = message(good, "tool_calls", content=None, tool_calls=[bad])
         return calling if len(body["messages"]) == 1 else good_manner(number, body, good)
 
-    episodes, _ = play(tasks_file, careless)
+    episodes, _ = play(tasks_file, careless, number=1)
     first, last = episodes[0].steps
     assert (first.invalid, last.invalid) == ("broken_call", None)
-    assert json.loads(first.action)["calls"] == [{"tool": "look", "arguments": {"raw": '{"at": '}}]
+    assert json.loads(first.action)["calls"] == [{"tool": "look", "arguments": {"raw": raw}}]
 
 
 def test_calls_in_a_stream_that_was_not_requested_are_put_together(tasks_file: Path) -> None:

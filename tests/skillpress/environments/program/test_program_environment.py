@@ -185,7 +185,7 @@ time.sleep(60)
     ("greedy", "memory_mb", "said"),
     [
         ("memory", 100, "more than 100 MB of memory"),
-        # So many processes need some 100 MB themselves: the limit of their number has to be the first that they meet.
+        # So many processes need some 100 MB themselves; their number has to be the first limit met.
         ("processes", 2048, "more than 512 processes and threads"),
         ("disk", 100, "more than 1024 MB"),
     ],

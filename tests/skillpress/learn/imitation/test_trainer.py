@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skillpress.core.errors import StorageError
@@ -27,6 +27,7 @@ from skillpress.learn.imitation.optimizers import muon
 from skillpress.learn.imitation.parameters import ImitationParameters
 from skillpress.learn.imitation.trainer import SHORTEST, add_gradients, alike, batches, passes
 from skillpress.models.policy import Policy
+from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
@@ -240,11 +241,53 @@ def test_a_damaged_checkpoint_of_imitation_is_named(tmp_path: Path, content: byt
 @given(st.integers(1, 200), st.integers(1, 9), st.integers(0, 99))
 def test_every_sample_is_shown_once_an_epoch_in_full_batches(count: int, size: int, seed: int) -> None:
     parameters = PARAMETERS.model_copy(update={"batch_size": size, "epochs": 2})
-    found = list(batches(count, parameters, seed))
+    found = list(batches([range(row, row + 1) for row in range(count)], parameters, seed))
     assert len(found) == 2 * -(-count // size)
     for epoch in (found[: len(found) // 2], found[len(found) // 2 :]):
         assert sorted(row for rows in epoch for row in rows) == list(range(count))
         assert sum(len(rows) != size for rows in epoch) <= 1
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=80), st.integers(1, 9), st.integers(0, 99))
+def test_chains_are_drawn_as_one_and_fill_batches_of_about_the_size(
+    lengths: list[int], size: int, seed: int
+) -> None:
+    edges = np.cumsum([0, *lengths])
+    chains = [range(first, last) for first, last in itertools.pairwise(edges.tolist())]
+    found = [
+        rows.tolist()
+        for rows in batches(chains, PARAMETERS.model_copy(update={"batch_size": size, "epochs": 1}), seed)
+    ]
+    assert sorted(row for rows in found for row in rows) == list(range(sum(lengths)))
+    chain_of = np.repeat(np.arange(len(lengths)), lengths)
+    updates = [{*chain_of[rows]} for rows in found]
+    assert sum(map(len, updates)) == len(lengths)  # no chain is divided between updates
+    assert all(
+        row + 1 == after or chain_of[row] != chain_of[after]
+        for rows in found
+        for row, after in itertools.pairwise(rows)
+    )
+    assert all(abs(len(rows) - size) < max(lengths) for rows in found[:-1]) or max(lengths) > size
+
+
+def test_a_conversation_goes_through_the_model_once_with_the_gradient_of_its_steps() -> None:
+    policy = tiny_policy()
+    first, answer, more, last = (
+        policy.encode(["3 4 5"])[0],
+        policy.encode_response("up stop"),
+        (5, 6),
+        policy.encode_response("down stop"),
+    )
+    talk = [(first, answer), (first + answer + more, last)]
+    apart = [talk[0], (policy.encode(["7"])[0], policy.encode_response("stop")), talk[1]]
+    together = Pairs.of([talk[0], talk[1], apart[1]])
+    rows = next(passes(together, LIMIT, True))
+    assert rows.tolist() == [0, 1]
+    packed = pack_responses(together.select(rows))
+    assert packed.size == sum(map(len, talk[1])) - 1  # every token but the last
+    (one_loss, one), (other_loss, other) = gradients([*together.rows], LIMIT), gradients(apart, LIMIT)
+    assert one_loss == pytest.approx(other_loss, rel=1e-5)
+    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
 
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=80))
@@ -278,19 +321,24 @@ tokens = st.lists(st.integers(3, 99), min_size=1, max_size=9).map(tuple)
 def test_no_pass_holds_more_tokens_than_the_limit_but_for_one_sample_that_does(
     samples: list[Sample], limit: int, shared: bool
 ) -> None:
-    found = list(passes(samples, limit, shared))
+    known = Pairs.of(samples)
+    found = list(passes(known, limit, shared))
     assert sorted(row for rows in found for row in rows) == list(range(len(samples)))
     for rows in found:
-        packed = pack_responses([samples[row] for row in rows])
-        assert len(rows) == 1 or packed.size <= limit
+        packed = pack_responses(known.select(rows))
+        assert len(packed.owner) == 1 or packed.size <= limit
         fanned_out = len(packed.owner) * (packed.prompts.shape[1] + packed.continuations.shape[1])
-        assert len(rows) == 1 or not packed.continuations.shape[1] or fanned_out <= FAN_OUT * limit
+        alone = len(packed.owner) == 1
+        assert alone or not packed.continuations.shape[1] or fanned_out <= FAN_OUT * limit
 
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=24))
 def test_passes_that_fit_are_those_of_before(samples: list[Sample]) -> None:
     """Equal bit for bit: another order of rows would round differently."""
-    assert list(passes(samples, LIMIT, True)) == alike([len(prompt) + len(said) for prompt, said in samples])
+    known = Pairs.of(samples)
+    assume(not known.goes_on.any())
+    found = [rows.tolist() for rows in passes(known, LIMIT, True)]
+    assert found == alike([len(prompt) + len(said) for prompt, said in samples])
 
 
 def gradients(rows: list[Sample], limit: int, checkpointed: bool = False) -> tuple[float, torch.Tensor]:
@@ -310,7 +358,7 @@ def test_the_gradient_of_a_batch_is_that_of_the_mean_over_its_tokens_whatever_th
     limit: int, checkpointed: bool
 ) -> None:
     rows = samples(tiny_policy())
-    assert (len(list(passes(rows, limit, True))) > 2) == (limit < LIMIT)
+    assert (len(list(passes(Pairs.of(rows), limit, True))) > 2) == (limit < LIMIT)
     policy = tiny_policy()
     logprobs, _ = ResponseScorer(policy.model.train())(pack_responses(rows), 1.0)
     expected = -logprobs.mean()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from skillpress.core.interface import Environment, Info
 from skillpress.experiment.experiment import Experiment
@@ -19,6 +20,7 @@ from skillpress.learn.training.groups import GroupCollector
 from skillpress.play.rollout import Collector, SyncVectorEnv, VectorEnvironment, WorkerVectorEnv
 from skillpress.play.workers.distributed import Ranks
 from tests.support.play.walking import TASKS, Countdowner, Walker
+from tests.support.play.walking_weights import Shower
 
 ROOT = Path(__file__).parents[4]
 ALGORITHM = Experiment(load_params(ROOT / "params.yaml")).algorithm
@@ -134,3 +136,30 @@ def test_environments_in_worker_processes_live_on_from_batch_to_batch_whichever_
                 ahead.begin(step)
             assert len(ahead(step).played) == 8
         assert environments.pool.restarts == 0
+
+
+@pytest.mark.parametrize("resting", [(), (2, 3, 6)], ids=["plain", "probed"])
+@pytest.mark.parametrize("lag", [0, 1, 2, 3])
+def test_batch_n_is_played_by_weights_n_less_1_less_the_lag_but_never_by_those_before_a_checkpoint(
+    lag: int, resting: tuple[int, ...]
+) -> None:
+    """Checkpoints follow steps 4 and 8. The learner changes one tensor in place, as DeepSpeed does."""
+    agent, learned = Shower(), torch.zeros(1)
+    collector = Collector(SyncVectorEnv(Countdowner), agent, 8)
+    groups = GroupCollector(TASKS, collector, ALGORITHM, 4, 2, 10.0, seed=0, ranks=Ranks())
+    played: dict[int, set[tuple[int, int]]] = {}
+    with Rollouts(groups, agent.engine) as ahead:
+        for step in range(1, 10):
+            batch = ahead(step).played
+            played[step] = {(t.policy_version, s.prompt_ids[0]) for t in batch for s in t.steps}
+            for following in range(ahead.begun + 1, min(step + lag, -(-step // 4) * 4) + 1):
+                ahead.begin(following)
+            learned += 1
+            ahead.finish()
+            ahead.update_weights({"w": learned}, step)
+            if step in resting:
+                ahead.rest()
+                assert agent.engine.taken[-1] == agent.engine.weight.item() == step, "the newest, at a probe"
+    expected = {step: max(step - 1 - lag, 0 if step <= 4 else 4 if step <= 8 else 8) for step in range(1, 10)}
+    assert played == {step: {(version, version)} for step, version in expected.items()}
+    assert agent.engine.taken == sorted(agent.engine.taken)

@@ -39,7 +39,7 @@ def test_a_server_gives_probabilities_of_what_it_draws_from_and_takes_our_weight
         on_gpu=True
     )
     assert value_of("--logprobs-mode", command) == "processed_logprobs"
-    assert json.loads(value_of("--weight-transfer-config", command)) == {"backend": "safetensors"}
+    assert json.loads(value_of("--weight-transfer-config", command)) == {"backend": "parts"}
     assert value_of("--max-model-len", command) == value_of("--max-num-batched-tokens", command) == "9000"
     assert int(value_of("--kv-cache-memory-bytes", command)) == 2 * 1024**3
     assert not set(CPU_OPTIONS) & set(command)

@@ -6,11 +6,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from typing import Literal
 
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import load
 
 from skillpress.core.engine import Completion, Request, Sampling
 from skillpress.core.errors import UserError
@@ -21,7 +20,6 @@ from skillpress.models.engines.generate import generate
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.server import VLLM, ServerParameters
 from skillpress.models.engines.server.engine import ServerEngine
-from skillpress.models.engines.server.weights import to_safetensors
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.models.policy.scratch import build_scratch_policy
@@ -55,11 +53,13 @@ def connect() -> Iterator[Connect]:
     with ExitStack() as stack:
 
         def connect(
-            found: Sequence[ProtocolServer], policy: Policy | None = None, seconds: float = PATIENCE
+            found: Sequence[ProtocolServer],
+            policy: Policy | None = None,
+            seconds: float = PATIENCE,
+            transfer: Literal["http", "collective"] = "http",
         ) -> ServerEngine:
-            section = ServerParameters(
-                name="server", urls=[server.url for server in found], answer_seconds=seconds
-            )
+            urls = [server.url for server in found]
+            section = ServerParameters(name="server", urls=urls, answer_seconds=seconds, transfer=transfer)
             engine = section.make(policy or tiny_policy(), DEMAND)
             assert isinstance(engine, ServerEngine)
             stack.callback(engine.close)
@@ -245,6 +245,71 @@ def test_a_wrong_prompt_is_never_sent(
     assert not found[0].asked
 
 
+def test_open_responses_continue_under_new_weights_and_say_which_drew_which_token(
+    servers: MakeServers, connect: Connect
+) -> None:
+    """Every response has three tokens when the weights change. Log-probabilities are those of the weights
+    that each span names, given the tokens before it."""
+    first, second = tiny_policy(0), tiny_policy(1)
+    found = servers(2)
+    engine = connect(found, first)
+    paused, resume = threading.Barrier(len(PROMPTS) + 1), threading.Event()
+
+    def hold(server: ProtocolServer, drawn: int) -> None:
+        if drawn == 3 and not resume.is_set():
+            paused.wait(PATIENCE)
+            resume.wait(PATIENCE)
+
+    for server in found:
+        server.between_tokens = hold
+    long = Sampling(max_new_tokens=8)
+    policy_stops = first.stop_token_ids
+    engine.submit([Request(key, prompt, long, 7 * key) for key, prompt in enumerate(PROMPTS)])
+    paused.wait(PATIENCE)
+    engine.update_weights(second.model.state_dict(), 1)
+    engine.submit([Request(99, PROMPTS[0], long, 99)])
+    resume.set()
+    answers: dict[int, Completion] = {}
+    while len(answers) < len(PROMPTS) + 1:
+        answers |= dict(engine.completed(PATIENCE))
+    assert {span.version for span in answers.pop(99).weight_spans} == {1}
+    for key, answer in answers.items():
+        length = len(answer.token_ids)
+        assert not set(answer.token_ids[:3]) & set(policy_stops)
+        assert answer.weight_spans == (WeightSpan(0, 0, 3), WeightSpan(1, 3, length))
+        for policy, span in zip((first, second), answer.weight_spans, strict=True):
+            scored, _ = ResponseScorer(policy.model)(pack_responses([(PROMPTS[key], answer.token_ids)]), 1.0)
+            difference = scored.detach().numpy() - answer.logprobs
+            assert np.abs(difference[span.start : span.end]).max() < 1e-5
+
+
+def test_what_is_sent_while_the_weights_change_may_be_answered_by_either(
+    servers: MakeServers, connect: Connect
+) -> None:
+    """One server has the new weights, the other is still being given them."""
+    found = servers(2)
+    engine = connect(found)
+    given, go_on = threading.Event(), threading.Event()
+
+    def wait(server: ProtocolServer) -> None:
+        given.set()
+        go_on.wait(PATIENCE)
+
+    found[1].before_stage = wait
+    updating = threading.Thread(target=lambda: engine.update_weights(tiny_policy(1).model.state_dict(), 1))
+    updating.start()
+    given.wait(PATIENCE)
+    while not found[0].weights_name.endswith("-1"):
+        threading.Event().wait(0.01)
+    versions = {c.weight_spans[0].version for c in generate(engine, PROMPTS, SAMPLING, range(30))}
+    go_on.set()
+    updating.join(PATIENCE)
+    assert versions == {0, 1}
+    after = generate(engine, PROMPTS, SAMPLING, range(30))
+    assert {c.weight_spans[0].version for c in after} == {1}
+    assert [server.lost for server in engine._pool.servers] == [None, None]
+
+
 def test_what_is_aborted_is_never_returned(servers: MakeServers, connect: Connect) -> None:
     found = servers(1)
     found[0].slowness = 0.3
@@ -292,8 +357,46 @@ def test_only_the_policys_own_parameters_are_sent(servers: MakeServers, connect:
         engine.update_weights({**weights, "lm_head.weight": head[:-1]}, 1)
 
 
-def test_a_tied_head_travels_under_its_own_name() -> None:
-    shared = torch.arange(6.0).reshape(2, 3)
-    sent = load(to_safetensors({"embed": shared, "lm_head.weight": shared, "turned": shared.T}))
-    assert sent.keys() == {"embed", "lm_head.weight", "turned"}
-    assert sent["lm_head.weight"].equal(shared) and sent["turned"].equal(shared.T)
+def test_weights_travel_by_collectives_where_they_are_asked_for(
+    servers: MakeServers, connect: Connect
+) -> None:
+    found, second = servers(2), tiny_policy(1)
+    engine = connect(found, transfer="collective")
+    engine.update_weights(second.model.state_dict(), 1)
+    assert largest_difference(second, generate(engine, PROMPTS, SAMPLING, range(30))) < 1e-5
+    assert [server.transfers for server in found] == [["collective"] * 2] * 2
+
+
+def test_a_server_that_joins_no_group_gets_its_weights_over_http(
+    servers: MakeServers, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    found, second = servers(2), tiny_policy(1)
+    found[0].joins = False
+    with caplog.at_level(logging.WARNING):
+        engine = connect(found, transfer="collective")
+    assert f"{found[0].url} gets weights over HTTP from now on" in caplog.text
+    engine.update_weights(second.model.state_dict(), 1)
+    assert largest_difference(second, generate(engine, PROMPTS, SAMPLING, range(30))) < 1e-5
+    assert [server.transfers for server in found] == [["http"] * 2, ["collective"] * 2]
+
+
+def test_a_group_that_fails_is_replaced_by_http_within_the_same_update(
+    servers: MakeServers, connect: Connect
+) -> None:
+    found, second = servers(1), tiny_policy(1)
+    engine = connect(found, transfer="collective")
+    assert found[0].link is not None
+    found[0].link.end()
+    engine.update_weights(second.model.state_dict(), 1)
+    assert largest_difference(second, generate(engine, PROMPTS, SAMPLING, range(30))) < 1e-5
+    assert found[0].transfers == ["collective", "http"]
+
+
+def test_a_server_that_was_lost_joins_a_new_group(servers: MakeServers, connect: Connect) -> None:
+    found = servers(2)
+    engine = connect(found, transfer="collective")
+    found[0].weights_name = "those of its start"
+    generate(engine, PROMPTS, SAMPLING, range(30))  # which loses it
+    found[0].link = None
+    engine.update_weights(tiny_policy(1).model.state_dict(), 1)
+    assert [server.transfers for server in found] == [["collective"] * 2] * 2

@@ -15,6 +15,7 @@ from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local import static_cache, static_decoding
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.recorded_step import Record, RecordedStepError, Step
+from skillpress.models.engines.local.room import DeviceMemory, Room
 from skillpress.models.engines.local.static_cache import Shape, why_not_static
 from skillpress.models.engines.local.static_decoding import StaticDecoder
 from skillpress.models.policy import Policy
@@ -133,6 +134,32 @@ def test_new_weights_are_sampled_from_without_another_recording() -> None:
     engine.sleep()
     assert_alike(engine.generate(prompts, SAMPLING, range(8)), found)
     assert recordings > again, "sleep has given memory and recordings back"
+
+
+def test_recorded_steps_stay_during_updates_where_the_learner_does_not_need_their_memory() -> None:
+    recordings = 0
+
+    def count(step: Step) -> Step:
+        nonlocal recordings
+        recordings += 1
+        return step
+
+    first, prompts = tiny_policy(0), prompts_of(8)
+    engine = LocalEngine(first)
+    roomy = DeviceMemory(free=100, reserved=50, allocated=40, pooled=0, peak=60)
+    engine.decoder = StaticDecoder(engine.model, lambda: count, Room(lambda: roomy))
+    recorded = []
+    for seed in range(4):
+        second = tiny_policy(seed)
+        engine.update_weights(second.model.state_dict(), seed)
+        found = engine.generate(prompts, SAMPLING, range(8))
+        assert_alike(found, LocalEngine(second).generate(prompts, SAMPLING, range(8)))
+        again = recordings
+        engine.sleep()
+        engine.update_weights(second.model.state_dict(), seed)
+        assert engine.generate(prompts, SAMPLING, range(8)) == found
+        recorded.append(recordings > again)
+    assert recorded == [True, True, False, False], "two updates are measured"
 
 
 def test_what_stands_in_memory_from_before_does_not_reach_a_response() -> None:

@@ -26,10 +26,13 @@ import numpy as np
 import psutil
 import pytest
 import torch
+import yaml
 
+from skillpress.core.engine import Completion, Request, Sampling
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory, WeightSpan
 from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.params import merge
 from skillpress.experiment.training import train
 from skillpress.models.engines.launcher import SCRATCH
 from skillpress.models.engines.serve import ModelServer, ServerOptions
@@ -61,6 +64,8 @@ class Case:
     """Number of these episodes after which the server is killed."""
     wins: bool
     """Whether it wins now and then."""
+    transfer: str
+    """How a training's weights reach the servers."""
 
 
 CASES = {
@@ -74,6 +79,7 @@ training: {steps: 3, minibatches: 1, checkpoint_every: 5}
         episodes=256,
         killed_after=40,
         wins=True,
+        transfer="collective",
     ),
     # It never wins, so its advantages are 0 and only the KL term changes its weights.
     PRETRAINED: Case(
@@ -88,6 +94,7 @@ training: {steps: 3, tasks_per_step: 2, rollouts_per_task: 2, minibatches: 1, ch
         episodes=32,
         killed_after=8,
         wins=False,
+        transfer="http",
     ),
 }
 LARGEST_DIFFERENCE = 1e-4
@@ -235,9 +242,76 @@ def test_a_web_page_calls_nothing_of_a_server(urls: list[str]) -> None:
                 urllib.request.urlopen(plain, timeout=60)
 
 
-def test_two_processes_train_with_two_servers(case: Case, folder: Path, urls: list[str]) -> None:
-    use(case, folder, f"processes: 2\nengine: {{name: server, urls: {urls}, answer_seconds: 1200}}")
+def test_two_processes_train_with_two_servers(
+    case: Case, folder: Path, urls: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = f"{{name: server, urls: {urls}, answer_seconds: 1200, transfer: {case.transfer}}}"
+    use(case, folder, f"processes: 2\nengine: {engine}")
     assert_learned_from_what_was_sampled(case, train(job(folder, "served")))
+    assert "gets weights over HTTP" not in capfd.readouterr().err
+
+
+def test_open_responses_continue_under_new_weights(case: Case, folder: Path, urls: list[str]) -> None:
+    """The log-probability of every token is that of the weights that its span names, given all tokens before
+    it: what was computed by older weights is computed again."""
+    use(case, folder, f"engine: {{name: server, urls: {urls}, answer_seconds: 1200}}")
+    params = parameters(folder, smoke=True)
+    policy, changed = load_policy(folder / "start"), load_policy(folder / "start")
+    with torch.no_grad():
+        for number, weight in enumerate(changed.model.parameters()):
+            generator = torch.Generator().manual_seed(number)
+            weight += 0.02 * weight.std() * torch.randn(weight.shape, generator=generator)
+    engine = Experiment(params).engine(policy)
+    sampling = Sampling(max_new_tokens=params.sampling.max_new_tokens)
+    length = min(40, options(folder).longest - sampling.max_new_tokens)
+    prompts = [tuple(range(5 + key, 5 + key + length)) for key in range(case.episodes)]
+    answers: list[tuple[tuple[int, ...], Completion]] = []
+    crossing: list[Completion] = []
+    try:
+        for version in range(1, 21):  # an update may find all responses between their ends and beginnings
+            engine.submit([Request(key, prompt, sampling, key) for key, prompt in enumerate(prompts)])
+            found: dict[int, Completion] = {}
+            while len(found) < len(prompts) // 8:
+                found |= dict(engine.completed(600.0))
+            engine.update_weights((changed if version % 2 else policy).model.state_dict(), version)
+            while len(found) < len(prompts):
+                found |= dict(engine.completed(600.0))
+            answers += [(prompts[key], found[key]) for key in range(len(prompts))]
+            crossing = [each for _, each in answers if len(each.weight_spans) > 1]
+            if crossing:
+                break
+    finally:
+        engine.close()
+    print(len(crossing), "of", len(answers), "responses have tokens of both weights")
+    assert crossing
+    pairs = pack_responses([(prompt, each.token_ids) for prompt, each in answers])
+    sampled = np.concatenate([each.logprobs for _, each in answers])
+    for weights, odd in ((policy, 0), (changed, 1)):
+        with torch.no_grad():
+            scored, _ = ResponseScorer(weights.model)(pairs, 1.0)
+        drew = np.concatenate([_drew(each, odd) for _, each in answers])
+        assert np.abs(scored.numpy() - sampled)[drew].max() < LARGEST_DIFFERENCE
+
+
+def _drew(completion: Completion, odd: int) -> np.ndarray:
+    """[tokens] whether weights of an odd version drew each, or of an even one."""
+    drew = np.zeros(len(completion.token_ids), np.bool_)
+    for span in completion.weight_spans:
+        drew[span.start : span.end] = span.version % 2 == odd
+    return drew
+
+
+def test_a_training_continues_its_rollouts_under_new_weights(
+    case: Case, folder: Path, urls: list[str]
+) -> None:
+    keys = "{steps: 4, checkpoint_every: 8, lag: 2}"
+    overlay = merge(yaml.safe_load(case.overlay), {"training": yaml.safe_load(keys)})
+    engine = {"name": "server", "urls": urls, "answer_seconds": 1200}
+    (folder / "overlay.yaml").write_text(yaml.safe_dump({**overlay, "engine": engine}))
+    curve = train(job(folder, "continuing"))
+    print(*(f"{row['step']:.0f}: {row['staleness']:.2f} {row['groups_too_old']:.0f}" for row in curve))
+    assert curve[0]["staleness_oldest"] == 0 and curve[0]["mismatch/largest"] < LARGEST_DIFFERENCE
+    assert 0 < max(row["staleness_oldest"] for row in curve) <= 2
 
 
 @pytest.mark.kills

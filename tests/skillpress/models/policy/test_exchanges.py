@@ -6,6 +6,8 @@ import pytest
 from trl.chat_template_utils import qwen2_5_chat_template, qwen3_chat_template
 
 from skillpress.core.errors import PolicyError
+from skillpress.models.policy import Policy
+from skillpress.models.policy.chat_template import without_tools
 from skillpress.play.programs.requests import Message, ModelRequest, ToolCall, UnshownConversationError
 from skillpress.play.programs.tool_calls import hermes
 from tests.support.models.chatting import END, chat_policy
@@ -59,3 +61,28 @@ def test_without_a_template_words_are_learned_and_calls_have_no_form() -> None:
     assert prompt == policy.encode_request(asked) and policy.decode(response).split() == ["up", "stop"]
     with pytest.raises(PolicyError, match="no form for calls"):
         policy.encode_exchange(asked, Message("assistant", "", (CALL,)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (chat_policy(qwen2_5_chat_template), None),
+        (
+            chat_policy("{% for m in messages %}{{ m.content }}{% endfor %}"),
+            "its chat template does not show tools",
+        ),
+        (tiny_policy(), "without a chat template it cannot be shown tools"),
+    ],
+    ids=["shown", "ignored", "no template"],
+)
+def test_a_policy_that_cannot_be_shown_tools_is_known_before_it_refuses_them(
+    policy: Policy, reason: str | None
+) -> None:
+    said = without_tools(policy.tokenizer)
+    if reason is None:
+        assert said is None and policy.encode_request(ASKED)
+        return
+    assert said is not None and reason in said
+    assert policy.encode_request(ModelRequest(ASKED.messages[:2])), "without tools it is shown"
+    with pytest.raises(PolicyError, match=reason):
+        policy.encode_request(ASKED)

@@ -106,12 +106,10 @@ def test_packed_tokens_are_the_sequences_with_positions_from_0(rows: list[Pair],
 
 
 def test_a_single_row_as_flash_attention_wants_it_gives_the_same_scores() -> None:
-    """With sdpa's mask, because FlashAttention needs a GPU."""
+    """The mask is sdpa's, because FlashAttention needs a GPU."""
     model, rows = family("Llama"), example_pairs(family("Llama"))
-    scorer = PackedScorer(model)
-    expected = scored(scorer, rows)
-    scorer._one_row = True
-    assert_equal(scored(scorer, rows), expected)
+    expected = scored(PackedScorer(model), rows)
+    assert_equal(scored(PackedScorer(model, one_row=True), rows), expected)
 
 
 def layer_passes(model: PreTrainedModel, rows: list[Pair]) -> int:

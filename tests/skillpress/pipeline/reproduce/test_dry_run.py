@@ -198,6 +198,18 @@ def test_without_a_kl_term_there_is_no_reference() -> None:
     assert parts["reference: weights"] == parts["reference: one pass"] == 0
 
 
+def test_flash_attention_shares_no_prompts_and_has_no_masks() -> None:
+    params = paper("alfworld")
+    flash = params.model_copy(
+        update={"policy": params.policy.model_copy(update={"attention": "flash_attention_2"})}
+    )
+    shape, deepspeed = KNOWN_SHAPES["Qwen/Qwen2.5-1.5B-Instruct"], read_configuration("zero3_bf16")
+    before, found = (training_memory(each, shape, deepspeed) for each in (params, flash))
+    gone = {part for part in before if part.startswith("batch: ")} - set(found)
+    assert gone and all("mask" in part or "fanned out" in part for part in gone)
+    assert found["batch: activations"] == before["batch: activations"]
+
+
 QWEN = KNOWN_SHAPES["Qwen/Qwen2.5-1.5B-Instruct"]
 ROW = 2560 * 2 * 28 * 2 * 128 * 2
 """Bytes of keys and values: 2560 tokens, key and value, 28 layers, 2 heads of 128, bfloat16."""
@@ -266,7 +278,7 @@ def test_smollm2_is_laid_over_every_environment_and_under_every_method(
     assert reproduce.main(["--dry-run", *overlays]) == 0
     shown = capsys.readouterr().out
     assert f"name: {environment}" in shown and "model: smollm2-135m, 134,515,008 parameters" in shown
-    episodes = 50 * 16 * 8
+    episodes = 40 * 4 * 8
     assert f"train_policy: {episodes:,} episodes" in shown
 
 
@@ -339,16 +351,108 @@ def test_servers_sample_for_all_processes_at_their_own_rate(
     assert took["server"] == pytest.approx(2 * took["local"], rel=0.01)
 
 
-def test_what_does_not_fit_is_said_with_what_would(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--params", str(ROOT / "params" / "paper_alfworld.yaml")]
-    assert reproduce.main(["--dry-run", *options, "--devices", "8", "--device-memory", "80"]) == 0
+PAPER = ["--params", str(ROOT / "params" / "paper_alfworld.yaml")]
+SERVERS = [*PAPER, "--params", str(ROOT / "params" / "servers.yaml")]
+EIGHT = ["--devices", "8", "--device-memory"]
+
+
+def test_what_does_not_fit_gpus_is_refused_with_the_two_changes_that_help_most(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80"]) == 0
     shown = capsys.readouterr().out
     assert "fits 8 devices of 80 GB: each of 8 processes takes at most 48." in shown
-    assert reproduce.main(["--dry-run", *options, "--devices", "8", "--device-memory", "40"]) == 0
-    shown = capsys.readouterr().out
+    assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "40"]) == 2
+    shown, refused = capsys.readouterr()
     assert "does not fit 8 devices of 40 GB: each of 8 processes may take 48." in shown
-    assert "it would fit with training.microbatch_tokens: 4096 (" in shown
-    assert "it would fit with training.gradient_checkpointing: true (" in shown
+    changes = shown.partition("the changes that lower the peak most:\n")[2].splitlines()[:2]
+    assert changes[0].startswith("  training.gradient_checkpointing: true: 18.")
+    assert changes[1].startswith("  training.microbatch_tokens: 4096: 30.")
+    assert all("GB less; it would fit (an update takes " in change for change in changes)
+    assert refused.startswith("refused: does not fit 8 devices of 40 GB: each of 8 processes may take 48.")
+
+
+def test_a_machine_without_gpus_is_compared_and_never_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this machine has GPUs")
+    assert reproduce.main(["--dry-run", "--params", str(ROOT / "params" / "paper_notebook_qa.yaml")]) == 0
+    shown = capsys.readouterr().out
+    assert "does not fit this machine's memory of " in shown and "division of" not in shown
+
+
+def test_a_node_is_divided_between_processes_and_servers(capsys: pytest.CaptureFixture[str]) -> None:
+    """Counted by hand: 2 bytes of 1,543,714,304 weights; 32 responses of 2560 tokens, 28 layers, 2 heads."""
+    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80"]) == 0
+    shown = capsys.readouterr().out
+    assert "division of 8 devices of 80 GB, of which 72.0 GB each are counted on:\n" in shown
+    assert "  GPUs 0 to 3: a training process each, with at most 48." in shown
+    assert "    learner: weights 3.1, gradients 2.3, float32 copy 1.5, AdamW moments 3.1; batch: " in shown
+    for number in range(4):
+        assert (
+            f"  GPU {4 + number}: the server http://127.0.0.1:{8801 + number}, with at most 5.4 GB" in shown
+        )
+    assert shown.count("weights 3.1, keys and values 2.3 GB: room for all of 32 responses at once") == 4
+    assert "main memory: 12.3 GB for the reference's weights" in shown and "free" not in shown
+
+
+def test_gpus_that_are_left_and_servers_elsewhere_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overlay = tmp_path / "elsewhere.yaml"
+    overlay.write_text(
+        "processes: 4\nengine: {name: server, urls: ['http://10.0.0.5:1'], answer_seconds: 9.0}"
+    )
+    assert reproduce.main(["--dry-run", *PAPER, "--params", str(overlay), *EIGHT, "80"]) == 0
+    shown = capsys.readouterr().out
+    assert "  GPUs 4 to 7: free" in shown
+    assert "the engine's servers are at other addresses, and take nothing here" in shown
+
+
+def test_servers_can_be_spread_over_gpus_and_their_options_are_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spread = ["--server-gpus", "2", "--server-cache", "10"]
+    assert reproduce.main(["--dry-run", *SERVERS, "--devices", "12", "--device-memory", "80", *spread]) == 0
+    shown = capsys.readouterr().out
+    assert "  GPUs 10 to 11: the server http://127.0.0.1:8804, with at most 12.3 GB on each" in shown
+    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", *spread]) == 2
+    assert "each of 4 processes needs one, and 4 servers need 2 each" in capsys.readouterr().err
+    assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80", *spread]) == 2
+    assert "are for servers on the node, and the experiment has none" in capsys.readouterr().err
+    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", "--server-gpus", "5"]) == 2
+    assert "the model's 12 attention heads cannot be spread evenly" in capsys.readouterr().err
+
+
+def test_nodes_have_equal_shares_of_processes_and_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        reproduce.main(["--dry-run", *PAPER, "--nodes", "2", "--devices", "4", "--device-memory", "80"]) == 0
+    )
+    shown = capsys.readouterr().out
+    assert "division of 2 nodes of 4 x 80 GB" in shown and "  GPUs 0 to 3 of each node: a training" in shown
+
+
+def test_hours_come_from_the_measured_steps_of_a_trial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first step counts kernels and is left out; 300 steps take the median of the others. Each of
+    eight processes plays 10 environment steps a second, in all stages outside of training."""
+    table = tmp_path / "training.csv"
+    table.write_text(
+        "step,seconds/rollout,seconds/shaping,seconds/update,environment_steps_per_second\n"
+        "1,900,9,900,1\n2,50,1,30,10\n3,52,1,34,9\n4,54,1,38,11\n"
+    )
+    assert reproduce.main(["--dry-run", *PAPER, "--measured", str(table)]) == 0
+    shown = capsys.readouterr().out
+    assert f"time, by 3 measured steps of {table}:" in shown
+    assert f"training: {300 * 87 / 3600:.1f} hours, 300 steps of 87.0 seconds (rollout 52.0, " in shown
+    episodes = load_params(ROOT / "params.yaml").rollouts
+    others = episodes.tasks * episodes.per_task * 50 + 2 * 95_900
+    assert f"at most: {others / 80 / 3600:.1f} hours, {others:,} environment steps at 80.0 a second" in shown
+    table.write_text("step,loss\n1,2\n")
+    assert reproduce.main(["--dry-run", *PAPER, "--measured", str(table)]) == 2
+    assert "it has no column seconds/rollout" in capsys.readouterr().err
+    assert reproduce.main(["--dry-run", *PAPER, "--measured", str(tmp_path / "none.csv")]) == 2
+    assert "none.csv cannot be read as a table" in capsys.readouterr().err
 
 
 def test_the_disk_is_counted(capsys: pytest.CaptureFixture[str]) -> None:

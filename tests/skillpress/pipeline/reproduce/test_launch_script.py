@@ -1,13 +1,18 @@
 """The schedulers' scripts are complete, fit the experiment, and pass all checks that need no cluster.
 
-These checks are shellcheck (Debian's package), Kubernetes' own schemas (the package kubernetes-validate), and
-for SkyPilot the fields that its manual names, since its schema comes only with a hundred dependencies. No
-scheduler has run the scripts.
+The script for one machine is run, with a stand-in for Python that starts nothing heavy: it shows which GPUs
+each process gets, and what ends when. The other checks are shellcheck (Debian's package), Kubernetes'
+own schemas (the package kubernetes-validate), and for SkyPilot the fields that its manual names, since its
+schema comes only with a hundred dependencies. No scheduler has run the scripts.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +54,12 @@ def shellcheck(script: str) -> str:
 def test_nothing_is_left_to_fill_in_and_it_says_that_it_was_never_run(
     scheduler: str, gpus: bool, tmp_path: Path
 ) -> None:
-    script = filled(tmp_path, scheduler, gpus=gpus)
+    script = filled(tmp_path, scheduler, nodes=1 if scheduler == "machine" else 2, gpus=gpus)
     assert "{{" not in script and "{%" not in script
-    assert "This template was never run" in script
+    assert ("This template was never run" in script) == (scheduler != "machine")
     assert f"--params {ROOT}/params/paper_alfworld.yaml" in script and "--seed 3 " in script
-    assert ("gpu" in script or "accelerators:" in script) == gpus
+    asked = ("gpus-per-node", "nvidia.com/gpu", "accelerators:", "CUDA_VISIBLE_DEVICES")
+    assert any(word in script for word in asked) == gpus
 
 
 def test_shellcheck_is_asked() -> None:
@@ -125,3 +131,140 @@ def test_the_command_prints_the_script_and_submits_nothing(capsys: pytest.Captur
     with pytest.raises(SystemExit):
         reproduce.main(["--launch", "slurm"])
     assert "submits nothing" in capsys.readouterr().err
+
+
+SERVERS = Variant((*PAPER.overlays, ROOT / "params" / "servers.yaml"))
+
+
+@pytest.mark.parametrize("gpus", [True, False])
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_a_node_with_servers_gets_one_script_that_passes_shellcheck(scheduler: str, gpus: bool) -> None:
+    script = launch_script(SERVERS, Machines(scheduler, 1, gpus), ROOT)
+    if scheduler == "kubernetes":
+        _, job = yaml.safe_load_all(script)
+        kubernetes_validate.validate(job, KUBERNETES[-1], strict=True)
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        assert container["command"][:2] == ["bash", "-c"]
+        assert ("resources" in container) == gpus
+        assert not gpus or container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+        script = container["command"][2]
+    elif scheduler == "skypilot":
+        task = yaml.safe_load(script)
+        assert not gpus or task["resources"] == {"accelerators": "H100:8"}
+        script = task["run"]
+    elif scheduler == "slurm":
+        asked = {"#SBATCH --nodes=1", "#SBATCH --ntasks-per-node=1"} | (
+            {"#SBATCH --gpus-per-node=8"} if gpus else set()
+        )
+        assert asked <= set(script.splitlines())
+    assert shellcheck(script) == ""
+    assert ("CUDA_VISIBLE_DEVICES" in script) == gpus
+    assert "--longest 2560" in script and "--dtype bfloat16 --slots 32 --cache-gib 4.0" in script
+
+
+def test_servers_at_an_address_of_one_machine_cannot_serve_several_nodes() -> None:
+    with pytest.raises(ParamsError, match=r"http://127.0.0.1:8801 is another server on each of 2 nodes"):
+        launch_script(SERVERS, Machines("slurm", 2, True), ROOT)
+    with pytest.raises(ParamsError, match="--launch machine is for one"):
+        launch_script(PAPER, Machines("machine", 2, True), ROOT)
+
+
+def test_a_script_for_gpus_that_do_not_suffice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--dry-run", "--launch", "machine", "--params", str(PAPER.overlays[0])]
+    assert reproduce.main([*options, "--devices", "8", "--device-memory", "40"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and "refused: does not fit 8 devices of 40 GB" in shown.err
+
+
+STAND_IN = """#!/bin/bash
+case "$*" in
+  *engines.serve*)
+    words="$*"; port=${words#*--port }; port=${port%% *}
+    [ "$port" = "$BROKEN" ] && { echo "no memory"; exit 2; }
+    echo "server $port on $CUDA_VISIBLE_DEVICES" >>"$SEEN"
+    trap 'echo "server $port ended" >>"$SEEN"; exit 0' TERM
+    echo "ready: http://127.0.0.1:$port"
+    while :; do sleep 0.05; done ;;
+  *--stages*) echo "prepared on $CUDA_VISIBLE_DEVICES" >>"$SEEN" ;;
+  *)
+    echo "trained on $CUDA_VISIBLE_DEVICES" >>"$SEEN"
+    [ -n "$SLOW" ] && exec sleep 60
+    exit "${CODE:-0}" ;;
+esac
+"""
+"""A program in place of Python, which writes into the file SEEN what would run where."""
+
+
+def node(tmp_path: Path, **variables: str) -> tuple[subprocess.Popen[str], Path]:
+    """The script of a node of two ranks and two servers, started with the stand-in; and the file SEEN."""
+    repository, seen = tmp_path / "repository", tmp_path / "seen"
+    (repository / ".venv" / "bin").mkdir(parents=True)
+    shutil.copytree(ROOT / "infra", repository / "infra")
+    shutil.copy(ROOT / "params.yaml", repository)
+    stand_in = repository / ".venv" / "bin" / "python"
+    stand_in.write_text(STAND_IN)
+    stand_in.chmod(0o755)
+    overlay = tmp_path / "node.yaml"
+    overlay.write_text(
+        "processes: 2\nengine: {name: server, answer_seconds: 9.0, "
+        "urls: ['http://127.0.0.1:1', 'http://127.0.0.1:2']}"
+    )
+    script = launch_script(Variant((overlay,)), Machines("machine", 1, True), repository)
+    environment = {**os.environ, "SEEN": str(seen), "BROKEN": "", "SLOW": "", **variables}
+    process = subprocess.Popen(
+        ["bash", "-c", script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return process, seen
+
+
+def test_each_process_gets_its_gpus_and_servers_end_with_the_experiment(tmp_path: Path) -> None:
+    process, seen = node(tmp_path, CUDA_VISIBLE_DEVICES="4,5,6,7")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    lines = seen.read_text().splitlines()
+    assert lines[0] == "prepared on 4,5"
+    assert sorted(lines[1:3]) == ["server 1 on 6", "server 2 on 7"] and lines[3] == "trained on 4,5"
+    assert sorted(lines[4:]) == ["server 1 ended", "server 2 ended"]
+    assert "ready: http://127.0.0.1:2" in said
+
+
+def test_a_lost_rank_is_tried_again_with_new_servers_and_a_mistake_is_not(tmp_path: Path) -> None:
+    process, seen = node(tmp_path, CODE="1")
+    process.communicate(timeout=90)
+    lines = seen.read_text().splitlines()
+    assert (
+        process.returncode == 1 and lines.count("trained on 0,1") == 3 and lines.count("server 1 on 2") == 3
+    )
+    shutil.rmtree(tmp_path / "repository")
+    seen.unlink()
+    process, seen = node(tmp_path, CODE="2")
+    process.communicate(timeout=60)
+    assert process.returncode == 2 and seen.read_text().count("trained") == 1
+
+
+def test_a_server_that_does_not_come_is_named_with_its_log_and_the_other_is_ended(tmp_path: Path) -> None:
+    process, seen = node(tmp_path, BROKEN="2")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "the server on port 2 did not come; its log is " in said and "/logs/server-2.log" in said
+    assert "no memory" in said
+    assert "trained" not in seen.read_text() and "server 1 ended" in seen.read_text()
+
+
+def test_a_script_that_is_ended_ends_what_it_started(tmp_path: Path) -> None:
+    process, seen = node(tmp_path, SLOW="yes")
+    until = time.monotonic() + 60
+    while not (seen.exists() and "trained" in seen.read_text()):
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert sorted(seen.read_text().splitlines()[-2:]) == ["server 1 ended", "server 2 ended"]
+
+
+def test_too_few_gpus_are_said_before_anything_starts(tmp_path: Path) -> None:
+    process, seen = node(tmp_path, CUDA_VISIBLE_DEVICES="0,1,2")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2 and not seen.exists()
+    assert "this script needs 4 GPUs, and CUDA_VISIBLE_DEVICES gives it 3" in said

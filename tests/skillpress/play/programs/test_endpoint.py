@@ -19,6 +19,7 @@ from skillpress.play.programs.requests import Asked, Reply, ToolCall
 from skillpress.play.programs.session import Session, Waiting, engine_failed
 from tests.skillpress.play.programs.conftest import played
 
+pytestmark = pytest.mark.heavy  # the vendor's client starts `uname` at its first request
 HELLO: Any = [{"role": "user", "content": "hello"}]
 TOOLS: Any = [
     {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
@@ -223,6 +224,22 @@ def test_the_draw_of_a_request_depends_on_what_is_asked_and_not_on_ids_or_order(
     draws = [each.draw for each in asked]
     assert draws[0].split("/")[0] == draws[2].split("/")[0] != draws[1].split("/")[0]
     assert [each.occurrence for each in asked] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("arguments", ["{", "[1]", '{"at": "\\ud800"}', '{"at": 1e999}'])
+def test_arguments_that_no_prompt_can_show_as_an_object_come_as_they_are(
+    endpoint: Endpoint, arguments: str
+) -> None:
+    called = {"id": "call_x", "type": "function", "function": {"name": "look", "arguments": arguments}}
+    with played(endpoint, echo) as (session, asked):
+        post(
+            endpoint,
+            session,
+            "/chat/completions",
+            {"messages": [{"role": "assistant", "tool_calls": [called]}]},
+        )
+    (call,) = asked[0].request.messages[0].calls
+    assert call.arguments == {"raw": [1] if arguments == "[1]" else arguments}
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [

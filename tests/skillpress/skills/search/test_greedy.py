@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.greedy_reference import greedy_reference
 from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import count_numbers
 from skillpress.skills.cover import data_bits, dictionary_bits
 from skillpress.skills.fit import fit
-from skillpress.skills.reference import greedy_reference
 from skillpress.skills.search.greedy import search_greedily
 from tests.support.skills.corpora import markov_chains, repetitive
 

@@ -12,9 +12,20 @@ from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.measure.evaluation.episodes import evaluation_steps
 from skillpress.measure.paper.method_episodes import GRADES, MethodEpisodes
-from skillpress.measure.paper.notebook_qa.printed import AVERAGE, METRICS, SLIPS, TABLES, printed
+from skillpress.measure.paper.notebook_qa.printed import AVERAGE, METRICS, TABLES, printed
 from skillpress.measure.paper.notebook_qa.scores import printed_row, table_2
 
+SLIPS = {
+    # Section 4.4, the average of L0-Scaffold: Table 1's average is the mean of its row.
+    "18.57": "20.52",
+    # Section 4.4, exact match of the 32B model's L0-Scaffold: Table 2's average is the mean of its row.
+    "43.50": "41.00",
+    # Abstract, SimpleQA from 30 to 80 percent: the judge's score. By exact match it is 21.94 to 61.68, while
+    # HotpotQA's 22 to 41 beside it is exact match (its judge's score is not printed).
+    "30 to 80": "30.45 to 80.40",
+}
+"""A figure in the paper's text to the tables' figure, where they disagree or the text does not say what it
+counts. Found by recomputing every average and looking up every figure in the text."""
 MULTI_HOP = ("hotpotqa", "musique", "bamboogle")
 OF_TABLE = {1: MULTI_HOP, 2: (*MULTI_HOP, "simpleqa")}
 
@@ -47,9 +58,9 @@ def test_table_1s_rows_of_l0_are_table_2s_exact_match_of_7b() -> None:
 
 def test_the_text_says_what_no_table_prints() -> None:
     figures = set(printed()["percent"])
-    for slip in SLIPS:
-        assert {float(figure) for figure in slip.printed.split(" to ")} <= figures
-        assert not {float(figure) for figure in slip.said.split(" to ")} & figures
+    for said, in_table in SLIPS.items():
+        assert {float(figure) for figure in in_table.split(" to ")} <= figures
+        assert not {float(figure) for figure in said.split(" to ")} & figures
 
 
 def test_f1_is_never_below_exact_match_nor_the_judge_below_f1() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.greedy_reference import greedy_reference
 from skillpress.skills.description_length import description_length
-from skillpress.skills.reference import greedy_reference
 from tests.support.skills.corpora import best_dictionary_bits, sequences, total_bits
 
 K, L = 3, 4

@@ -1,18 +1,17 @@
 """The greedy dictionary search of the paper (section 3.7), specified so that it is reproducible.
 
-    𝒞 = all K skills of the alphabet; every sequence is a list of tokens, at first its skills
-    repeat
-        count the adjacent token pairs (overlapping: A A A holds the pair A A twice)
-        drop pairs whose merge is longer than L or already in 𝒞
-        rank them by (most frequent, merged phrase, length of the left part)
-        in this order, accept the first that lowers 𝓛_BDL by more than 1e-9 bits per sequence,
-            𝓛_BDL being computed with *exact* segmentation, not with the token lists
-        add its merge to 𝒞 (its parts stay) and replace the pair in the token lists, left to right
-    until no pair is accepted
+    𝒞 = all K skills of the alphabet. Every sequence is a list of tokens, at first its skills.
+    Repeat until no pair is accepted:
+        Count the adjacent token pairs (overlapping: A A A holds the pair A A twice).
+        Drop pairs whose merge is longer than L or already in 𝒞.
+        Rank them by (most frequent, merged phrase, length of the left part).
+        In this order, accept the first that lowers 𝓛_BDL by more than 1e-9 bits per sequence,
+            𝓛_BDL being computed with *exact* segmentation, not with the token lists.
+        Add its merge to 𝒞 (its parts stay) and replace the pair in the token lists, left to right.
 
 Phrases compare as tuples of the skills' positions in the alphabet, so the result does not depend on the order
-of the corpus. The code is deliberately simple: this file defines the right result, and tests compare faster
-engines with it.
+of the corpus. The code is deliberately simple: this file defines the right result, and tests compare the
+library's fast search (``skillpress/skills/search/greedy.py``) with it.
 """
 
 from __future__ import annotations
@@ -22,13 +21,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from skillpress.skills.corpus import Phrase
-from skillpress.skills.description_length import description_length
+from skillpress.skills.description_length import MINIMAL_GAIN, description_length
 from skillpress.skills.segmentation import segmentation_cost
 
 Pair = tuple[Phrase, Phrase]
-
-MINIMAL_GAIN = 1e-9
-"""Bits per sequence that a phrase must save, so that rounding alone never adds one."""
 
 
 def greedy_reference(

@@ -1,0 +1,60 @@
+"""Everything that is worth measuring on one GPU, in at most 25 minutes.
+
+    python -m benchmarks.gpu [--folder data/gpu] [--results benchmarks/results]
+    python -m benchmarks.gpu --tiny --folder FOLDER
+
+In this order: the GPU's ceilings; sampling by the local engine with and without CUDA graphs, by transformers'
+``generate`` and by vLLM; a GRPO step of ours and of TRL; learning (SmolLM2-135M imitates demonstrations of
+Countdown, then learns by ``grpo`` and by ``segcost`` with the same seed); rollouts that are a step behind.
+Each part is another benchmark in a process of its own with a limit of time (``plan.py``).
+
+``gpu.json`` and ``gpu.md`` are written after every part. A part that fails, is stopped, or lacks a package is
+a row with the reason and its last words, and the others run. A part that finished under the same command,
+machine and versions is not run again, and an interrupted training goes on: repeat the command to complete the
+page. Delete a part's folder in ``--folder`` to measure it again.
+
+``--tiny`` runs the same parts on a CPU with a policy made from scratch, to try the command itself.
+**It was never run on a GPU.**
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.gpu.page import page
+from benchmarks.gpu.plan import full, tiny
+from benchmarks.gpu.runner import PACKAGES, ROOT, Record, installed, machine, revision, run_all
+from skillpress.core.storage import write_json, write_text
+
+
+def main() -> None:
+    """Write the record and its page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--tiny", action="store_true", help="at tiny size on a CPU")
+    parser.add_argument("--folder", type=Path, default=ROOT / "data" / "gpu", help="keeps the parts")
+    parser.add_argument("--results", type=Path, help="of gpu.json and gpu.md; of a tiny run, --folder")
+    chosen = parser.parse_args()
+    if not chosen.tiny and shutil.which("nvidia-smi") is None:
+        parser.error("there is no nvidia-smi, so no GPU; --tiny runs the same parts on a CPU")
+    results: Path = chosen.results or (chosen.folder if chosen.tiny else ROOT / "benchmarks" / "results")
+    about: Record = {
+        "tiny": chosen.tiny,
+        "machine": machine(chosen.tiny),
+        "versions": {name: installed(name) or "missing" for name in (*PACKAGES, "trl", "vllm")},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "revision": revision(),
+    }
+
+    def report(record: Record) -> None:
+        write_json(results / "gpu.json", record)
+        write_text(results / "gpu.md", page(record))
+
+    run_all(tiny() if chosen.tiny else full(), chosen.folder.resolve(), about, report)
+    print(results / "gpu.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""How a policy computes attention: ``policy.attention``.
+
+    auto                 what transformers chooses for the model, sdpa for nearly all of them; where attention
+                         has a soft cap (Gemma 2), transformers' written-out one, since its sdpa drops the cap
+    sdpa                 torch's own kernels, with masks of any form
+    flash_attention_2    the kernels of the package ``flash-attn``: half types on CUDA GPUs alone, and no mask
+                         but the beginning and end of sequences
+
+FlashAttention takes no mask over prompts that are padded and shared. So the learner then scores whole
+sequences, packed into one row (``packing.py``), and computes a shared prompt once for every response. It
+takes no mask over a cache of fixed shape either. So the local engine, whose tokens are sampled one at a time,
+keeps sdpa. vLLM chooses its kernels itself. **FlashAttention was never run here**, for want of GPUs: its
+packed rows were compared with sdpa's masks.
+"""
+
+from __future__ import annotations
+
+import torch
+from transformers import PreTrainedModel
+
+from skillpress.core.errors import PolicyError
+
+AUTO = "auto"
+FLASH = "flash_attention_2"
+SOFT_CAP = "attn_logit_softcapping"
+
+
+def use_attention(model: PreTrainedModel, attention: str) -> None:
+    """Make the model compute attention in this way; ``auto`` changes nothing.
+
+    Raises:
+        PolicyError: this machine or this model has no such attention.
+    """
+    if attention == AUTO:
+        return
+    if has_soft_cap(model):
+        raise PolicyError(
+            f"policy.attention: is {attention}, which leaves out the soft cap that the attention of "
+            f"{type(model).__name__} has; take auto"
+        )
+    if attention == FLASH and not torch.cuda.is_available():
+        raise PolicyError(
+            f"policy.attention: is {FLASH}, which computes on CUDA GPUs alone, and torch sees none here; "
+            "take auto or sdpa"
+        )
+    try:
+        model.set_attn_implementation(attention)
+    except (ImportError, ValueError) as error:
+        raise PolicyError(
+            f"policy.attention: {type(model).__name__} cannot compute it as {attention!r} here: {error}; "
+            "take auto"
+        ) from error
+
+
+def has_soft_cap(model: PreTrainedModel) -> bool:
+    """Whether scores are squeezed before the softmax, which transformers' kernels do not do."""
+    return bool(getattr(model.config.get_text_config(), SOFT_CAP, None))
+
+
+def apply_soft_cap(model: PreTrainedModel) -> None:
+    """Make a model whose attention has a soft cap compute it; others stay as they are."""
+    if has_soft_cap(model):
+        model.set_attn_implementation("eager")
+
+
+def for_sampling(attention: str) -> str:
+    """The attention of a policy that only samples, in engines that ``policy.attention`` concerns."""
+    return "sdpa" if attention == FLASH else attention
+
+
+def uses_flash(model: PreTrainedModel) -> bool:
+    """Whether the model's attention takes no masks but the edges of sequences."""
+    return "flash" in str(model.config._attn_implementation)
+
+
+def with_masks(model: PreTrainedModel) -> bool:
+    """Make a model whose attention takes no masks use sdpa, which does; returns whether it was changed."""
+    changed = uses_flash(model)
+    if changed:
+        model.set_attn_implementation("sdpa")
+    return changed
