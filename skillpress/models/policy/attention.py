@@ -3,14 +3,17 @@
     auto                 what transformers chooses for the model, sdpa for nearly all of them; where attention
                          has a soft cap (Gemma 2), transformers' written-out one, since its sdpa drops the cap
     sdpa                 torch's own kernels, with masks of any form
+    blocked              matrix products over blocks of queries, for bfloat16 on CPUs
+                         (``blocked_attention.py``); the same masks
     flash_attention_2    the kernels of the package ``flash-attn``: half types on CUDA GPUs alone, and no mask
                          but the beginning and end of sequences
 
 FlashAttention takes no mask over prompts that are padded and shared. So the learner then scores whole
 sequences, packed into one row (``packing.py``), and computes a shared prompt once for every response. It
 takes no mask over a cache of fixed shape either. So the local engine, whose tokens are sampled one at a time,
-keeps sdpa. vLLM chooses its kernels itself. **FlashAttention was never run here**, for want of GPUs: its
-packed rows were compared with sdpa's masks.
+keeps sdpa; it does so in place of ``blocked`` too, which gains nothing there. vLLM chooses its kernels
+itself. **FlashAttention was never run here**, for want of GPUs: its packed rows were compared with sdpa's
+masks.
 """
 
 from __future__ import annotations
@@ -19,8 +22,10 @@ import torch
 from transformers import PreTrainedModel
 
 from skillpress.core.errors import PolicyError
+from skillpress.models.policy import blocked_attention
 
 AUTO = "auto"
+BLOCKED = blocked_attention.NAME
 FLASH = "flash_attention_2"
 SOFT_CAP = "attn_logit_softcapping"
 
@@ -43,6 +48,8 @@ def use_attention(model: PreTrainedModel, attention: str) -> None:
             f"policy.attention: is {FLASH}, which computes on CUDA GPUs alone, and torch sees none here; "
             "take auto or sdpa"
         )
+    if attention == BLOCKED:
+        blocked_attention.register()
     try:
         model.set_attn_implementation(attention)
     except (ImportError, ValueError) as error:
@@ -65,7 +72,13 @@ def apply_soft_cap(model: PreTrainedModel) -> None:
 
 def for_sampling(attention: str) -> str:
     """The attention of a policy that only samples, in engines that ``policy.attention`` concerns."""
-    return "sdpa" if attention == FLASH else attention
+    return "sdpa" if attention in (BLOCKED, FLASH) else attention
+
+
+def sample_with_sdpa(model: PreTrainedModel) -> None:
+    """Make a copy that only samples use sdpa, if its attention is for scores of many tokens at once."""
+    if model.config._attn_implementation == BLOCKED:
+        model.set_attn_implementation("sdpa")
 
 
 def uses_flash(model: PreTrainedModel) -> bool:

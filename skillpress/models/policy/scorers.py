@@ -14,10 +14,11 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from skillpress.core.errors import PolicyError
+from skillpress.models.policy.attention import BLOCKED
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer, Scorer
 
-MASKING_KERNELS = {"eager", "sdpa"}
+MASKING_KERNELS = {"eager", "sdpa", BLOCKED}
 """Attention implementations for which the cached scorer's masks are correct."""
 
 

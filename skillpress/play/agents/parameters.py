@@ -63,14 +63,14 @@ class PolicyParameters(Section):
     layers: PositiveInt
     heads: PositiveInt
     dtype: Literal["float32", "bfloat16"]
-    attention: Literal["auto", "sdpa", "flash_attention_2"] = "auto"
+    attention: Literal["auto", "sdpa", "blocked", "flash_attention_2"] = "auto"
     """How the learner computes attention (``models/policy/attention.py``)."""
 
     @model_validator(mode="after")
-    def _flash_attention_computes_in_half_types(self) -> PolicyParameters:
-        if self.attention == "flash_attention_2" and self.dtype == "float32":
+    def _some_attention_computes_in_half_types(self) -> PolicyParameters:
+        if self.attention in ("blocked", "flash_attention_2") and self.dtype == "float32":
             raise ValueError(
-                "attention is flash_attention_2, which computes in half types alone: dtype is float32, must "
+                f"attention is {self.attention}, which computes in half types alone: dtype is float32, must "
                 "be bfloat16; or take attention auto or sdpa"
             )
         return self

@@ -270,6 +270,10 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
             "policy: {attention: flash_attention_2}",
             "policy: attention is flash_attention_2, which computes in half types alone: dtype is float32",
         ),
+        (
+            "policy: {attention: blocked}",
+            "policy: attention is blocked, which computes in half types alone: dtype is float32",
+        ),
         ("environment: {name: chess}", "environment: name is 'chess'; allowed: "),
         ("environment: {name: countdown, depth: 3}", "environment.depth: unknown key"),
         ("environment: {min_numbers: 5}", "min_numbers"),
