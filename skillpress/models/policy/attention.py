@@ -11,9 +11,8 @@
 FlashAttention takes no mask over prompts that are padded and shared. So the learner then scores whole
 sequences, packed into one row (``packing.py``), and computes a shared prompt once for every response. It
 takes no mask over a cache of fixed shape either. So the local engine, whose tokens are sampled one at a time,
-keeps sdpa; it does so in place of ``blocked`` too, which gains nothing there. vLLM chooses its kernels
-itself. **FlashAttention was never run here**, for want of GPUs: its packed rows were compared with sdpa's
-masks.
+keeps sdpa; on a GPU it does so in place of ``blocked`` too. vLLM chooses its kernels itself. **FlashAttention
+was never run here**, for want of GPUs: its packed rows were compared with sdpa's masks.
 """
 
 from __future__ import annotations
@@ -72,12 +71,12 @@ def apply_soft_cap(model: PreTrainedModel) -> None:
 
 def for_sampling(attention: str) -> str:
     """The attention of a policy that only samples, in engines that ``policy.attention`` concerns."""
-    return "sdpa" if attention in (BLOCKED, FLASH) else attention
+    return "sdpa" if attention == FLASH else attention
 
 
-def sample_with_sdpa(model: PreTrainedModel) -> None:
-    """Make a copy that only samples use sdpa, if its attention is for scores of many tokens at once."""
-    if model.config._attn_implementation == BLOCKED:
+def leave_blocks_on_gpu(model: PreTrainedModel) -> None:
+    """Make a model on a GPU that only samples use sdpa instead of blocks, which are for CPUs."""
+    if model.config._attn_implementation == BLOCKED and model.device.type != "cpu":
         model.set_attn_implementation("sdpa")
 
 

@@ -12,7 +12,7 @@ heads that share keys and values are rows of one product, so nothing is repeated
 again, so a layer keeps queries, keys and values alone.
 
 A block has about 2^20 scores, which stay in a core's cache. In float32 torch's kernel is as fast, so other
-types, and single tokens, are left to it.
+types are left to it, and GPUs. So are single tokens: products of a cache with room for more would copy it.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def blocked_attention(
 ) -> tuple[torch.Tensor, None]:
     """[rows, tokens, heads, size]; see transformers' AttentionInterface."""
     tokens, columns = query.shape[2], key.shape[2]
-    causal = attention_mask is None and tokens == columns
-    masked = attention_mask is not None and attention_mask.dtype == torch.bool
+    known = tokens == columns if attention_mask is None else attention_mask.dtype == torch.bool
     if (
         query.dtype != torch.bfloat16
+        or query.device.type != "cpu"
         or tokens == 1
-        or not (causal or masked)
+        or not known
         or others.get("dropout")
         or others.get("position_bias") is not None
     ):

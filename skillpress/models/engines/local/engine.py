@@ -45,7 +45,7 @@ from skillpress.models.engines.local.room import Room, cuda_memory
 from skillpress.models.engines.local.static_cache import why_not_static
 from skillpress.models.engines.local.static_decoding import StaticDecoder
 from skillpress.models.engines.sampler import draw
-from skillpress.models.policy.attention import FLASH, sample_with_sdpa, with_masks
+from skillpress.models.policy.attention import FLASH, leave_blocks_on_gpu, with_masks
 from skillpress.models.policy.policy import Policy, copy_model
 
 _log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class LocalEngine(BatchEngine):
         self.model: PreTrainedModel = copy_model(policy.model)
         if with_masks(self.model):
             _log.warning("engine local samples with sdpa: %s takes no masks over its caches", FLASH)
-        sample_with_sdpa(self.model)
+        leave_blocks_on_gpu(self.model)
         group_queries(self.model)
         self.decoder = decoder_for(self.model)
         self._merges = can_merge(self.model.config)

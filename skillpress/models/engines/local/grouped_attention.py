@@ -2,7 +2,8 @@
 
 With a mask, transformers' sdpa repeats keys and values for every query head of a group, which copies the
 whole cache several times for every token. Instead, the queries of a group can take the dimension of several
-tokens' queries, since all of them see the same columns. Then nothing is copied.
+tokens' queries, since all of them see the same columns. Then nothing is copied. Passes over several tokens
+compute attention as the policy does, with sdpa or in blocks.
 """
 
 from __future__ import annotations
@@ -15,19 +16,39 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from skillpress.models.policy.attention import BLOCKED
+from skillpress.models.policy.blocked_attention import blocked_attention
+
 NAME = "sdpa_grouped"
 """The name under which transformers knows it. Outside of decoding it is sdpa itself."""
+BLOCKS = "blocked_grouped"
+"""The same, with attention in blocks outside of decoding."""
 
 
 def group_queries(model: PreTrainedModel) -> None:
-    """Make this model decode in this way, if it uses sdpa and its query heads share keys and values."""
+    """Make this model decode in this way, if it uses sdpa or blocks and its query heads share keys and
+    values."""
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     shared = getattr(config, "num_key_value_heads", None) or heads
-    if config._attn_implementation == "sdpa" and shared < heads:
-        AttentionInterface.register(NAME, grouped_attention)
-        AttentionMaskInterface.register(NAME, sdpa_mask)
-        model.set_attn_implementation(NAME)
+    name = {"sdpa": NAME, BLOCKED: BLOCKS}.get(str(config._attn_implementation))
+    if name is not None and shared < heads:
+        AttentionInterface.register(name, grouped_attention if name == NAME else grouped_or_blocked)
+        AttentionMaskInterface.register(name, sdpa_mask)
+        model.set_attn_implementation(name)
+
+
+def grouped_or_blocked(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    **others: Any,
+) -> tuple[torch.Tensor, None]:
+    """[rows, tokens, heads, size]: the first for a single token, the second for more."""
+    compute = grouped_attention if query.shape[2] == 1 else blocked_attention
+    return compute(module, query, key, value, attention_mask, **others)
 
 
 def grouped_attention(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import PreTrainedModel
 
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import PolicyError
@@ -95,7 +95,7 @@ def test_a_mask_for_all_sequences_and_tokens_that_see_nothing() -> None:
     assert found.isfinite().all() and query.grad is not None and query.grad.isfinite().all()
 
 
-def blocked(name: str) -> torch.nn.Module:
+def blocked(name: str) -> PreTrainedModel:
     model = family(name, torch.bfloat16)
     use_attention(model, "blocked")
     return model
@@ -129,15 +129,21 @@ def test_float32_and_single_tokens_are_left_to_sdpa() -> None:
     assert torch.equal(half(row[:, :1]).logits, other(row[:, :1]).logits)
 
 
-def test_engines_sample_with_sdpa_what_they_would_without_it() -> None:
-    plain = tiny_policy()
-    plain.model.to(torch.bfloat16)
-    other = Policy(copy.deepcopy(plain.model), plain.tokenizer)
-    use_attention(other.model, "blocked")
-    prompts, sampling = [(5, 6, 7), (5, 6), (8,)], Sampling(max_new_tokens=8)
-    expected = LocalEngine(plain).generate(prompts, sampling, range(3))
-    assert LocalEngine(other).generate(prompts, sampling, range(3)) == expected
-    assert for_sampling("blocked") == "sdpa"
+def test_the_local_engine_samples_with_it_the_tokens_that_the_learner_scores() -> None:
+    policy = Policy(blocked("Llama"), tiny_policy().tokenizer)
+    engine = LocalEngine(policy, growing=True)
+    assert engine.model.config._attn_implementation == "blocked_grouped"
+    prompts, sampling = [(5, 6, 7), (5, 6), (8, 9, 10, 11)], Sampling(max_new_tokens=8)
+    for _ in range(2):
+        completions = engine.generate(prompts, sampling, range(3))
+        pairs = [(prompt, done.token_ids) for prompt, done in zip(prompts, completions, strict=True)]
+        for pair, done in zip(pairs, completions, strict=True):
+            with torch.no_grad():
+                logprobs, _ = choose_scorer(policy.model)(pack_responses([pair]), 1.0)
+            apart = logprobs - torch.tensor(done.logprobs)
+            assert apart.square().mean().sqrt() < 0.15, "rounding in bfloat16, of large weights"
+        prompts = [prompt + response + (3, 4) for prompt, response in pairs]
+    assert for_sampling("blocked") == "blocked"
 
 
 def test_a_saved_policy_does_not_name_it(tmp_path: Path) -> None:
