@@ -81,4 +81,5 @@ class TrainingParameters(Section):
     checkpoint_every: PositiveInt
     keep: Literal["last", "best"]
     probe: ProbeParameters | None
-    timeout: Positive
+    timeout: Positive = 7200.0
+    """Seconds that a process waits for the others before it counts them as lost."""
