@@ -1,13 +1,15 @@
 """A training step of SmolLM2 on episodes with growing contexts: today's, an earlier revision's, and TRL's.
 
-    python -m benchmarks.grpo_step.episodes [--before 4329270] [--dtype bfloat16] [--folder FOLDER]
+    python -m benchmarks.grpo_step.episodes [--before 4329270] [--dtype bfloat16] [--turns 2] [--sides ...]
+        [--folder FOLDER]
 
 The sides take turns, each in its own processes with one thread, on the same tasks from the same start: 8
 groups of 8 episodes of four steps. Ours and the earlier revision's are the training itself
 (``training_side.py``), with Countdown in words, prompts that extend one another, a KL term and one update per
 step. Today's side sets two keys that the earlier one does not have: the KL is estimated on a share of the
 sequences, and in bfloat16 attention is computed in blocks. TRL plays the same tasks (``trl_episodes.py``).
-Times are processor seconds.
+Times are processor seconds; a step begins with its first rollout, so none has the set-up in it, and each of
+them counts. With ``--folder`` finished turns are kept there, and an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -25,7 +27,6 @@ from typing import Any
 import torch
 
 from benchmarks.device import most_held
-from benchmarks.grpo_step.comparison import WARM_UP
 from benchmarks.grpo_step.setting import LEARNING_RATE, Place
 from benchmarks.machine import machine
 from benchmarks.revisions import ROOT, clone
@@ -37,15 +38,18 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
 
-TODAY: dict[str, dict[str, dict[str, Any]]] = {
+Overlay = dict[str, Any]
+TODAY: dict[str, Overlay] = {
     "float32": {"algorithm": {"kl_share": 0.25}},
     "bfloat16": {"algorithm": {"kl_share": 0.25}, "policy": {"attention": "blocked"}},
 }
 """Keys of today's side alone, by the weights' type; the share is that of the paper's overlays."""
-TURNS = 2
+SIDES = ("skillpress", "before", "trl")
+PARTS = ("rollout", "reference", "comparison", "update")
+"""Parts of a step of ours."""
 
 
-def overlay(groups: int, steps: int, dtype: str) -> dict[str, Any]:
+def overlay(groups: int, steps: int, dtype: str) -> Overlay:
     """The experiment, with keys that revisions since 4329270 have: ``groups`` of 8 episodes of four steps."""
     return {
         "processes": 1,
@@ -66,7 +70,7 @@ def overlay(groups: int, steps: int, dtype: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def params_of(changes: dict[str, Any]) -> Params:
+def params_of(changes: Overlay) -> Params:
     """The default experiment with these changes."""
     return check_params(merge(read_yaml(ROOT / "params.yaml"), changes), "benchmark")
 
@@ -82,71 +86,67 @@ def prepare(params: Params, folder: Path) -> None:
     save_policy(experiment.starting_policy(), folder / "start")
 
 
-def compare_episodes(before: str, groups: int, steps: int, place: Place, folder: Path) -> dict[str, Any]:
+def compare_episodes(
+    before: str, overlays: dict[str, Overlay], then: Overlay, turns: int, place: Place, folder: Path
+) -> dict[str, Any]:
     """The comparison in its printed form.
 
     Args:
         before: the revision to compare with.
-        steps: steps per process; the first warms up.
+        overlays: the experiments of the sides to measure.
+        then: the earlier revision's, whether it is measured or not.
+        turns: processes per side.
         folder: keeps the clone and finished turns, from which an interrupted run continues.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    then = overlay(groups, steps, place.dtype)
     prepare(params_of(then), folder)
-    revision = clone(before, folder / "clone")
-    write_yaml_file(folder / "before.yaml", then)
-    write_yaml_file(folder / "skillpress.yaml", merge(then, TODAY[place.dtype]))
-    load = os.getloadavg()[0]
-    sides: dict[str, list[dict[str, Any]]] = {"skillpress": [], "before": [], "trl": []}
-    for turn in range(TURNS):
-        for side, found in sides.items():
+    revision, load = clone(before, folder / "clone"), os.getloadavg()[0]
+    found: dict[str, list[dict[str, Any]]] = {side: [] for side in overlays}
+    for turn in range(turns):
+        for side, changes in overlays.items():
             kept = folder / f"{side}-{turn}.json"
             if not kept.exists():
+                (folder / f"{side}.yaml").write_text(write_yaml(changes), encoding="utf-8")
                 write_json(kept, _measured(side, folder, place))
-            found.append(read_json(kept))
-    step = {side: statistics.median(_figures(found, "step")) for side, found in sides.items()}
+            found[side].append(read_json(kept))
     return {
         "before": revision,
-        "steps": {side: len(_figures(found, "step")) for side, found in sides.items()},
-        "seconds_per_step": step,
-        "before_over_skillpress": step["before"] / step["skillpress"],
-        "trl_over_skillpress": step["trl"] / step["skillpress"],
-        "seconds_per_part": {
-            side: {
-                part: statistics.median(_figures(found, part))
-                for part in found[0]["steps"][-1]
-                if part not in ("step", "tokens")
-            }
-            for side, found in sides.items()
-        },
-        "sampled_tokens": {
-            side: statistics.fmean(_figures(found, "tokens")) for side, found in sides.items()
-        },
-        "peak_bytes": {side: max(one["peak_bytes"] for one in found) for side, found in sides.items()},
-        "seconds": {side: _figures(found, "step") for side, found in sides.items()},
+        **summary(found),
         "setting": {**then, "today": TODAY[place.dtype], "threads": 1},
         "machine": machine(load),
     }
 
 
-def write_yaml_file(path: Path, values: dict[str, Any]) -> None:
-    path.write_text(write_yaml(values), encoding="utf-8")
-
-
-def _figures(found: list[dict[str, Any]], name: str) -> list[float]:
-    """A figure of every step that counts."""
-    return [step[name] for one in found for step in one["steps"][WARM_UP:]]
+def summary(found: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Medians over the steps of each side, the ratios of the others' steps to ours, and every step."""
+    steps = {side: [step for one in turns for step in one["steps"]] for side, turns in found.items()}
+    medians = {
+        side: {part: statistics.median(step[part] for step in some) for part in some[0]}
+        for side, some in steps.items()
+    }
+    ours = medians["skillpress"]["step"]
+    return {
+        "ratios": {f"{side} over skillpress": some["step"] / ours for side, some in medians.items() if side != "skillpress"},
+        "shares_of_step": {
+            side: {part: some[part] / some["step"] for part in PARTS if part in some}
+            for side, some in medians.items()
+        },
+        "medians": medians,
+        "peak_bytes": {side: max(one["peak_bytes"] for one in turns) for side, turns in found.items()},
+        "steps": steps,
+        "loads": {side: [one["load"] for one in turns] for side, turns in found.items()},
+    }
 
 
 def _measured(side: str, folder: Path, place: Place) -> dict[str, Any]:
     """What one process of a side printed."""
-    here = folder / "clone" if side == "before" else ROOT
+    here, overlay_file = folder / "clone" if side == "before" else ROOT, str(folder / f"{side}.yaml")
     if side == "trl":
-        command = ["-m", "benchmarks.grpo_step.episodes", "--trl", "--folder", str(folder)]
-        command += ["--dtype", place.dtype]
+        command = ["-m", "benchmarks.grpo_step.episodes", "--dtype", place.dtype, "--folder", str(folder)]
+        command += ["--trl", overlay_file]
     else:
         script = Path(__file__).with_name("training_side.py")
-        command = ["-P", str(script), str(folder / f"{side}.yaml"), str(folder)]
+        command = ["-P", str(script), overlay_file, str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(here), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     finished = subprocess.run(
         [sys.executable, *command], cwd=here, env=environment, stdout=subprocess.PIPE, text=True, check=True
@@ -155,11 +155,11 @@ def _measured(side: str, folder: Path, place: Place) -> dict[str, Any]:
     return found
 
 
-def trl_alone(folder: Path, place: Place) -> dict[str, Any]:
+def trl_alone(params: Params, folder: Path, place: Place) -> dict[str, Any]:
     """What TRL's process prints."""
     from benchmarks.grpo_step.trl_episodes import time_trl_episodes
 
-    timed, tokens = time_trl_episodes(params_of(read_yaml(folder / "before.yaml")), folder, place)
+    timed, tokens = time_trl_episodes(params, folder, place)
     columns = zip(timed.step, timed.update, tokens, strict=True)
     steps = [{"step": step, "update": update, "tokens": count} for step, update, count in columns]
     return {"steps": steps, "peak_bytes": most_held(place.device), "load": os.getloadavg()[0]}
@@ -169,20 +169,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--before", default="4329270", help="the revision to compare with")
     parser.add_argument("--groups", type=int, default=8, help="groups of 8 episodes")
-    parser.add_argument("--steps", type=int, default=3, help="steps per process; the first warms up")
+    parser.add_argument("--steps", type=int, default=1, help="steps per process")
+    parser.add_argument("--turns", type=int, default=2, help="processes per side")
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=[*SIDES], help="skillpress must be there")
     parser.add_argument("--dtype", choices=[*TODAY], default="bfloat16")
     parser.add_argument("--folder", type=Path, help="keeps finished turns")
-    parser.add_argument("--trl", action="store_true", help="what TRL's process is started with")
+    parser.add_argument("--trl", type=Path, help="the experiment that TRL's process is started with")
     chosen = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
     place = Place(torch.device("cpu"), chosen.dtype)
+    then = overlay(chosen.groups, chosen.steps, chosen.dtype)
+    now = merge(then, TODAY[chosen.dtype])
+    overlays = {side: now if side == "skillpress" else then for side in SIDES if side in chosen.sides}
     with tempfile.TemporaryDirectory() as name:
         folder = (chosen.folder or Path(name)).resolve()
         if chosen.trl:
-            print(json.dumps(trl_alone(folder, place)))
+            print(json.dumps(trl_alone(params_of(read_yaml(chosen.trl)), folder, place)))
         else:
-            found = compare_episodes(chosen.before, chosen.groups, chosen.steps, place, folder)
+            found = compare_episodes(chosen.before, overlays, then, chosen.turns, place, folder)
             print(json.dumps(found, indent=2))
 
 

@@ -27,6 +27,8 @@ import torch
 
 SECONDS: dict[str, float] = defaultdict(float)
 """Processor seconds of each part within the current step."""
+BEGAN: list[float] = []
+"""When each step began: the first with the first part of it, the others when the last one was over."""
 PARTS = {
     "rollout": ("GroupCollector", "__call__"),
     "comparison": ("MismatchCheck", "__call__"),
@@ -45,6 +47,8 @@ def timed(kind: type, method: str, part: str) -> None:
 
     def call(*arguments: Any, **named: Any) -> Any:
         started = time.process_time()
+        if not BEGAN:
+            BEGAN.append(started)
         try:
             return original(*arguments, **named)
         finally:
@@ -69,16 +73,14 @@ def main() -> None:
     params = lag.load_params(Path("params.yaml"), overlay)
     type(job.Experiment(params).algorithm).advantages = alternating
     steps: list[dict[str, float]] = []
-    started = time.process_time()
 
     def report(told: tuple[int, dict[str, float]]) -> None:
-        nonlocal started
         now, (_, metrics) = time.process_time(), told
         check = SECONDS.pop("check", 0.0)
         SECONDS["update"] -= check
-        steps.append({"step": now - started - check, **SECONDS, "tokens": metrics["tokens_trained"]})
+        steps.append({"step": now - BEGAN[-1] - check, **SECONDS, "tokens": metrics["tokens_trained"]})
         SECONDS.clear()
-        started = time.process_time()
+        BEGAN.append(time.process_time())
         print(json.dumps(steps[-1]), file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory(dir=folder) as name:
