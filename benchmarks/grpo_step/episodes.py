@@ -126,7 +126,11 @@ def summary(found: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     }
     ours = medians["skillpress"]["step"]
     return {
-        "ratios": {f"{side} over skillpress": some["step"] / ours for side, some in medians.items() if side != "skillpress"},
+        "ratios": {
+            f"{side} over skillpress": some["step"] / ours
+            for side, some in medians.items()
+            if side != "skillpress"
+        },
         "shares_of_step": {
             side: {part: some[part] / some["step"] for part in PARTS if part in some}
             for side, some in medians.items()
@@ -171,7 +175,9 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=8, help="groups of 8 episodes")
     parser.add_argument("--steps", type=int, default=1, help="steps per process")
     parser.add_argument("--turns", type=int, default=2, help="processes per side")
-    parser.add_argument("--sides", nargs="+", choices=SIDES, default=[*SIDES], help="skillpress must be there")
+    parser.add_argument(
+        "--sides", nargs="+", choices=SIDES, default=[*SIDES], help="skillpress must be there"
+    )
     parser.add_argument("--dtype", choices=[*TODAY], default="bfloat16")
     parser.add_argument("--folder", type=Path, help="keeps finished turns")
     parser.add_argument("--trl", type=Path, help="the experiment that TRL's process is started with")
