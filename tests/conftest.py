@@ -21,7 +21,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import skillpress.pipeline  # noqa: E402, F401
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell starts what a script puts in the background without Ctrl-C; programs of tests would inherit that.
+    # A shell starts background programs of a script without Ctrl-C; programs of tests would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says something of the machine and its other work, not of the code.
