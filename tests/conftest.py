@@ -4,6 +4,7 @@ Importing ``skillpress.pipeline`` applies infra/settings.env; it must come befor
 """
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ os.environ["PREFECT_HOME"] = str(_SCRATCH / "prefect")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import skillpress.pipeline  # noqa: E402, F401
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background programs of a script without Ctrl-C; programs of tests would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says something of the machine and its other work, not of the code.
 # `make test` tries each law on fewer examples than hypothesis would, `make test-laws` on many more.
