@@ -127,6 +127,7 @@ def begun(checkout: Path) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough  # three clones, Ray and MLflow's server beside each other: minutes, and gigabytes
 @pytest.mark.timeout(1800)
 class TestThreeClones:
     """The head, which only distributes and compares, and two machines that run experiments."""
