@@ -1,7 +1,7 @@
 """Attention in blocks of queries, for bfloat16 on CPUs: ``policy.attention: blocked``.
 
-Nearly half of an update of SmolLM2 on a CPU was torch's attention kernel. In bfloat16 it computes a tenth of
-what its matrix products reach, and masked places too. Here a block of queries takes two matrix products and a
+Much of an update of SmolLM2 on a CPU was torch's attention kernel. In bfloat16 it is slower than matrix
+products are, and computes masked places too. Here a block of queries takes two matrix products and a
 softmax over the columns that it sees:
 
     S = scale Q K^T + mask      P = softmax(S)      O = P V
