@@ -62,13 +62,21 @@ class WorkshopParameters(EnvironmentParameters):
         return 3 * (self.subgoals + 1) + 1
 
     @property
+    def orders_there_are(self) -> int:
+        """Number of different orders of ``subgoals`` sub-goals."""
+        return perm(len(SUBGOALS), self.subgoals)
+
+    @property
     def why_nothing_unseen(self) -> str | None:
-        """None: every section has pieces, orders and lengths that training lacks."""
-        return None
+        """None if training lacks an order."""
+        if self.orders < self.orders_there_are:
+            return None
+        remedy = "make subgoals 2 or more" if self.subgoals == 1 else f"make it at most {self.orders - 1}"
+        return f"environment.orders {self.orders} are all orders of subgoals {self.subgoals}; {remedy}"
 
     @model_validator(mode="after")
     def _can_be_made(self) -> WorkshopParameters:
-        fewest, most = -(-len(SUBGOALS) // self.subgoals), perm(len(SUBGOALS), self.subgoals)
+        fewest, most = -(-len(SUBGOALS) // self.subgoals), self.orders_there_are
         if not fewest <= self.orders <= most:
             raise ValueError(
                 f"orders {self.orders} must be {fewest} to {most} with subgoals {self.subgoals}: every "

@@ -131,7 +131,9 @@ def test_synonyms_do_the_same_and_keep_their_words() -> None:
     answers = play(said)
     assert answers[-1][3].won and [info.action for *_, info in answers] == list(said)
     odd = Task("t", "workshop", 0, {**TASK.spec, "shortcut": ["go crypt", "take charm", "saw echo"]})
-    assert last("walk crypt", "lift charm", "saw echo", task=odd, parameters=section({"skills": "same"}))[3].won
+    assert last("walk crypt", "lift charm", "saw echo", task=odd, parameters=section({"skills": "same"}))[
+        3
+    ].won
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,7 +52,9 @@ def test_both_kinds_win_every_task_that_has_them(
                 shortcut(task, seed, parameters)
 
 
-def test_no_shortcut_of_training_wins_an_unseen_task(tasks: list[Task], parameters: WorkshopParameters) -> None:
+def test_no_shortcut_of_training_wins_an_unseen_task(
+    tasks: list[Task], parameters: WorkshopParameters
+) -> None:
     known = {tuple(task.spec["shortcut"]) for task in tasks if task.spec["shortcut"]}
     environment = Workshop(parameters)
     for task in tasks:
@@ -88,7 +92,7 @@ def test_a_detour_goes_to_a_wrong_room_first_where_the_budget_has_room(seed: int
         added = len(detoured) - len(plain)
         assert added == min(room, max_steps - len(plain))
         needless = [
-            action for action, then in zip(detoured, detoured[1:], strict=False)
+            action for action, then in pairwise(detoured)
             if action.startswith("go ") and then.startswith("go ")
         ]  # fmt: skip
         assert len(needless) == added
@@ -107,7 +111,9 @@ def test_synonyms_are_drawn_among_the_first_at_every_step(task: Task) -> None:
 
 def test_a_free_shortcut_is_shown_in_several_orders(task: Task) -> None:
     shown = {tuple(shortcut(task, seed, section({"order": "free"}))) for seed in range(60)}
-    assert len(shown) == 6 and {tuple(sorted(order)) for order in shown} == {tuple(sorted(task.spec["shortcut"]))}
+    assert len(shown) == 6 and {tuple(sorted(order)) for order in shown} == {
+        tuple(sorted(task.spec["shortcut"]))
+    }
 
 
 def test_a_demonstration_that_does_not_fit_is_refused(task: Task) -> None:

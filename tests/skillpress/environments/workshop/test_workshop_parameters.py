@@ -42,3 +42,11 @@ def test_the_ends_of_the_ranges_are_allowed() -> None:
     assert section(subgoals=7, orders=2, max_steps=25).longest_routine == 25
     assert section({"length": 12}).shortcut.length == 12
     assert section({"length": 16, "skills": "one"}, max_steps=16).shortcut.length == 16
+
+
+def test_probes_have_unseen_tasks_unless_training_has_every_order() -> None:
+    assert section(orders=55).why_nothing_unseen is None
+    assert section(orders=56).why_nothing_unseen == (
+        "environment.orders 56 are all orders of subgoals 2; make it at most 55"
+    )
+    assert "make subgoals 2 or more" in str(section(subgoals=1, orders=8).why_nothing_unseen)

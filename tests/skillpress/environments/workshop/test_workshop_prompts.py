@@ -1,4 +1,4 @@
-"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; none tells the shortcut."""
+"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; none has the shortcut."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ def test_before_the_machine_is_used_a_prompt_does_not_depend_on_the_shortcut(
 
 
 def test_text_tells_piece_order_recipe_past_and_choices(parameters: WorkshopParameters, task: Task) -> None:
-    prompt = BUNDLE.renderings["text"](parameters, 1).prompt(state_after(task, parameters, "go yard", "go barn"))
+    prompt = BUNDLE.renderings["text"](parameters, 1).prompt(
+        state_after(task, parameters, "go yard", "go barn")
+    )
     assert "Your task is the piece red oak star. Its order, in this sequence: saw, paint;" in prompt
     assert "saw: handsaw, yard; paint: brush, studio" in prompt
     assert "You have taken 2 steps. The last 1 of them:\nStep 2: you saw 'You are in the yard" in prompt

@@ -8,6 +8,7 @@ import pytest
 
 from skillpress.core.registry import SEARCHES
 from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.workshop import BUNDLE
 from skillpress.environments.workshop.oracle import routine
 from skillpress.skills.dictionary import SkillDictionary
@@ -21,7 +22,11 @@ ALPHABET = BUNDLE.projection.alphabet
 def sequences(subgoals: int, synonyms: int) -> list[tuple[str, ...]]:
     """The skills of routines of some tasks."""
     parameters = section(subgoals=subgoals, orders=8, synonyms=synonyms, max_steps=25)
-    return [skills_of(task, routine(task, seed, parameters)) for task in made(parameters) for seed in range(3)]
+    return [
+        skills_of(task, routine(task, seed, parameters))
+        for task in made(parameters, sizes=SplitSizes(48, 0, 0))
+        for seed in range(3)
+    ]
 
 
 def skills_of(task: Task, actions: list[str]) -> tuple[str, ...]:
@@ -71,5 +76,7 @@ def test_shorter_phrases_keep_to_the_longest_that_is_allowed() -> None:
 
 def test_it_is_named_from_outside_and_refuses_another_environments_skills() -> None:
     assert SEARCH in SEARCHES
-    with pytest.raises(ValueError, match=r"the workshop's 30 skills; the corpus has 2: take another skills.search"):
+    with pytest.raises(
+        ValueError, match=r"the workshop's 30 skills; the corpus has 2: take another skills.search"
+    ):
         fit([("a", "b")], ("a", "b"), 4, search=SEARCH)
