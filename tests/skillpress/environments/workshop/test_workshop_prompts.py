@@ -1,4 +1,4 @@
-"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; none has the shortcut."""
+"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; none tells a shortcut."""
 
 from __future__ import annotations
 
