@@ -41,7 +41,7 @@ Reason = Literal[
 """Why an action changes nothing."""
 BROKEN = "broken"
 MEASURES = ("by_routine", "by_shortcut")
-"""At an episode's last step, 1 for the way in which it was won and 0 for the other."""
+"""How an episode was won: its last step gives 1 for this way and 0 for the other; both are 0 after a loss."""
 
 _EXPLANATIONS: dict[Reason, str] = {
     "unreadable": "that is not an action",
@@ -190,7 +190,14 @@ class Workshop:
                 self._room, self._tool, self._left[:1], self._machine_kind, bool(self._machine)
             ),
             measures={name: float(name == won_by) for name in MEASURES} if self._over else {},
-            state=WorkshopState(self._piece, self._left, self._room, self._tool, self._machine, self._steps),
+            state=WorkshopState(
+                piece=self._piece,
+                left=self._left,
+                room=self._room,
+                tool=self._tool,
+                machine=self._machine,
+                steps=self._steps,
+            ),
             state_key=f"{len(self._left)} {self._room} {self._tool} {', '.join(machine)}",
         )
 

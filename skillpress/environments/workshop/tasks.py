@@ -107,7 +107,7 @@ def _divided(size: int, strata: Sequence[str]) -> Counter[str]:
 
 
 def _taken_in_turn(counts: Counter[str]) -> Iterator[str]:
-    """The strata of tasks in order, so that the first tasks are of all of them."""
+    """Yield a stratum for each task, in turn, so that the first tasks cover every stratum."""
     return islice(cycle(counts), counts.total())
 
 

@@ -56,7 +56,9 @@ def state(info: Info) -> WorkshopState:
 
 def test_an_episode_starts_in_the_hall_with_nothing_and_names_the_order() -> None:
     observation, info = Workshop(section()).reset(TASK)
-    assert state(info) == WorkshopState(("red", "oak", "star"), ("saw", "paint"), "hall", None, (), 0)
+    assert state(info) == WorkshopState(
+        piece=("red", "oak", "star"), left=("saw", "paint"), room="hall", tool=None, machine=(), steps=0
+    )
     assert observation == (
         "Order for the piece red oak star: saw, paint. You are in the hall and hold nothing. "
         "To do: saw, paint."

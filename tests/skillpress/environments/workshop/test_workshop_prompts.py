@@ -1,4 +1,4 @@
-"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; none tells a shortcut."""
+"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; no shortcut is told."""
 
 from __future__ import annotations
 
