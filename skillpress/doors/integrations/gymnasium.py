@@ -52,7 +52,7 @@ REGISTERED: Mapping[str, Mapping[str, Any]] = {
     },
     "NotebookQA": {"name": "notebook_qa", "tasks": 64, "max_steps": 10, "data": "", "top_k": 8},
     "Workshop": {
-        "name": "workshop", "tasks": 256, "max_steps": 16, "subgoals": 2, "orders": 32, "pieces": 64,
+        "name": "workshop", "tasks": 256, "max_steps": 16, "subgoals": 2, "orders": 40, "pieces": 32,
         "shortcut": {"length": 7, "skills": "own", "order": "fixed", "share": 0.5}, "synonyms": 1,
     },
 }  # fmt: skip
