@@ -14,7 +14,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.workshop.actions import Machine, machine_actions, readable, routine_actions
 from skillpress.environments.workshop.environment import Workshop, WorkshopState, explorer_actions
 from skillpress.environments.workshop.parameters import WorkshopParameters
-from tests.skillpress.environments.workshop.conftest import section
+from tests.support.environments.workshops import section
 
 Answer = tuple[str, bool, bool, Info]
 MACHINES: tuple[Machine, ...] = ("own", "one", "same")

@@ -14,7 +14,7 @@ from skillpress.environments.workshop.actions import Machine
 from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.oracle import WorkshopOracle, routine, shortcut
 from skillpress.environments.workshop.parameters import WorkshopParameters
-from tests.skillpress.environments.workshop.conftest import made, section
+from tests.support.environments.workshops import made, section
 
 
 def won_by(task: Task, actions: list[str], parameters: WorkshopParameters) -> str:

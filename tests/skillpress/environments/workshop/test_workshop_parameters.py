@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.skillpress.environments.workshop.conftest import section
+from tests.support.environments.workshops import section
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from skillpress.environments.workshop.actions import Machine, machine_actions, r
 from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.oracle import WorkshopOracle
 from skillpress.environments.workshop.parameters import WorkshopParameters
-from tests.skillpress.environments.workshop.conftest import made, section
+from tests.support.environments.workshops import made, section
 
 
 def state_after(task: Task, parameters: WorkshopParameters, *actions: str) -> AgentState:

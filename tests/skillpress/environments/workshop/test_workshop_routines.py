@@ -13,7 +13,7 @@ from skillpress.environments.workshop import BUNDLE
 from skillpress.environments.workshop.oracle import routine
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.fit import fit
-from tests.skillpress.environments.workshop.conftest import made, section
+from tests.support.environments.workshops import made, section
 
 SEARCH = "skillpress.environments.workshop.routines:search_routines"
 ALPHABET = BUNDLE.projection.alphabet

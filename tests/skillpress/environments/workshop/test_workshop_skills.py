@@ -8,7 +8,7 @@ from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.workshop import BUNDLE
 from skillpress.environments.workshop.actions import Machine, machine_actions, routine_actions
 from skillpress.environments.workshop.oracle import routine, shortcut
-from tests.skillpress.environments.workshop.conftest import made, section
+from tests.support.environments.workshops import made, section
 
 
 def skills(*actions: str) -> list[str | None]:

@@ -24,7 +24,7 @@ from skillpress.environments.workshop.catalogue import pairs
 from skillpress.environments.workshop.parameters import WorkshopParameters
 from skillpress.environments.workshop.shortcuts import draw_shortcut
 from skillpress.environments.workshop.tasks import check_tasks, make_tasks
-from tests.skillpress.environments.workshop.conftest import SIZES, made, section
+from tests.support.environments.workshops import SIZES, made, section
 
 
 def of(tasks: list[Task], split: str, stratum: str = "") -> list[Task]:
