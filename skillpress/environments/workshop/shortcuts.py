@@ -22,6 +22,9 @@ def draw_shortcut(
 
     The exception are the verbs of ``skills: same``. They are those of the order's routine, from the beginning
     again where the shortcut is longer; which odd object each of them has depends on the piece.
+
+    Up to twelve actions, ``own`` and ``one`` draw the same numbers: two experiments that differ in this alone
+    have the same tasks with other words and skills.
     """
     draws = generator(seed, "workshop shortcut", "-".join(piece))
     if section.skills == "own":

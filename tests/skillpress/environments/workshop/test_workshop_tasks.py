@@ -118,6 +118,15 @@ def test_a_shortcut_of_parts_repeats_none_before_all_were_used() -> None:
     assert {action.removeprefix("tinker ") for action in found[:12]} == set(PARTS) and len(found) == 15
 
 
+@pytest.mark.parametrize("length", [1, 7, 12])
+def test_own_and_one_are_the_same_tasks_in_other_words(length: int) -> None:
+    own, one = (made(section({"skills": skills, "length": length})) for skills in ("own", "one"))
+    part = {contraption: f"tinker {name}" for contraption, name in zip(CONTRAPTIONS, PARTS, strict=True)}
+    for task, other in zip(own, one, strict=True):
+        assert [part[action] for action in task.spec["shortcut"]] == other.spec["shortcut"]
+        assert task == dataclasses.replace(other, spec=task.spec)
+
+
 def test_a_same_shortcut_has_the_verbs_of_the_orders_routine_and_the_pieces_objects() -> None:
     shortcut = section({"length": 9, "skills": "same"}).shortcut
     piece, other = ("red", "oak", "star"), ("red", "oak", "moon")
