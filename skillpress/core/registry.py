@@ -152,6 +152,7 @@ SHAPINGS = Registry(
         "round_length": "skillpress.skills.shaping:RoundLength",
         "rounds": "skillpress.skills.shaping:Rounds",
         "segcost": "skillpress.skills.shaping:SegmentationCost",
+        "bits": "skillpress.skills.bits:Bits",
     },
 )
 """``reward.shaping`` to the class, which is made from λ and T."""
