@@ -105,12 +105,13 @@ CORPORA = Registry(
     "corpora",
     "skills.corpus",
     {
-        "algorithm_1": "skillpress.skills.step_corpus:algorithm_1",
-        "buffer_and_batch": "skillpress.skills.step_corpus:buffer_and_batch",
-        "batch_accepts": "skillpress.skills.step_corpus:batch_accepts",
+        "algorithm_1": "skillpress.skills.step_corpus:Algorithm1",
+        "buffer_and_batch": "skillpress.skills.step_corpus:BufferAndBatch",
+        "batch_accepts": "skillpress.skills.step_corpus:BatchAccepts",
+        "each_task_once": "skillpress.skills.each_task_once:EachTaskOnce",
     },
 )
-"""``skills.corpus`` to a function from the buffer and a batch to what a step's dictionary is fitted to."""
+"""``skills.corpus`` to the class, which is made from ``skills.buffer`` and the experiment's seed."""
 
 CLOSURES = Registry(
     "closures",

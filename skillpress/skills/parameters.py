@@ -12,10 +12,9 @@ from skillpress.core.sections import NonNegativeInt, Section, registered
 from skillpress.skills.library.parameters import LibraryParameters
 
 if TYPE_CHECKING:
-    from skillpress.skills.buffer import Skills, SuccessBuffer
     from skillpress.skills.closure import Closure
     from skillpress.skills.search import Search
-    from skillpress.skills.step_corpus import StepCorpus
+    from skillpress.skills.step_corpus import SuccessCorpus
 
 
 class SkillParameters(Section):
@@ -28,12 +27,14 @@ class SkillParameters(Section):
     closure: Annotated[str, registered(CLOSURES)]
     library: LibraryParameters | None
 
-    def make_corpus(self) -> Callable[[SuccessBuffer, list[Skills]], StepCorpus]:
-        """Makes the corpus of a training step's dictionary from the buffer and the batch's successes."""
-        chosen: Callable[[SuccessBuffer, list[Skills]], StepCorpus] = lookup(
-            CORPORA, self.corpus, "skills.corpus"
-        )
-        return chosen
+    def make_corpus(self, seed: int) -> SuccessCorpus:
+        """Make what gives the corpus of every training step's dictionary.
+
+        Args:
+            seed: the experiment's.
+        """
+        make: Callable[[int, int], SuccessCorpus] = lookup(CORPORA, self.corpus, "skills.corpus")
+        return make(self.buffer, seed)
 
 
 def search_called(name: str) -> Search:

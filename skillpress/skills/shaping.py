@@ -6,9 +6,9 @@ failure costs nothing, so the signal never discourages finishing the task. By Pr
 is ``segcost`` under the dictionary of singletons. ``constant`` is the control for all of them: it makes every
 success worth less by the same amount.
 
-Steps without a skill in the projection (a malformed answer, looking around) are not in s, so ``round_length``,
-``segcost`` and ``bits`` do not charge them; ``rounds`` charges every step alike. A step whose response makes
-several calls has several skills in s, so |s| and seg(s) may exceed T, and the penalty λ.
+Steps without a skill in the projection (a malformed answer, looking around) are not in s. So
+``round_length``, ``segcost`` and ``bits`` do not charge them; ``rounds`` charges every step alike. A step
+whose response makes several calls has several skills in s, so |s| and seg(s) may exceed T, and the penalty λ.
 
 ``reward.shaping_credit`` decides which steps pay. Eq. 6 subtracts the penalty from the trajectory's return,
 so every step of it carries the whole sum. ``of_steps`` gives the part of the penalty that each step causes,

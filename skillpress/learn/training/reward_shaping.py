@@ -27,7 +27,7 @@ from skillpress.core.trajectory import Task, Trajectory, step_skills
 from skillpress.environments.bundle import Projection
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
-from skillpress.skills.buffer import SuccessBuffer
+from skillpress.skills.buffer import Success
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit_as
@@ -51,7 +51,7 @@ class Shaped:
 
 
 class RewardShaper:
-    """Holds the success buffer between batches."""
+    """Holds the successes of earlier batches, as far as the corpus keeps them."""
 
     def __init__(
         self,
@@ -62,12 +62,11 @@ class RewardShaper:
         ranks: Ranks,
         seed: int,
     ) -> None:
-        """``max_steps`` is T; ``seed`` is for searches that use random numbers."""
+        """``max_steps`` is T; ``seed`` is the experiment's, for searches and corpora that draw."""
         self._projection, self._skills, self._ranks, self._seed = projection, skills, ranks, seed
         self._shaping = reward.make_shaping(max_steps)
         self._steps_pay = reward.shaping_credit == "step"
-        self._corpus = skills.make_corpus()
-        self.buffer = SuccessBuffer(skills.buffer)
+        self.corpus = skills.make_corpus(seed)
 
     def __call__(
         self, tasks: Sequence[Task], trajectories: Sequence[Trajectory], new: int | None = None
@@ -87,28 +86,36 @@ class RewardShaper:
             sequences=[tuple(chain.from_iterable(steps)) for steps in skills],
             steps=[len(trajectory.steps) for trajectory in trajectories],
         )
-        won = [
-            (row, sequence)
-            for row, (sequence, success) in enumerate(zip(played.sequences, played.won, strict=True))
-            if success and sequence
-        ]
         new = len(trajectories) if new is None else new
-        fresh = self._ranks.gather([sequence for row, sequence in won if row < new])
-        successes = fresh or self._ranks.gather([sequence for _, sequence in won])
+        everybodys = self._ranks.gather(
+            [
+                (row < new, Success(sequence, task.task_id))
+                for row, (task, sequence, won) in enumerate(
+                    zip(tasks, played.sequences, played.won, strict=True)
+                )
+                if won and sequence
+            ]
+        )
+        fresh = [success for is_new, success in everybodys if is_new]
+        successes = fresh or [success for _, success in everybodys]
         dictionary, metrics = None, self._unlabelled(skills[:new], trajectories[:new])
         if successes:
             started = time.perf_counter()
-            corpus = self._corpus(self.buffer, successes)
+            corpus = self.corpus(successes)
             alphabet = self._projection.alphabet
-            dictionary = fit_as(self._skills, corpus.judged, alphabet, self._seed, corpus.ranked_with)
-            self.buffer.push(fresh)
+            judged, ranked_with = (
+                [success.skills for success in those] for those in (corpus.judged, corpus.ranked_with)
+            )
+            dictionary = fit_as(self._skills, judged, alphabet, self._seed, ranked_with)
+            sequences = [success.skills for success in successes]
             metrics |= {
                 "dictionary/phrases": float(len(dictionary.phrases)),
                 "dictionary/description_length": dictionary.description_length,
-                "dictionary/segments": float(np.mean(dictionary.costs(successes))),
+                "dictionary/segments": float(np.mean(dictionary.costs(sequences))),
                 "seconds/dictionary": time.perf_counter() - started,
-                "skills/exploitable_rate": exploitable_rate(successes, dictionary),
+                "skills/exploitable_rate": exploitable_rate(sequences, dictionary),
             }
+        self.corpus.push(fresh)
         segments = np.zeros(len(trajectories))
         if dictionary is not None:
             segments[:] = dictionary.costs(played.sequences)

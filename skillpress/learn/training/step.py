@@ -85,7 +85,7 @@ class TrainingStep:
     @property
     def stateful(self) -> dict[str, Stateful]:
         """The parts with a state besides the weights, by name."""
-        parts: dict[str, Stateful] = {"buffer": self.shaper.buffer, "history": self.history}
+        parts: dict[str, Stateful] = {"corpus": self.shaper.corpus, "history": self.history}
         return parts if self.evolution is None else {**parts, "library": self.evolution}
 
     def __call__(self, step: int, until: int = 0) -> dict[str, float]:

@@ -152,7 +152,7 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
         ("skills: {closure: suffixes}", "skills.closure: is 'suffixes'; allowed: none, prefixes"),
         (
             "skills: {corpus: all}",
-            "skills.corpus: is 'all'; allowed: algorithm_1, buffer_and_batch, batch_acc",
+            "skills.corpus: is 'all'; allowed: algorithm_1, buffer_and_batch, batch_accepts, each",
         ),
         ("skills: {corpus: batch_accepts, search: refined}", "skills.corpus batch_accepts is a rule for"),
         ("skills: {search: exact}", "skills.search exact may take a minute per dictionary"),

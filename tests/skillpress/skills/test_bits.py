@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import fsum, log2
 
 import numpy as np
@@ -90,7 +90,7 @@ def cuts(sequence: tuple[str, ...], known: frozenset[tuple[str, ...]]) -> list[l
     for inner in range(len(sequence)):
         for places in combinations(range(1, len(sequence)), inner):
             ends = [0, *places, len(sequence)]
-            parts = [sequence[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+            parts = [sequence[a:b] for a, b in pairwise(ends)]
             if all(part in known for part in parts):
                 found.append(parts)
     return found or [[]]

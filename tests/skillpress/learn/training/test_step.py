@@ -22,6 +22,7 @@ from skillpress.learn.training.samples import Samples, sampled_steps
 from skillpress.learn.training.step import TrainingStep
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
+from skillpress.skills.buffer import Success
 from skillpress.skills.parameters import SkillParameters
 
 ROOT = Path(__file__).parents[4]
@@ -29,6 +30,8 @@ TASK = Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
 SOLUTION = ("op(-, 80, 28)", "op(+, 52, 2)", "op(*, 54, 1)")
 PROJECTED = ("OP_Sub-large-small", "OP_Add-near_target-small", "OP_Mul-near_target-small")
 """The skills of the solution."""
+NEW = (True, Success(PROJECTED, "e3"))
+"""The solution as ranks exchange it: it was played for this step."""
 
 
 def success(won: bool) -> tuple[RewardPart, ...]:
@@ -89,7 +92,7 @@ def test_rounds_charges_the_steps_without_a_skill_as_well_and_their_share_is_log
 def test_the_unlabelled_share_is_that_of_all_ranks() -> None:
     """This rank has 1 of 4 steps without a skill; the other rank reports 5 of 6."""
     mine = [trajectory(("look", *SOLUTION), True)]
-    shaped = shaper("none", ranks=OneOf(0, 2, (PROJECTED,), {"steps": 6.0, "unlabelled": 5.0}))
+    shaped = shaper("none", ranks=OneOf(0, 2, (NEW,), {"steps": 6.0, "unlabelled": 5.0}))
     assert shaped([TASK], mine).metrics["skills/unlabelled_rate"] == 6 / 10
 
 
@@ -165,14 +168,14 @@ def test_replayed_successes_pay_by_the_steps_dictionary_and_are_not_remembered_t
     plain = without([TASK] * 60, new)
     assert shaped.dictionary == plain.dictionary and shaped.metrics.keys() == plain.metrics.keys()
     np.testing.assert_allclose(shaped.penalty, [10 * 1 / 30] * 60 + [10 * 2 / 30] * 60 + [10 * 1 / 30, 0])
-    assert with_buffer.buffer.sequences == without.buffer.sequences == [PROJECTED] * 60
+    assert with_buffer.corpus.earlier == without.corpus.earlier == [Success(PROJECTED, "e3")] * 60
 
 
 def test_without_a_new_success_those_replayed_are_what_the_dictionary_is_fitted_to() -> None:
     shape = shaper("segcost")
     shaped = shape([TASK] * 61, [trajectory(SOLUTION, False)] + [trajectory(SOLUTION, True)] * 60, 1)
     np.testing.assert_allclose(shaped.penalty, [0] + [10 * 1 / 30] * 60)
-    assert not len(shape.buffer), "they were remembered when they were new"
+    assert not shape.corpus.earlier, "they were remembered when they were new"
     assert "skills/unlabelled_rate" not in shaped.metrics, "of new successes, of which there are none"
 
 
@@ -236,7 +239,7 @@ def test_the_number_of_processes_changes_no_reward(batch: list[tuple[int, bool]]
     batch = batch[: len(batch) // processes * processes] * 6
     played = [trajectory(SOLUTION[:length], won) for length, won in batch]
     together = shaper("segcost")([TASK] * len(played), played).penalty
-    successes = tuple(PROJECTED[:length] for length, won in batch if won)
+    successes = tuple((True, Success(PROJECTED[:length], "e3")) for length, won in batch if won)
     shared = []
     for rank in range(processes):
         mine = [played[index] for index in OneOf(rank, processes).share(len(played))]
@@ -246,8 +249,8 @@ def test_the_number_of_processes_changes_no_reward(batch: list[tuple[int, bool]]
 
 
 def test_the_dictionary_sees_the_successes_of_all_ranks() -> None:
-    others = (PROJECTED[:2],) * 60
-    both = shaper("segcost", ranks=OneOf(0, 2, (PROJECTED, *others)))
+    others = ((True, Success(PROJECTED[:2], "e4")),) * 60
+    both = shaper("segcost", ranks=OneOf(0, 2, (NEW, *others)))
     # The first two skills of the solution are the other rank's phrase: 2 segments instead of 3.
     np.testing.assert_allclose(both([TASK], [trajectory(SOLUTION, True)]).penalty, [10 * 2 / 30])
-    assert len(both.buffer) == 61
+    assert len(both.corpus.earlier) == 61
