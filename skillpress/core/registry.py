@@ -113,6 +113,16 @@ CORPORA = Registry(
 )
 """``skills.corpus`` to the class, which is made from ``skills.buffer`` and the experiment's seed."""
 
+DICTIONARIES = Registry(
+    "dictionaries",
+    "skills.dictionaries",
+    {
+        "shared": "skillpress.skills.dictionaries:shared",
+        "per_class": "skillpress.skills.dictionaries:per_class",
+    },
+)
+"""``skills.dictionaries`` to a function from a task to the name of its dictionary."""
+
 CLOSURES = Registry(
     "closures",
     "skills.closure",

@@ -22,6 +22,8 @@ class Success:
     """s = φ(τ)."""
     task: str
     """The name of its task."""
+    dictionary: str = ""
+    """The name of the dictionary that it belongs to (``skills.dictionaries``)."""
 
 
 class SuccessBuffer:
@@ -68,7 +70,7 @@ class SuccessBuffer:
 
 def successes_state(successes: Iterable[Success]) -> dict[str, Any]:
     """Successes as JSON values, in their order."""
-    return {"successes": [[list(each.skills), each.task] for each in successes]}
+    return {"successes": [[list(each.skills), each.task, each.dictionary] for each in successes]}
 
 
 def successes_of(state: Mapping[str, Any]) -> list[Success]:
@@ -83,6 +85,11 @@ def successes_of(state: Mapping[str, Any]) -> list[Success]:
             "of skillpress wrote it, without the tasks of its successes; start this training from the beginning"
         )
     try:
-        return [Success(tuple(map(str, skills)), str(task)) for skills, task in state["successes"]]
+        return [
+            Success(tuple(map(str, skills)), str(task), str(name))
+            for skills, task, name in state["successes"]
+        ]
     except (TypeError, ValueError) as error:
-        raise ValueError(f"the state's 'successes' are damaged ({error}); start from the beginning") from error
+        raise ValueError(
+            f"the state's 'successes' are damaged ({error}); start from the beginning"
+        ) from error

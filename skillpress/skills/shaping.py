@@ -56,6 +56,14 @@ class Played:
                 f"{len(self.sequences)} sequences"
             )
 
+    def only(self, rows: Sequence[int]) -> Played:
+        """The trajectories at these places, in this order."""
+        return Played(
+            won=[self.won[row] for row in rows],
+            sequences=[self.sequences[row] for row in rows],
+            steps=[self.steps[row] for row in rows],
+        )
+
 
 @dataclass(frozen=True)
 class Shaping(ABC):

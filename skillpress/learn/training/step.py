@@ -76,7 +76,7 @@ class TrainingStep:
     experience: Experience | None = None
     """The method for further attempts; None without further attempts."""
     history: PhraseHistory = field(default_factory=PhraseHistory)
-    """The learned phrases of every step's dictionary."""
+    """The learned phrases of every step's dictionaries."""
     replay: ReplayBuffer | None = None
     """The buffer with groups of earlier steps; None learns from new groups alone."""
     evolution: LibraryEvolution | None = None
@@ -106,8 +106,8 @@ class TrainingStep:
         seconds = {"rollout": clock.lap()}
 
         shaped = self.shaper(collected.tasks, collected.trajectories, collected.new)
-        if shaped.dictionary is not None:
-            self.history.record(step, shaped.dictionary)
+        if shaped.dictionaries:
+            self.history.record(step, shaped.dictionaries.values())
         evolved = self.evolution(step, new, shaped.dictionary) if self.evolution is not None else {}
         batch = replace(
             collected.batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges

@@ -99,7 +99,9 @@ def test_equal_sequences_of_two_trajectories_are_two():
 
 
 def test_a_case_of_each():
-    algorithm_1, both, accepts = (after(c(3, 0), [A, B, C]) for c in (Algorithm1, BufferAndBatch, BatchAccepts))
+    algorithm_1, both, accepts = (
+        after(c(3, 0), [A, B, C]) for c in (Algorithm1, BufferAndBatch, BatchAccepts)
+    )
     assert algorithm_1([D]).judged == [B, C, D]
     assert both([D]).judged == [A, B, C, D]
     assert (accepts([D]).judged, accepts([D]).ranked_with) == ([D], [B, C])
@@ -116,7 +118,7 @@ def test_each_task_once_counts_a_sequence_for_every_task_and_a_task_for_every_se
 def test_a_private_solution_of_one_task_is_a_phrase_only_where_its_repetitions_count():
     """Twelve episodes of one task repeat A B; six tasks share C D, two episodes each. K = 4 and L = 2.
 
-    A phrase takes 2 log2 4 + log2 2 = 5 bits. Where each pair counts once, A B saves one index of log2 5 bits.
+    A phrase takes 2 log2 4 + log2 2 = 5 bits. Where each pair counts once, A B saves an index of log2 5 bits.
     """
     private = [Success(("A", "B"), "t")] * 12
     shared = [Success(("C", "D"), f"task-{number}") for number in range(6)] * 2

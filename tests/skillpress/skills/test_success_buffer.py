@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from skillpress.skills.buffer import Success, SuccessBuffer
 
-batches = st.lists(st.lists(st.integers(0, 99).map(lambda n: Success((str(n),), "t")), max_size=6), max_size=6)
+batches = st.lists(
+    st.lists(st.integers(0, 99).map(lambda n: Success((str(n),), "t")), max_size=6), max_size=6
+)
 A, B, C, D = (Success((skill,), f"task-{skill}") for skill in "ABCD")
 
 
