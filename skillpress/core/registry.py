@@ -109,6 +109,7 @@ CORPORA = Registry(
         "buffer_and_batch": "skillpress.skills.step_corpus:BufferAndBatch",
         "batch_accepts": "skillpress.skills.step_corpus:BatchAccepts",
         "each_task_once": "skillpress.skills.each_task_once:EachTaskOnce",
+        "decayed": "skillpress.skills.decayed:Decayed",
     },
 )
 """``skills.corpus`` to the class, which is made from ``skills.buffer`` and the experiment's seed."""

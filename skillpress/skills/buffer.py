@@ -81,8 +81,9 @@ def successes_of(state: Mapping[str, Any]) -> list[Success]:
     """
     if "successes" not in state:
         raise ValueError(
-            f"the state has {', '.join(map(repr, state)) or 'nothing'} and no 'successes': an earlier version "
-            "of skillpress wrote it, without the tasks of its successes; start this training from the beginning"
+            f"the state has {', '.join(map(repr, state)) or 'nothing'} and no 'successes': an earlier "
+            "version of skillpress wrote it, without the tasks of its successes; start this training "
+            "from the beginning"
         )
     try:
         return [

@@ -6,8 +6,8 @@ it saves more bits than it takes. So the private solution of a single task becom
 of it is used in another task. The paper's reuse is reuse across tasks.
 
 Here every pair of a task and a skill sequence counts once among the successes of ``algorithm_1``. A sequence
-that wins m tasks still counts m times. Different sequences that win one task count once each, so a phrase that
-they share has as many uses as there are such sequences.
+that wins m tasks still counts m times. Different sequences that win one task count once each, so a phrase
+that they share has as many uses as there are such sequences.
 """
 
 from __future__ import annotations

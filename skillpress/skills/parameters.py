@@ -31,11 +31,20 @@ class SkillParameters(Section):
     """Which successes share a dictionary: `shared`, all of them; `per_class`, those of a class of tasks."""
 
     @model_validator(mode="after")
+    def _a_corpus_that_decays_has_no_buffer(self) -> SkillParameters:
+        if self.corpus == "decayed" and self.buffer:
+            raise ValueError(
+                f"buffer is {self.buffer}, must be 0 with corpus decayed, which keeps earlier successes by "
+                "chance and no buffer"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _a_library_has_one_dictionary(self) -> SkillParameters:
         if self.dictionaries != "shared" and self.library is not None and self.library.teacher is None:
             raise ValueError(
-                f"dictionaries is {self.dictionaries!r}, must be shared with a library without a teacher: its "
-                "skills are the phrases of one dictionary"
+                f"dictionaries is {self.dictionaries!r}, must be shared with a library without a teacher: "
+                "its skills are the phrases of one dictionary"
             )
         return self
 

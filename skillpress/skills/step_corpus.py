@@ -1,7 +1,7 @@
 """Which successes a training step's dictionary is fitted to, and what is kept of them for later steps.
 
-An entry of ``skills.corpus`` is a class made from ``skills.buffer`` and the experiment's seed. It owns what it
-keeps of earlier steps, whether that is a buffer or something else. Three classes read the paper's three
+An entry of ``skills.corpus`` is a class made from ``skills.buffer`` and the experiment's seed. It owns what
+it keeps of earlier steps, whether that is a buffer or something else. Three classes read the paper's three
 statements:
 
 - ``algorithm_1``, the default. Algorithm 1 appends the batch's successes to the FIFO buffer 𝒢 and then fits
@@ -13,8 +13,8 @@ statements:
   "the batch objective" on 𝒯_b. The other two read 𝒯_b as the cluster of batch b, so that both are the same
   corpus. Here 𝒯_b is the batch alone: the buffer helps to rank merges and never to accept one.
 
-Until a buffer is full, and without a buffer, the first two are the same. ``each_task_once.py`` has another
-corpus.
+Until a buffer is full, and without a buffer, the first two are the same. Other files have further
+corpora: ``each_task_once.py`` and ``decayed.py``.
 """
 
 from __future__ import annotations

@@ -209,8 +209,8 @@ class ToolEnvironments:
 class SegCostReward(TrainerCallback):
     """The environment's reward, minus lambda seg(s, C) / T for a success; pass it to ``reward_funcs``.
 
-    If it is also passed to ``callbacks``, it saves earlier successes in every checkpoint, and ``load`` restores
-    them.
+    If it is also passed to ``callbacks``, it saves earlier successes in every checkpoint, and ``load``
+    restores them.
     The trainer's thread is the only one that calls it. All processes call it equally often, in the same
     order.
     """

@@ -84,7 +84,7 @@ def test_making_a_corpus_keeps_nothing_and_the_first_is_the_batch(name):
 def test_a_restored_corpus_goes_on_as_the_other_would_have(name, pushed, batch):
     """The state passes through a checkpoint's JSON after every step."""
     make = lookup(CORPORA, name, "skills.corpus")
-    capacity = 0 if name == "decayed" else 5
+    capacity = 0 if name == "decayed" else 5  # it keeps no buffer
     whole, resumed = make(capacity, 3), make(capacity, 3)
     for step in pushed:
         whole.push(step)

@@ -147,9 +147,7 @@ def test_a_checkpoint_keeps_the_buffer(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="SegCostReward was not among the trainer's callbacks"):
         resumed.load(tmp_path / "checkpoint-4")
     (tmp_path / "checkpoint-3" / BUFFER).write_text('{"sequences": [["A"]]}')
-    with pytest.raises(
-        StorageError, match=r"skillpress_buffer\.json: the state has 'sequences' and no 'succ"
-    ):
+    with pytest.raises(StorageError, match=r"skillpress_buffer\.json: the state has .sequences. and no"):
         resumed.load(tmp_path / "checkpoint-3")
 
 
