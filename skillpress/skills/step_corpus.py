@@ -1,4 +1,4 @@
-"""Which successes a training step's dictionary is fitted to, and what is kept of them for later steps.
+"""Which successes a training step's dictionary is fitted to, and which it keeps for later steps.
 
 An entry of ``skills.corpus`` is a class made from ``skills.buffer`` and the experiment's seed. It owns what
 it keeps of earlier steps, whether that is a buffer or something else. Three classes read the paper's three

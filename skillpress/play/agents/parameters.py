@@ -156,8 +156,8 @@ class RewardParameters(Section):
     def _whole_penalties_are_centred(self) -> RewardParameters:
         if self.centred and self.shaping_credit == "step":
             raise ValueError(
-                "centred is true, must be false with shaping_credit step: the mean of a group's penalties is "
-                "no part of any step"
+                "centred is true, must be false with shaping_credit step: the mean of a group's penalties "
+                "belongs to no step"
             )
         return self
 

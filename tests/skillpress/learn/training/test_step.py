@@ -25,6 +25,7 @@ from skillpress.learn.training.step import TrainingStep
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.buffer import Success
+from skillpress.skills.fit import fit
 from skillpress.skills.parameters import SkillParameters
 
 ROOT = Path(__file__).parents[4]
@@ -381,3 +382,30 @@ def test_every_shaping_can_be_centred_and_is_not_by_default(shaping: str) -> Non
     expected = centred(plain.penalty, [each.won for each in played], [each.group_id for each in played])
     assert less.penalty.tolist() == expected.tolist()
     assert less.metrics.keys() == plain.metrics.keys() and less.dictionary == plain.dictionary
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(1, 3), st.booleans()), min_size=1, max_size=12), min_size=1, max_size=4
+    ),
+    st.sampled_from([0, 5, 256]),
+)
+def test_the_default_pays_by_the_dictionary_of_the_newest_successes_whatever_their_tasks(
+    steps: list[list[tuple[int, bool]]], capacity: int
+) -> None:
+    """Algorithm 1 and Eq. 6, step by step: λ seg / T = 10 seg / 30, bit for bit."""
+    shape, known = shaper("segcost", buffer=capacity), list[tuple[str, ...]]()
+    for batch in steps:
+        played = [trajectory(SOLUTION[:length], won) for length, won in batch]
+        shaped = shape([replace(TASK, task_id=str(row)) for row in range(len(batch))], played)
+        new = [PROJECTED[:length] for length, won in batch if won]
+        known += new
+        if new:
+            dictionary = fit(known[-max(capacity, len(new)) :], CountdownProjection().alphabet, 4)
+            assert shaped.dictionary == dictionary
+            costs = dictionary.costs([PROJECTED[:length] for length, _ in batch])
+            paid = [10.0 * won * cost / 30 for cost, (_, won) in zip(costs, batch, strict=True)]
+            assert shaped.penalty.tolist() == paid and shaped.segments.tolist() == costs
+            assert shaped.metrics["dictionary/description_length"] == dictionary.description_length
+        else:
+            assert not shaped.dictionaries and not shaped.penalty.any()
