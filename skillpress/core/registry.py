@@ -106,12 +106,24 @@ CORPORA = Registry(
     "corpora",
     "skills.corpus",
     {
-        "algorithm_1": "skillpress.skills.step_corpus:algorithm_1",
-        "buffer_and_batch": "skillpress.skills.step_corpus:buffer_and_batch",
-        "batch_accepts": "skillpress.skills.step_corpus:batch_accepts",
+        "algorithm_1": "skillpress.skills.step_corpus:Algorithm1",
+        "buffer_and_batch": "skillpress.skills.step_corpus:BufferAndBatch",
+        "batch_accepts": "skillpress.skills.step_corpus:BatchAccepts",
+        "each_task_once": "skillpress.skills.each_task_once:EachTaskOnce",
+        "decayed": "skillpress.skills.decayed:Decayed",
     },
 )
-"""``skills.corpus`` to a function from the buffer and a batch to what a step's dictionary is fitted to."""
+"""``skills.corpus`` to the class, which is made from ``skills.buffer`` and the experiment's seed."""
+
+DICTIONARIES = Registry(
+    "dictionaries",
+    "skills.dictionaries",
+    {
+        "shared": "skillpress.skills.dictionaries:shared",
+        "per_class": "skillpress.skills.dictionaries:per_class",
+    },
+)
+"""``skills.dictionaries`` to a function from a task to the name of its dictionary."""
 
 CLOSURES = Registry(
     "closures",
@@ -153,6 +165,7 @@ SHAPINGS = Registry(
         "round_length": "skillpress.skills.shaping:RoundLength",
         "rounds": "skillpress.skills.shaping:Rounds",
         "segcost": "skillpress.skills.shaping:SegmentationCost",
+        "bits": "skillpress.skills.bits:Bits",
     },
 )
 """``reward.shaping`` to the class, which is made from λ and T."""

@@ -7,16 +7,29 @@ A single batch may hold few successes, so a step's dictionary is fitted to those
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 Skills = tuple[str, ...]
 
 
-class SuccessBuffer:
-    """The skill sequences of the last ``capacity`` successes, first in, first out.
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A success as a dictionary sees it."""
 
-    A batch may hold more successes than the capacity. Then ``push`` keeps the last ``capacity`` sequences and
+    skills: Skills
+    """s = φ(τ)."""
+    task: str
+    """The name of its task."""
+    dictionary: str = ""
+    """The name of the dictionary that it belongs to (``skills.dictionaries``)."""
+
+
+class SuccessBuffer:
+    """The last ``capacity`` successes, first in, first out.
+
+    A batch may hold more successes than the capacity. Then ``push`` keeps the last ``capacity`` successes and
     drops everything older. A capacity of 0 switches the buffer off.
     """
 
@@ -25,31 +38,59 @@ class SuccessBuffer:
         if capacity < 0:
             raise ValueError(f"the buffer's capacity is {capacity}; it must not be negative")
         self.capacity = capacity
-        self._sequences: deque[Skills] = deque(maxlen=capacity)
+        self._successes: deque[Success] = deque(maxlen=capacity)
 
     def __len__(self) -> int:
-        return len(self._sequences)
+        return len(self._successes)
 
     @property
-    def sequences(self) -> list[Skills]:
-        """The sequences in the buffer, oldest first."""
-        return list(self._sequences)
+    def successes(self) -> list[Success]:
+        """The successes in the buffer, oldest first."""
+        return list(self._successes)
 
-    def push(self, batch: Iterable[Sequence[str]]) -> None:
-        """Add a batch's successes and drop the oldest sequences beyond the capacity."""
-        self._sequences.extend(tuple(sequence) for sequence in batch)
+    def push(self, batch: Iterable[Success]) -> None:
+        """Add a batch's successes and drop the oldest ones beyond the capacity."""
+        self._successes.extend(batch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The sequences for a checkpoint, oldest first, as JSON values."""
-        return {"sequences": [list(sequence) for sequence in self._sequences]}
+        """The successes for a checkpoint, oldest first, as JSON values."""
+        return successes_state(self._successes)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the sequences that ``state_dict`` returned.
+        """Restore the successes that ``state_dict`` returned.
 
         Raises:
-            ValueError: there are more sequences than the capacity.
+            ValueError: there are more successes than the capacity, or the state has none with their tasks.
         """
-        restored = [tuple(sequence) for sequence in state["sequences"]]
+        restored = successes_of(state)
         if len(restored) > self.capacity:
-            raise ValueError(f"{len(restored)} sequences do not fit a buffer of {self.capacity}")
-        self._sequences = deque(restored, maxlen=self.capacity)
+            raise ValueError(f"{len(restored)} successes do not fit a buffer of {self.capacity}")
+        self._successes = deque(restored, maxlen=self.capacity)
+
+
+def successes_state(successes: Iterable[Success]) -> dict[str, Any]:
+    """Successes as JSON values, in their order."""
+    return {"successes": [[list(each.skills), each.task, each.dictionary] for each in successes]}
+
+
+def successes_of(state: Mapping[str, Any]) -> list[Success]:
+    """The successes that :func:`successes_state` wrote.
+
+    Raises:
+        ValueError: the state is from a version that did not store tasks, or is damaged.
+    """
+    if "successes" not in state:
+        raise ValueError(
+            f"the state has {', '.join(map(repr, state)) or 'nothing'} and no 'successes': an earlier "
+            "version of skillpress wrote it, without the tasks of its successes; start this training "
+            "from the beginning"
+        )
+    try:
+        return [
+            Success(tuple(map(str, skills)), str(task), str(name))
+            for skills, task, name in state["successes"]
+        ]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the state's 'successes' are damaged ({error}); start from the beginning"
+        ) from error

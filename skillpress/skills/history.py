@@ -1,14 +1,15 @@
 """The learned phrases of every training step's dictionary, on disk.
 
-Every step fits its own dictionary. A history stores only its phrases and their uses; the training curve has
-the bits. The file lists every phrase once and steps refer to it by number, so that hundreds of steps take
+Every step fits its own dictionary, or one for each class of tasks (``skills.dictionaries``), whose phrases
+are stored together. A history stores only phrases and their uses; the training curve has the bits. The file
+lists every phrase once and steps refer to it by number, so that hundreds of steps take
 about ten kilobytes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 SCHEMA = "skillpress.history/1"
 
 History = Mapping[int, Mapping[Skills, int]]
-"""Training step to its dictionary's learned phrases and uses; steps without a success are missing."""
+"""Training step to the learned phrases of its dictionaries and their uses; steps without a success are
+missing."""
 
 
 class PhraseHistory:
@@ -28,9 +30,13 @@ class PhraseHistory:
     def __init__(self) -> None:
         self.steps: dict[int, dict[Skills, int]] = {}
 
-    def record(self, step: int, dictionary: SkillDictionary) -> None:
-        """Store the learned phrases of a step's dictionary."""
-        self.steps[step] = dictionary.learned_counts
+    def record(self, step: int, dictionaries: Iterable[SkillDictionary]) -> None:
+        """Store the learned phrases of a step's dictionaries; the uses of a phrase of several are summed."""
+        uses: dict[Skills, int] = {}
+        for dictionary in dictionaries:
+            for phrase, count in dictionary.learned_counts.items():
+                uses[phrase] = uses.get(phrase, 0) + count
+        self.steps[step] = uses
 
     def state_dict(self) -> dict[str, Any]:
         """The history for a checkpoint, as JSON values."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from skillpress.core.registry import CLOSURES, CORPORA, SEARCHES, lookup
+from skillpress.core.registry import CLOSURES, CORPORA, DICTIONARIES, SEARCHES, lookup
 from skillpress.core.sections import NonNegativeInt, Section, registered
 from skillpress.skills.library.parameters import LibraryParameters
 
 if TYPE_CHECKING:
-    from skillpress.skills.buffer import Skills, SuccessBuffer
+    from skillpress.core.trajectory import Task
     from skillpress.skills.closure import Closure
     from skillpress.skills.search import Search
-    from skillpress.skills.step_corpus import StepCorpus
+    from skillpress.skills.step_corpus import SuccessCorpus
 
 
 class SkillParameters(Section):
@@ -27,13 +27,40 @@ class SkillParameters(Section):
     search: Annotated[str, registered(SEARCHES)]
     closure: Annotated[str, registered(CLOSURES)]
     library: LibraryParameters | None
+    dictionaries: Annotated[str, registered(DICTIONARIES)] = "shared"
+    """Which successes share a dictionary: `shared`, all of them; `per_class`, those of a class of tasks."""
 
-    def make_corpus(self) -> Callable[[SuccessBuffer, list[Skills]], StepCorpus]:
-        """Makes the corpus of a training step's dictionary from the buffer and the batch's successes."""
-        chosen: Callable[[SuccessBuffer, list[Skills]], StepCorpus] = lookup(
-            CORPORA, self.corpus, "skills.corpus"
-        )
-        return chosen
+    @model_validator(mode="after")
+    def _a_corpus_that_decays_has_no_buffer(self) -> SkillParameters:
+        if self.corpus == "decayed" and self.buffer:
+            raise ValueError(
+                f"buffer is {self.buffer}, must be 0 with corpus decayed, which keeps earlier successes by "
+                "chance and no buffer"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_library_has_one_dictionary(self) -> SkillParameters:
+        if self.dictionaries != "shared" and self.library is not None and self.library.teacher is None:
+            raise ValueError(
+                f"dictionaries is {self.dictionaries!r}, must be shared with a library without a teacher: "
+                "its skills are the phrases of one dictionary"
+            )
+        return self
+
+    def make_corpus(self, seed: int) -> SuccessCorpus:
+        """Make what gives the corpus of every training step's dictionary.
+
+        Args:
+            seed: the experiment's.
+        """
+        make: Callable[[int, int], SuccessCorpus] = lookup(CORPORA, self.corpus, "skills.corpus")
+        return make(self.buffer, seed)
+
+    def make_dictionaries(self) -> Callable[[Task], str]:
+        """Make the function from a task to the name of its dictionary."""
+        found: Callable[[Task], str] = lookup(DICTIONARIES, self.dictionaries, "skills.dictionaries")
+        return found
 
 
 def search_called(name: str) -> Search:

@@ -1,14 +1,14 @@
 """The cost of a success: the penalties subtracted from the reward (Eq. 5-6).
 
 A penalty is λ · [success] · c(s) / T. The method decides what c charges for a skill sequence s: nothing, its
-length, the segments it needs under the dictionary, or the steps of the episode. A failure costs nothing, so
-the signal never discourages finishing the task. By Proposition 1, ``round_length`` is ``segcost`` under the
-dictionary of singletons. ``constant`` is the control for all of them: it makes every success worth less by
-the same amount.
+length, the segments it needs under the dictionary, their bits (``bits.py``), or the steps of the episode. A
+failure costs nothing, so the signal never discourages finishing the task. By Proposition 1, ``round_length``
+is ``segcost`` under the dictionary of singletons. ``constant`` is the control for all of them: it makes every
+success worth less by the same amount.
 
-Steps without a skill in the projection (a malformed answer, looking around) are not in s, so ``round_length``
-and ``segcost`` do not charge them; ``rounds`` charges every step alike. A step whose response makes several
-calls has several skills in s, so |s| and seg(s) may exceed T, and the penalty λ.
+Steps without a skill in the projection (a malformed answer, looking around) are not in s. So
+``round_length``, ``segcost`` and ``bits`` do not charge them; ``rounds`` charges every step alike. A step
+whose response makes several calls has several skills in s, so |s| and seg(s) may exceed T, and the penalty λ.
 
 ``reward.shaping_credit`` decides which steps pay. Eq. 6 subtracts the penalty from the trajectory's return,
 so every step of it carries the whole sum. ``of_steps`` gives the part of the penalty that each step causes,
@@ -55,6 +55,14 @@ class Played:
                 f"{len(self.won)} success flags and {len(self.steps)} step counts for "
                 f"{len(self.sequences)} sequences"
             )
+
+    def only(self, rows: Sequence[int]) -> Played:
+        """The trajectories at these places, in this order."""
+        return Played(
+            won=[self.won[row] for row in rows],
+            sequences=[self.sequences[row] for row in rows],
+            steps=[self.steps[row] for row in rows],
+        )
 
 
 @dataclass(frozen=True)
@@ -135,11 +143,19 @@ class Rounds(Shaping):
         return np.full(len(skills), self.efficiency / self.max_steps)
 
 
-class SegmentationCost(Shaping):
-    """λ · [success] · seg(s, 𝒞) / T: a reusable phrase costs as much as a single skill (Eq. 6)."""
+class PhraseShaping(Shaping):
+    """λ · [success] · c(s) / T, where c(s) is the sum of the prices of phrases that s is cut into."""
+
+    @abstractmethod
+    def costs(self, played: Played, dictionary: SkillDictionary) -> Floats:
+        """[trajectories] c(s) of successes; of failures any number."""
+
+    @abstractmethod
+    def priced(self, sequence: Sequence[str], dictionary: SkillDictionary) -> list[tuple[Skills, float]]:
+        """The phrases that s is cut into, in order, each with its price."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
-        """See :class:`Shaping`; a success without skills needs no segments and costs nothing.
+        """See :class:`Shaping`; a success without skills needs no phrase and costs nothing.
 
         Raises:
             ValueError: also if a success has skills and there is no dictionary.
@@ -149,16 +165,15 @@ class SegmentationCost(Shaping):
             if any(won and sequence for won, sequence in zip(played.won, played.sequences, strict=True)):
                 raise ValueError("a batch with a success needs the dictionary that was fitted to it")
             return np.zeros(len(played.won))
-        costs = dictionary.costs(played.sequences)
-        return _penalties(played.won, costs, self.efficiency, self.max_steps)
+        return _penalties(played.won, self.costs(played, dictionary), self.efficiency, self.max_steps)
 
     def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """A phrase is paid for by the step that holds its first skill: step k pays
 
-            c_k = (λ / T) · |{j : b_j in step k}|,    b_j = the place in s of the first skill of phrase j,
+            c_k = (λ / T) · Σ {price of phrase j : b_j in step k},    b_j = the place in s of its first skill,
 
-        for the phrases j = 1 .. seg(s, 𝒞) of a minimal segmentation. A phrase may go on through later steps,
-        which pay nothing for it, and steps without a skill may lie between those of a phrase.
+        over the phrases j of the cut of s. A phrase may go on through later steps, which pay nothing for it,
+        and steps without a skill may lie between those of a phrase.
 
         Raises:
             ValueError: there are skills and no dictionary.
@@ -168,10 +183,22 @@ class SegmentationCost(Shaping):
             return np.zeros(len(skills))
         if dictionary is None:
             raise ValueError("a batch with a success needs the dictionary that was fitted to it")
-        phrases = dictionary.segment(list(chain.from_iterable(skills)))
-        starts = np.cumsum([0, *(len(phrase) for phrase in phrases[:-1])])
-        begun = np.bincount(step_of[starts], minlength=len(skills))
-        return self.efficiency / self.max_steps * begun.astype(np.float64)
+        priced = self.priced(list(chain.from_iterable(skills)), dictionary)
+        starts = np.cumsum([0, *(len(phrase) for phrase, _ in priced[:-1])])
+        begun = np.bincount(step_of[starts], [price for _, price in priced], minlength=len(skills))
+        return self.efficiency / self.max_steps * begun
+
+
+class SegmentationCost(PhraseShaping):
+    """λ · [success] · seg(s, 𝒞) / T: a reusable phrase costs as much as a single skill (Eq. 6)."""
+
+    def costs(self, played: Played, dictionary: SkillDictionary) -> Floats:
+        """[trajectories] seg(s, 𝒞)."""
+        return np.array(dictionary.costs(played.sequences), np.float64)
+
+    def priced(self, sequence: Sequence[str], dictionary: SkillDictionary) -> list[tuple[Skills, float]]:
+        """The phrases of a minimal segmentation, 1 each."""
+        return [(phrase, 1.0) for phrase in dictionary.segment(sequence)]
 
 
 def _check_lengths(steps: Sequence[int], max_steps: int) -> None:
@@ -180,5 +207,7 @@ def _check_lengths(steps: Sequence[int], max_steps: int) -> None:
         raise ValueError(f"an episode of {longest} steps is longer than the {max_steps} steps that T allows")
 
 
-def _penalties(won: Sequence[bool], costs: Sequence[int], efficiency: float, max_steps: int) -> Floats:
+def _penalties(
+    won: Sequence[bool], costs: Sequence[int] | Floats, efficiency: float, max_steps: int
+) -> Floats:
     return efficiency * np.asarray(won, dtype=np.float64) * np.asarray(costs, dtype=np.float64) / max_steps

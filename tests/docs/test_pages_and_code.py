@@ -39,6 +39,7 @@ COMPARISON = (ROOT / "docs" / "comparison.md").read_text()
         ("reward.shaping", registry.SHAPINGS),
         ("skills.search", registry.SEARCHES),
         ("skills.corpus", registry.CORPORA),
+        ("skills.dictionaries", registry.DICTIONARIES),
         ("skills.closure", registry.CLOSURES),
         ("policy.state_update", registry.STATE_UPDATES),
         ("experience.name", registry.EXPERIENCES),

@@ -31,7 +31,7 @@ import json, os
 from pathlib import Path
 rank = os.environ.get("RANK", "0")
 Path(f"told-{rank}.json").write_text(json.dumps({
-    "log": trainer.state.log_history, "buffer": segcost.buffer.state_dict()["sequences"],
+    "log": trainer.state.log_history, "buffer": segcost.corpus.state_dict()["successes"],
     "episodes": [[each.episode.won, len(each.episode.steps)] for each in trainer.environments],
 }))
 """
@@ -82,7 +82,7 @@ def test_the_page_trains(processes: int, page: str, folder: Path) -> None:
     assert f"{len(buffers[0])} successes in the buffer" in finished.stdout
 
     checkpoint = folder / "countdown-grpo" / "checkpoint-2"
-    kept = json.loads((checkpoint / BUFFER).read_text())["sequences"]
+    kept = json.loads((checkpoint / BUFFER).read_text())["successes"]
     assert kept == buffers[0][: len(kept)], "the buffer of its step"
     before, after = (
         AutoModelForCausalLM.from_pretrained(path).state_dict() for path in (folder / "caller", checkpoint)

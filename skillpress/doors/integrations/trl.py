@@ -50,8 +50,8 @@ from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
 from skillpress.play.workers.launched import Launch, launch_of_environment
-from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.parameters import SkillParameters
+from skillpress.skills.step_corpus import SuccessCorpus
 
 if find_spec("trl") is None:
     raise UserError(
@@ -64,7 +64,7 @@ SKILLS = SkillParameters(
 )
 """The same as ``skills`` in params.yaml."""
 BUFFER = "skillpress_buffer.json"
-"""The buffer's file in a checkpoint folder of TRL."""
+"""The file of earlier successes in a checkpoint folder of TRL."""
 
 
 class ToolEnvironment:
@@ -209,7 +209,8 @@ class ToolEnvironments:
 class SegCostReward(TrainerCallback):
     """The environment's reward, minus lambda seg(s, C) / T for a success; pass it to ``reward_funcs``.
 
-    If it is also passed to ``callbacks``, it saves its buffer in every checkpoint, and ``load`` restores it.
+    If it is also passed to ``callbacks``, it saves earlier successes in every checkpoint, and ``load``
+    restores them.
     The trainer's thread is the only one that calls it. All processes call it equally often, in the same
     order.
     """
@@ -228,7 +229,7 @@ class SegCostReward(TrainerCallback):
             efficiency: lambda.
             shaping: what a success pays for, by its name in ``reward.shaping``; ``none`` is plain GRPO.
             skills: the ``skills`` section: the buffer, and how dictionaries are fitted.
-            seed: the seed of searches that draw at random.
+            seed: the seed of searches and corpora that draw at random.
 
         Raises:
             pydantic.ValidationError: a value is wrong.
@@ -272,25 +273,29 @@ class SegCostReward(TrainerCallback):
         return [float(score - penalty) for score, penalty in zip(scores, shaped.penalty, strict=True)]
 
     @property
-    def buffer(self) -> SuccessBuffer:
-        """The earlier successes that the next call's dictionary is fitted to, beside that call's own."""
-        return self._shaper.buffer
+    def corpus(self) -> SuccessCorpus:
+        """Makes the corpus of each call's dictionary; ``earlier`` has the successes that it keeps."""
+        return self._shaper.corpus
 
     def load(self, checkpoint: str | Path) -> None:
-        """Restore the buffer from a checkpoint of TRL; all processes must call it.
+        """Restore the earlier successes from a checkpoint of TRL; all processes must call it.
 
         Raises:
-            StorageError: the checkpoint has no buffer, or a damaged one.
+            StorageError: the checkpoint has none, or they are damaged or of an earlier version.
         """
         path = Path(checkpoint) / BUFFER
         if not path.is_file():
             raise StorageError(f"{path}: no such file; SegCostReward was not among the trainer's callbacks")
-        self.buffer.load_state_dict(read_json(path))
+        state = read_json(path)
+        try:
+            self.corpus.load_state_dict(state)
+        except ValueError as error:
+            raise StorageError(f"{path}: {error}") from error
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **parts: Any
     ) -> None:
-        """Save the buffer beside the trainer's checkpoint."""
+        """Save the earlier successes beside the trainer's checkpoint."""
         if self._ranks.rank == 0:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            write_json(folder / BUFFER, self.buffer.state_dict())
+            write_json(folder / BUFFER, self.corpus.state_dict())

@@ -1,23 +1,25 @@
 """The E-step and its effect on rewards (ReuseRL Alg. 1).
 
-The corpus is the batch's successes and those in the buffer. A dictionary is fitted to it, and each success
-then pays for the number of phrases it needs. Without a success there is nothing to fit and rewards do not
-change. The same holds if no step of any success has a label, because a success without skills needs no
-phrase. The dictionary is fitted under every shaping, so that the curves of all methods show three things: how
+The corpus is the batch's successes and those that it keeps of earlier batches (``skills.corpus``). A
+dictionary is fitted to it, or one to the successes of each class of tasks (``skills.dictionaries``), and each
+success then pays for the number of phrases it needs. Without a success there is nothing to fit and rewards do
+not change. The same holds if no step of any success has a label, because a success without skills needs no
+phrase. With ``reward.centred`` the penalties of a group's successes are compared with their mean. The
+dictionary is fitted under every shaping, so that the curves of all methods show three things: how
 compressible their successes are; how many of them could pay less by doing more (``skills/exploitable_rate``,
 see ``skillpress.skills.exploitable``); and the share of their steps without a skill, which no dictionary
 charges for (``skills/unlabelled_rate``).
 
 Successes that are replayed (``training.replay``) pay by the dictionary of the step that replays them. They
 entered the buffer when they were new, so they do not enter the buffer or the corpus again. Only if no new
-success has a skill are they the corpus.
+success has a skill are they the corpus. They also are that of a class of which the corpus has no success.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -25,12 +27,14 @@ from numpy.typing import NDArray
 
 from skillpress.core.trajectory import Task, Trajectory, step_skills
 from skillpress.environments.bundle import Projection
+from skillpress.learn.algorithms.batch import Floats
+from skillpress.learn.algorithms.group_statistics import difference
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
-from skillpress.skills.buffer import SuccessBuffer
+from skillpress.skills.buffer import Success
+from skillpress.skills.dictionaries import SHARED, by_dictionary, description_length, fit_each
 from skillpress.skills.dictionary import SkillDictionary
-from skillpress.skills.exploitable import exploitable_rate
-from skillpress.skills.fit import fit_as
+from skillpress.skills.exploitable import exploitable_share
 from skillpress.skills.parameters import SkillParameters
 from skillpress.skills.shaping import Played, StepSkills
 
@@ -40,18 +44,42 @@ class Shaped:
     """The result of the E-step for one batch."""
 
     penalty: NDArray[np.float64]
-    """[trajectories] the penalty of shaping: lambda [success] seg/T, or another shaping's formula."""
+    """[trajectories] the penalty of shaping: lambda [success] seg/T, or another shaping's formula; less its
+    group's mean if ``reward.centred``."""
     segments: NDArray[np.float64]
     """[trajectories] seg(s, C); 0 without a dictionary."""
-    dictionary: SkillDictionary | None
-    """The E-step's dictionary; None if no success has a skill."""
+    dictionaries: Mapping[str, SkillDictionary]
+    """Name to dictionary, for the names that have a success with a skill: the classes of tasks, or a single
+    name if all tasks share a dictionary."""
     metrics: dict[str, float]
     charges: NDArray[np.float64] | None = None
     """[decisions] the penalty that each pays itself; None where trajectories pay."""
 
+    @property
+    def dictionary(self) -> SkillDictionary | None:
+        """The dictionary that all tasks share; None if no success has a skill, or each class has its own."""
+        return self.dictionaries.get(SHARED)
+
+
+def centred(penalty: Floats, won: Sequence[bool], groups: Sequence[str]) -> Floats:
+    """[trajectories] each success's penalty less the mean penalty of its group's successes; 0 for failures.
+
+    So penalties sum to 0 over the successes of a group: only their differences are paid, and failures are
+    compared with successes of undiminished worth. A success that is alone in its group pays nothing.
+
+    Args:
+        groups: the group of each trajectory.
+    """
+    charged = np.asarray(won, np.bool_)
+    names = {name: number for number, name in enumerate(dict.fromkeys(groups))}
+    group = np.array([names[name] for name in groups], np.int64)
+    successes = np.bincount(group[charged], minlength=len(names))
+    means = np.bincount(group[charged], penalty[charged], len(names)) / np.maximum(successes, 1)
+    return np.where(charged, difference(penalty, means[group]), 0.0)
+
 
 class RewardShaper:
-    """Holds the success buffer between batches."""
+    """Holds the successes of earlier batches, as far as the corpus keeps them."""
 
     def __init__(
         self,
@@ -62,12 +90,13 @@ class RewardShaper:
         ranks: Ranks,
         seed: int,
     ) -> None:
-        """``max_steps`` is T; ``seed`` is for searches that use random numbers."""
+        """``max_steps`` is T; ``seed`` is the experiment's, for searches and corpora that draw."""
         self._projection, self._skills, self._ranks, self._seed = projection, skills, ranks, seed
         self._shaping = reward.make_shaping(max_steps)
         self._steps_pay = reward.shaping_credit == "step"
-        self._corpus = skills.make_corpus()
-        self.buffer = SuccessBuffer(skills.buffer)
+        self._centred = reward.centred
+        self.corpus = skills.make_corpus(seed)
+        self._dictionary_of = skills.make_dictionaries()
 
     def __call__(
         self, tasks: Sequence[Task], trajectories: Sequence[Trajectory], new: int | None = None
@@ -87,48 +116,92 @@ class RewardShaper:
             sequences=[tuple(chain.from_iterable(steps)) for steps in skills],
             steps=[len(trajectory.steps) for trajectory in trajectories],
         )
-        won = [
-            (row, sequence)
-            for row, (sequence, success) in enumerate(zip(played.sequences, played.won, strict=True))
-            if success and sequence
-        ]
         new = len(trajectories) if new is None else new
-        fresh = self._ranks.gather([sequence for row, sequence in won if row < new])
-        successes = fresh or self._ranks.gather([sequence for _, sequence in won])
-        dictionary, metrics = None, self._unlabelled(skills[:new], trajectories[:new])
+        names = [self._dictionary_of(task) for task in tasks]
+        rows = zip(tasks, names, played.sequences, played.won, strict=True)
+        everybodys = self._ranks.gather(
+            [
+                (row < new, Success(sequence, task.task_id, name))
+                for row, (task, name, sequence, won) in enumerate(rows)
+                if won and sequence
+            ]
+        )
+        fresh = [success for is_new, success in everybodys if is_new]
+        successes = fresh or [success for _, success in everybodys]
+        dictionaries: dict[str, SkillDictionary] = {}
+        metrics = self._unlabelled(skills[:new], trajectories[:new])
         if successes:
             started = time.perf_counter()
-            corpus = self._corpus(self.buffer, successes)
-            alphabet = self._projection.alphabet
-            dictionary = fit_as(self._skills, corpus.judged, alphabet, self._seed, corpus.ranked_with)
-            self.buffer.push(fresh)
-            metrics |= {
-                "dictionary/phrases": float(len(dictionary.phrases)),
-                "dictionary/description_length": dictionary.description_length,
-                "dictionary/segments": float(np.mean(dictionary.costs(successes))),
-                "seconds/dictionary": time.perf_counter() - started,
-                "skills/exploitable_rate": exploitable_rate(successes, dictionary),
-            }
-        segments = np.zeros(len(trajectories))
-        if dictionary is not None:
-            segments[:] = dictionary.costs(played.sequences)
+            dictionaries = self._fitted(successes, [success for _, success in everybodys])
+            metrics |= self._described(dictionaries, successes, started)
+        self.corpus.push(fresh)
+        penalty, segments = self._judged(played, names, dictionaries)
+        if self._centred:
+            penalty = centred(penalty, played.won, [trajectory.group_id for trajectory in trajectories])
+        own = [dictionaries.get(name) for name in names]
         return Shaped(
-            penalty=self._shaping(played, dictionary),
+            penalty=penalty,
             segments=segments,
-            dictionary=dictionary,
+            dictionaries=dictionaries,
             metrics=metrics,
-            charges=self._charges(skills, trajectories, dictionary) if self._steps_pay else None,
+            charges=self._charges(skills, trajectories, own) if self._steps_pay else None,
         )
+
+    def _fitted(self, successes: Sequence[Success], played: Sequence[Success]) -> dict[str, SkillDictionary]:
+        """Name to dictionary, fitted to the corpus of a step with these successes.
+
+        Args:
+            played: all successes of the step, replayed ones too, for names of which the corpus has none.
+        """
+        corpus = self.corpus(successes)
+        known = {success.dictionary for success in corpus.judged}
+        without = [success for success in played if success.dictionary not in known]
+        corpus = replace(corpus, judged=[*corpus.judged, *without])
+        return fit_each(self._skills, corpus, self._projection.alphabet, self._seed)
+
+    def _judged(
+        self, played: Played, names: Sequence[str], dictionaries: Mapping[str, SkillDictionary]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """([trajectories] penalty, [trajectories] seg(s, C)), each by the dictionary of its name."""
+        penalty, segments = np.zeros(len(names)), np.zeros(len(names))
+        for name in dict.fromkeys(names):
+            rows = np.array([row for row, each in enumerate(names) if each == name], np.int64)
+            part, dictionary = played.only(rows.tolist()), dictionaries.get(name)
+            penalty[rows] = self._shaping(part, dictionary)
+            if dictionary is not None:
+                segments[rows] = dictionary.costs(part.sequences)
+        return penalty, segments
+
+    def _described(
+        self, dictionaries: Mapping[str, SkillDictionary], successes: Sequence[Success], started: float
+    ) -> dict[str, float]:
+        """Metrics of the step's dictionaries and of the successes, each under its own dictionary.
+
+        Args:
+            started: when fitting began.
+        """
+        judged = [(those, dictionaries[name]) for name, those in by_dictionary(successes).items()]
+        segments = [cost for those, dictionary in judged for cost in dictionary.costs(those)]
+        metrics = {
+            "dictionary/phrases": float(sum(len(each.phrases) for each in dictionaries.values())),
+            "dictionary/description_length": description_length(dictionaries),
+            "dictionary/segments": float(np.mean(segments)),
+            "seconds/dictionary": time.perf_counter() - started,
+            "skills/exploitable_rate": exploitable_share(judged),
+        }
+        if self._skills.dictionaries == "shared":
+            return metrics
+        return {**metrics, "dictionary/classes": float(len(dictionaries))}
 
     def _charges(
         self,
         skills: Sequence[StepSkills],
         trajectories: Sequence[Trajectory],
-        dictionary: SkillDictionary | None,
+        dictionaries: Sequence[SkillDictionary | None],
     ) -> NDArray[np.float64]:
         """[decisions] the amount each pays; failures and summaries, which have no skills, pay nothing."""
         charges = []
-        for steps, trajectory in zip(skills, trajectories, strict=True):
+        for steps, trajectory, dictionary in zip(skills, trajectories, dictionaries, strict=True):
             paid = np.zeros(len(trajectory.decisions))
             if trajectory.won:
                 acted = np.array([not summary for summary, _ in trajectory.states])

@@ -76,7 +76,7 @@ class TrainingStep:
     experience: Experience | None = None
     """The method for further attempts; None without further attempts."""
     history: PhraseHistory = field(default_factory=PhraseHistory)
-    """The learned phrases of every step's dictionary."""
+    """The learned phrases of every step's dictionaries."""
     replay: ReplayBuffer | None = None
     """The buffer with groups of earlier steps; None learns from new groups alone."""
     evolution: LibraryEvolution | None = None
@@ -85,7 +85,7 @@ class TrainingStep:
     @property
     def stateful(self) -> dict[str, Stateful]:
         """The parts with a state besides the weights, by name."""
-        parts: dict[str, Stateful] = {"buffer": self.shaper.buffer, "history": self.history}
+        parts: dict[str, Stateful] = {"corpus": self.shaper.corpus, "history": self.history}
         return parts if self.evolution is None else {**parts, "library": self.evolution}
 
     def __call__(self, step: int, until: int = 0) -> dict[str, float]:
@@ -106,8 +106,8 @@ class TrainingStep:
         seconds = {"rollout": clock.lap()}
 
         shaped = self.shaper(collected.tasks, collected.trajectories, collected.new)
-        if shaped.dictionary is not None:
-            self.history.record(step, shaped.dictionary)
+        if shaped.dictionaries:
+            self.history.record(step, shaped.dictionaries.values())
         evolved = self.evolution(step, new, shaped.dictionary) if self.evolution is not None else {}
         batch = replace(
             collected.batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges

@@ -86,10 +86,13 @@ class FinishedRun:
                 "11 is measured in the run's own report"
             )
         self._only("reward.shaping", shaping, "none", "round_length", "segcost")
+        self._only("reward.centred", str(params.reward.centred).lower(), "false")
         if shaping != "segcost":
             return "grpo" if shaping == "none" else shaping
         self._only("skills.search", skills.search, "greedy")
         self._only("skills.closure", skills.closure, "none")
+        self._only("skills.corpus", skills.corpus, "algorithm_1", "buffer_and_batch", "batch_accepts")
+        self._only("skills.dictionaries", skills.dictionaries, "shared")
         return "segcost" if params.skills.buffer else "segcost_no_buffer"
 
     def _only(self, key: str, value: str, *papers: str) -> None:

@@ -149,6 +149,17 @@ class RewardParameters(Section):
     shaping: Annotated[str, registered(SHAPINGS)]
     shaping_credit: Credit
     efficiency: NonNegative
+    centred: bool = False
+    """Whether a success pays its penalty less the mean penalty of its group's successes (docs/methods.md)."""
+
+    @model_validator(mode="after")
+    def _whole_penalties_are_centred(self) -> RewardParameters:
+        if self.centred and self.shaping_credit == "step":
+            raise ValueError(
+                "centred is true, must be false with shaping_credit step: the mean of a group's penalties "
+                "belongs to no step"
+            )
+        return self
 
     def make(self) -> OutcomeReward:
         """Make the agent's reward for its own steps."""

@@ -30,7 +30,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         return None
 
     monkeypatch.setattr(step, "batch_metrics", lambda *arguments: {"success": 0.0})
-    monkeypatch.setattr(reward_shaping, "exploitable_rate", lambda *arguments: 0.0)
+    monkeypatch.setattr(reward_shaping, "exploitable_share", lambda *arguments: 0.0)
     monkeypatch.setattr(training_job, "action_metrics", nothing)
     monkeypatch.setattr(EpisodeSample, "take", nothing)
     monkeypatch.setattr(EpisodeSample, "write", nothing)

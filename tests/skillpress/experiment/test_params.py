@@ -152,9 +152,23 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
         ("skills: {closure: suffixes}", "skills.closure: is 'suffixes'; allowed: none, prefixes"),
         (
             "skills: {corpus: all}",
-            "skills.corpus: is 'all'; allowed: algorithm_1, buffer_and_batch, batch_acc",
+            "skills.corpus: is 'all'; allowed: algorithm_1, buffer_and_batch, batch_accepts, each_task_once",
         ),
+        ("skills: {corpus: decayed}", "skills: buffer is 256, must be 0 with corpus decayed"),
         ("skills: {corpus: batch_accepts, search: refined}", "skills.corpus batch_accepts is a rule for"),
+        (
+            "skills: {dictionaries: per_task}",
+            "skills.dictionaries: is 'per_task'; allowed: shared, per_class",
+        ),
+        (
+            "skills: {dictionaries: per_class, library: {retrieval: by_task, top_k: 2, every: 1, new: 1, "
+            "teacher: null}}",
+            "skills: dictionaries is 'per_class', must be shared with a library without a teacher",
+        ),
+        (
+            "reward: {centred: true, shaping_credit: step}",
+            "reward: centred is true, must be false with shaping_credit step",
+        ),
         ("skills: {search: exact}", "skills.search exact may take a minute per dictionary"),
         (
             "policy: {parser: lenient}",

@@ -8,7 +8,7 @@ not change the random numbers of training.
 
 A probe leaves rows of :data:`PROBE_SCHEMA`: one for each split as a whole, and one for each stratum in it.
 The dictionary is fitted to the successes on training tasks alone, like the experiment's own but without a
-buffer. It is used for all rows. With m of these successes
+buffer and for all classes of tasks together. It is used for all rows. With m of these successes
 
     description_length   L_BDL, bits per success (Eq. 3)
     certificate          the half-sample bound on it, in bits (``skillpress.skills.bounds``)

@@ -2,7 +2,7 @@
 
 There is one folder per experiment, named by its key (``skillpress.core.resume``) and replaced as a whole
 after every few steps. It has the learner's state (weights, optimizer), the number of steps done, the rows of
-the training curve, and the state of every other :class:`Stateful` part: the success buffer, the phrases of
+the training curve, and the state of every other :class:`Stateful` part: the earlier successes, the phrases of
 every step's dictionary, the skill library. Next to it are the policy of the best step if ``training.keep``
 asks for it, and the answers of a library's teacher. The episodes for people to read
 (``describing/episode_sample.py``), the replay buffer (``replay.py``) and the rows of probes
@@ -22,7 +22,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
 
-VERSION = 2
+VERSION = 3
 
 
 class Stateful(Protocol):

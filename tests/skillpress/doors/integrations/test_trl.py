@@ -17,7 +17,7 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from transformers.utils import get_json_schema
 
 from skillpress.core.errors import ParamsError, StorageError, TaskError, UserError
-from skillpress.doors.integrations.trl import SegCostReward, ToolEnvironment, ToolEnvironments
+from skillpress.doors.integrations.trl import BUFFER, SegCostReward, ToolEnvironment, ToolEnvironments
 
 WINS = ("op(-, 28, 1)", "op(*, 27, 2)")
 PUZZLE = {
@@ -129,7 +129,7 @@ def test_the_buffer_lasts_from_call_to_call() -> None:
     assert reward(environments=alone) == [5.0]
     assert reward(environments=alone * 7) == [7.5] * 7
     assert reward(environments=alone) == [7.5], "one success, which nine together have made cheaper"
-    assert len(reward.buffer) == 9
+    assert len(reward.corpus.earlier) == 9
     assert SegCostReward(environments)(environments=alone) == [5.0], "another reward remembers nothing"
 
 
@@ -143,9 +143,12 @@ def test_a_checkpoint_keeps_the_buffer(tmp_path: Path) -> None:
     reward(environments=[played(environments, *WINS)] * 8)
     reward.on_save(TrainingArguments(output_dir=str(tmp_path), use_cpu=True), state, TrainerControl())
     resumed.load(tmp_path / "checkpoint-3")
-    assert resumed.buffer.sequences == reward.buffer.sequences and len(resumed.buffer) == 8
+    assert resumed.corpus.earlier == reward.corpus.earlier and len(resumed.corpus.earlier) == 8
     with pytest.raises(StorageError, match="SegCostReward was not among the trainer's callbacks"):
         resumed.load(tmp_path / "checkpoint-4")
+    (tmp_path / "checkpoint-3" / BUFFER).write_text('{"sequences": [["A"]]}')
+    with pytest.raises(StorageError, match=r"skillpress_buffer\.json: the state has .sequences. and no"):
+        resumed.load(tmp_path / "checkpoint-3")
 
 
 def test_rounds_charges_every_step(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import StorageError
 from skillpress.measure.analysis.drift import drift, lifetimes, spans
-from skillpress.skills.history import read_history, write_history
+from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.history import PhraseHistory, read_history, write_history
 
 AB, BC, CD = ("A", "B"), ("B", "C"), ("C", "D")
 HISTORY = {3: {AB: 1, BC: 4}, 1: {AB: 5}, 2: {AB: 2, CD: 3}}
@@ -87,3 +88,14 @@ def test_a_file_of_another_schema_or_a_damaged_one_is_refused(tmp_path, change, 
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(StorageError, match=message):
         read_history(path)
+
+
+def test_the_phrases_of_several_dictionaries_of_a_step_are_stored_together():
+    def dictionary(phrases: tuple[tuple[str, ...], ...], *uses: int) -> SkillDictionary:
+        return SkillDictionary(
+            ("A", "B", "C"), 2, (("A",), ("B",), ("C",), *phrases), (0, 0, 0, *uses), 9, "", 0
+        )
+
+    history = PhraseHistory()
+    history.record(4, [dictionary((AB, BC), 3, 0), dictionary((AB,), 2)])
+    assert history.steps == {4: {AB: 5, BC: 0}}

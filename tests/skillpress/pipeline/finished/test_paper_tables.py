@@ -85,6 +85,20 @@ def test_the_method_of_a_run_is_what_its_parameters_say_whatever_its_folder_is_c
     assert read_run(make("z", {"training": {"steps": 0}})).method == "vanilla"
 
 
+@pytest.mark.parametrize(
+    ("overlay", "said"),
+    [
+        ({"reward": {"centred": True}}, r"reward\.centred is 'true'"),
+        ({"reward": {"shaping": "bits"}}, r"reward\.shaping is 'bits'"),
+        ({"skills": {"corpus": "each_task_once"}}, r"skills\.corpus is 'each_task_once'"),
+        ({"skills": {"dictionaries": "per_class"}}, r"skills\.dictionaries is 'per_class'"),
+    ],
+)
+def test_a_run_of_a_method_of_our_own_has_no_column_in_the_papers_tables(make, overlay, said) -> None:
+    with pytest.raises(RunsError, match=said):
+        _ = read_run(make("x", overlay)).method
+
+
 def test_a_run_with_a_skill_library_stands_in_no_table_of_the_paper_and_has_its_library(make) -> None:
     library = {"retrieval": "by_task", "top_k": 1, "every": 1, "new": 1, "teacher": None}
     run = read_run(make("x", GRPO, {"skills": {"library": library}}))
