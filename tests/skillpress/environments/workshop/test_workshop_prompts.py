@@ -1,4 +1,4 @@
-"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; no shortcut is told."""
+"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; no prompt tells a shortcut."""
 
 from __future__ import annotations
 
