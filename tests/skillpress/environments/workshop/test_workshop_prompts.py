@@ -1,4 +1,4 @@
-"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; no prompt tells a shortcut."""
+"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; neither tells a shortcut."""
 
 from __future__ import annotations
 
