@@ -30,6 +30,14 @@ from skillpress.pipeline.nursery_server import FORKED, HEADER, INTERRUPT
 
 VARIABLE = "SKILLPRESS_NURSERY"
 """The socket of the process that forks."""
+LIBRARIES = (
+    "numpy", "polars", "pydantic", "psutil", "yaml", "tqdm", "gymnasium", "numba", "scipy.special",
+    "torch", "transformers", "transformers.models.llama.modeling_llama",
+    "deepspeed", "deepspeed.runtime.zero.stage3", "deepspeed.runtime.zero.stage_1_and_2",
+    "deepspeed.runtime.zero.muon.muon_optimizer",
+    "sqlalchemy", "mlflow", "mlflow.transformers", "dvc.cli", "dvc.repo", "networkx", "voluptuous",
+)  # fmt: skip
+"""What stages and the processes beside them import."""
 LOST = 1
 """The exit code of a command whose child ended together with the process that forked it."""
 DEVICES = Path("/dev")
@@ -37,7 +45,7 @@ DEVICES = Path("/dev")
 
 
 @contextmanager
-def nursery() -> Iterator[bool]:
+def nursery(libraries: Sequence[str] = LIBRARIES) -> Iterator[bool]:
     """Commands that are started in the block are forked; yields whether they are.
 
     Not on machines with an NVIDIA GPU, nor on systems other than Linux, where commands run as ever.
@@ -45,11 +53,14 @@ def nursery() -> Iterator[bool]:
     if sys.platform != "linux" or any(DEVICES.glob("nvidia[0-9]*")):
         yield False
         return
-    with tempfile.TemporaryDirectory(prefix="skillpress-") as folder, socket.socket(socket.AF_UNIX) as listener:
+    with (
+        tempfile.TemporaryDirectory(prefix="skillpress-") as folder,
+        socket.socket(socket.AF_UNIX) as listener,
+    ):
         place = str(Path(folder) / "nursery")
         listener.bind(place)
         listener.listen(64)
-        command = [sys.executable, "-P", str(nursery_server.__file__)]
+        command = [sys.executable, "-P", str(nursery_server.__file__), *libraries]
         # It imports DeepSpeed without a GPU, of which DeepSpeed shall not warn.
         environment = {**os.environ, "DS_ACCELERATOR": "cpu"}
         server = subprocess.Popen(

@@ -1,5 +1,5 @@
 """The process that forks commands: it has imported the libraries whose imports take longest, and nothing of
-this project. ``python -P nursery_server.py`` is started by :mod:`skillpress.pipeline.nursery`, with the
+this project. :mod:`skillpress.pipeline.nursery` starts ``python -P nursery_server.py LIBRARY ...`` with the
 listening socket as its standard input.
 
 A child changes into the folder of the command that asked, takes its environment and open files, and runs the
@@ -25,14 +25,6 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
-LIBRARIES = (
-    "numpy", "polars", "pydantic", "psutil", "yaml", "tqdm", "gymnasium", "numba", "scipy.special",
-    "torch", "transformers", "transformers.models.llama.modeling_llama",
-    "deepspeed", "deepspeed.runtime.zero.stage3", "deepspeed.runtime.zero.stage_1_and_2",
-    "deepspeed.runtime.zero.muon.muon_optimizer",
-    "sqlalchemy", "mlflow", "mlflow.transformers", "dvc.cli", "dvc.repo", "networkx", "voluptuous",
-)  # fmt: skip
-"""What stages and their companions import; a library that is missing is left out."""
 PARENT = "SKILLPRESS_PARENT"
 """The variable of ``pipeline.parent``. What a child's command is to end with is this process."""
 FORKED = "SKILLPRESS_FORKED"
@@ -48,9 +40,10 @@ INTERRUPT = b"i"
 
 
 def main() -> None:
-    """Serve until the process that started this one has closed the other end of standard output."""
+    """Import the named libraries, those that are there, and serve until the process that started this one has
+    closed the other end of standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an asking process passes Ctrl-C on to its own child
-    for library in LIBRARIES:
+    for library in sys.argv[1:]:
         with suppress(ImportError):
             import_module(library)
     gc.collect()
@@ -130,7 +123,7 @@ def _become(order: dict[str, Any], files: Sequence[int], connection: socket.sock
     """Run the module as if Python had been started with it; ends without Python's slow clean-up."""
     code = 1
     try:
-        os.setpgid(0, 0)
+        os.setpgid(0, 0)  # a terminal's Ctrl-C comes once, from the asking process
         for number, file in enumerate(files):
             os.dup2(file, number)
             os.close(file)
@@ -159,11 +152,12 @@ def _become(order: dict[str, Any], files: Sequence[int], connection: socket.sock
 
 
 def _attend(connection: socket.socket) -> None:
-    """Pass the asking process's interruptions on, and end when it has ended."""
+    """Pass the asking process's interruptions on, also to what this process has started, as a terminal would,
+    and end when the asking process has ended."""
     with suppress(OSError):
         while said := connection.recv(1):
             if said == INTERRUPT:
-                os.kill(os.getpid(), signal.SIGINT)
+                os.killpg(0, signal.SIGINT)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
