@@ -24,6 +24,7 @@ ENVIRONMENTS = Registry(
         "openenv": "skillpress.environments.openenv:BUNDLE",
         "program": "skillpress.environments.program:BUNDLE",
         "textworld_cooking": "skillpress.environments.textworld_cooking:BUNDLE",
+        "workshop": "skillpress.environments.workshop:BUNDLE",
     },
     "parameters",
 )

@@ -38,7 +38,9 @@ def data(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     return {"data": str(request.getfixturevalue(fixtures[wanted]))} if wanted in fixtures else {}
 
 
-FEW = {"Countdown": 16, "ALFWorld": 3, "TextWorldCooking": 1, "CodeRepair": 2, "NotebookQA": 2}
+FEW = {
+    "Countdown": 16, "ALFWorld": 3, "TextWorldCooking": 1, "CodeRepair": 2, "NotebookQA": 2, "Workshop": 64,
+}  # fmt: skip
 
 
 def test_every_environment_of_ours_is_registered_as_its_overlay_has_it(repository: Path) -> None:
@@ -71,6 +73,7 @@ def test_the_default_judgement_is_that_of_the_default_experiment(repository: Pat
         pytest.param("TextWorldCooking", marks=pytest.mark.thorough),
         "CodeRepair",
         "NotebookQA",
+        "Workshop",
     ],
 )
 @pytest.mark.filterwarnings("error::UserWarning")

@@ -1,0 +1,94 @@
+"""The ``environment`` section of params.yaml for the workshop."""
+
+from __future__ import annotations
+
+from math import perm
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from skillpress.core.sections import Fraction, PositiveInt, Section
+from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.environments.workshop.actions import ATTRIBUTES, CONTRAPTIONS, SUBGOALS, SYNONYMS, Machine
+
+MOST_PIECES = len(ATTRIBUTES[0]) * len(ATTRIBUTES[1]) * len(ATTRIBUTES[2])
+"""Number of pieces that the attribute words can name."""
+
+
+class ShortcutParameters(Section):
+    """``environment.shortcut``: what wins a piece of training beside its routine."""
+
+    length: PositiveInt
+    """l, the number of actions."""
+    skills: Machine
+    """Which skills the actions have: ``own``, one for each contraption; ``same``, those of the routine;
+    ``one``, Tinker for all."""
+    order: Literal["fixed", "free"] = "fixed"
+    """Whether the actions win in one order only, or each once in any order."""
+    share: Fraction = 0.5
+    """Share of the oracle's demonstrations that take the shortcut, of tasks that have one."""
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> ShortcutParameters:
+        if self.skills == "own" and self.length > len(CONTRAPTIONS):
+            raise ValueError(
+                f"length {self.length} must not exceed {len(CONTRAPTIONS)} with skills own: "
+                "a shortcut uses a contraption once"
+            )
+        if self.skills == "same" and self.order == "free":
+            raise ValueError(
+                "order is free, must be fixed with skills same, which follow the routine's verbs"
+            )
+        return self
+
+
+class WorkshopParameters(EnvironmentParameters):
+    """Which orders and pieces training has, and what their shortcuts are."""
+
+    subgoals: Annotated[int, Field(ge=1, le=len(SUBGOALS) - 1)] = 2
+    """g, the number of sub-goals of an order. The stratum ``unseen/longer`` has one more."""
+    orders: PositiveInt
+    """Number of different orders that training has. The tasks of an order share a routine."""
+    pieces: Annotated[int, Field(ge=max(map(len, ATTRIBUTES)), le=MOST_PIECES)]
+    """Number of pieces that training has. The training tasks of a piece share a shortcut."""
+    shortcut: ShortcutParameters
+    synonyms: Annotated[int, Field(ge=1, le=len(SYNONYMS["go"]))] = 1
+    """The oracle draws each verb among so many that do the same: ``go``, ``walk`` and ``run``. The
+    environment understands all of them."""
+
+    @property
+    def longest_routine(self) -> int:
+        """Number of steps of the routine of g + 1 sub-goals: three for each, and the delivery."""
+        return 3 * (self.subgoals + 1) + 1
+
+    @property
+    def orders_there_are(self) -> int:
+        """Number of different orders of ``subgoals`` sub-goals."""
+        return perm(len(SUBGOALS), self.subgoals)
+
+    @property
+    def why_nothing_unseen(self) -> str | None:
+        """None if training lacks an order."""
+        if self.orders < self.orders_there_are:
+            return None
+        remedy = "make subgoals 2 or more" if self.subgoals == 1 else f"make it at most {self.orders - 1}"
+        return f"environment.orders {self.orders} are all orders of subgoals {self.subgoals}; {remedy}"
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> WorkshopParameters:
+        fewest, most = -(-len(SUBGOALS) // self.subgoals), self.orders_there_are
+        if not fewest <= self.orders <= most:
+            raise ValueError(
+                f"orders {self.orders} must be {fewest} to {most} with subgoals {self.subgoals}: every "
+                "sub-goal occurs in training, and no two orders are the same"
+            )
+        if self.max_steps < self.longest_routine:
+            raise ValueError(
+                f"max_steps {self.max_steps} must be at least {self.longest_routine}, the steps of a routine "
+                f"of subgoals + 1 ({self.subgoals + 1})"
+            )
+        if self.max_steps < self.shortcut.length:
+            raise ValueError(
+                f"max_steps {self.max_steps} must be at least shortcut.length ({self.shortcut.length})"
+            )
+        return self

@@ -1,0 +1,36 @@
+"""The shortcut of a piece: a list of actions of the machine that wins every order of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, cycle, islice
+
+from skillpress.core.seeds import generator
+from skillpress.environments.workshop.actions import CONTRAPTIONS, ODD_PIECES, PARTS, TINKER, odd_action
+from skillpress.environments.workshop.parameters import ShortcutParameters
+
+
+def routine_verbs(order: Sequence[str]) -> tuple[str, ...]:
+    """The verbs of an order's routine: three for each sub-goal, and ``deliver``."""
+    return (*chain.from_iterable(("go", "take", subgoal) for subgoal in order), "deliver")
+
+
+def draw_shortcut(
+    section: ShortcutParameters, piece: Sequence[str], order: Sequence[str], seed: int
+) -> list[str]:
+    """The shortcut of a piece, which depends on the piece alone.
+
+    The exception are the verbs of ``skills: same``. They are those of the order's routine, from the beginning
+    again where the shortcut is longer; which odd object each of them has depends on the piece.
+    """
+    draws = generator(seed, "workshop shortcut", "-".join(piece))
+    if section.skills == "own":
+        return [CONTRAPTIONS[number] for number in draws.permutation(len(CONTRAPTIONS))[: section.length]]
+    if section.skills == "one":
+        rounds = -(-section.length // len(PARTS))
+        drawn = chain.from_iterable(draws.permutation(len(PARTS)).tolist() for _ in range(rounds))
+        return [f"{TINKER} {PARTS[number]}" for number in islice(drawn, section.length)]
+    objects = draws.integers(len(ODD_PIECES), size=section.length).tolist()
+    return [
+        odd_action(verb, number) for verb, number in zip(cycle(routine_verbs(order)), objects, strict=False)
+    ]
