@@ -44,6 +44,7 @@ from skillpress.pipeline.reproduce.workspace import FOLDER as WORKSPACES
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study import store
 from skillpress.pipeline.study.clearing import clear
+from skillpress.pipeline.study.facts import facts_of
 from skillpress.pipeline.study.forecast import describe, in_words
 from skillpress.pipeline.study.record import RecordedRun, code_revision, outcomes_of, record_of
 from skillpress.pipeline.study.runs import PlannedRun, Queue, planned_runs
@@ -121,7 +122,8 @@ def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
     reproduce(run.variant, [*overlays, "--seed", str(run.seed), *stages], 60 * choice.limit_minutes)
     finished = read_run(workspace, run.method)
     record = record_of(run, finished, {**how, "wall_seconds": round(time.monotonic() - started, 1)})
-    record = store.add(ROOT / choice.record, record, outcomes_of(finished))
+    facts = facts_of(finished, run.facts)
+    record = store.add(ROOT / choice.record, record, outcomes_of(finished), facts)
     if not choice.keep:
         clear(workspace, CACHE)
     return record

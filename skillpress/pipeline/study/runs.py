@@ -19,6 +19,7 @@ from typing import Any
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.measure.study.plan import Plan, PlanError
 from skillpress.pipeline.graph import GRAPH, read_stage
+from skillpress.pipeline.study.facts import check_facts
 from skillpress.pipeline.reproduce.workspace import Variant
 
 OVERLAYS = "params"
@@ -39,6 +40,8 @@ class PlannedRun:
     """The resolved parameters: every one that this version knows, including the seed."""
     start: str = ""
     """The parameters that the stages before training read, the same for all runs that share a start."""
+    facts: tuple[str, ...] = ()
+    """The facts at the end of won episodes that the benchmark's outcomes are about."""
 
     @property
     def name(self) -> str:
@@ -56,6 +59,7 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
     Raises:
         ParamsError: an overlay is missing or wrong.
         PlanError: two methods have the same parameters on one benchmark.
+        FactError: an outcome is about a fact that the environment does not state.
     """
     defaults = read_yaml(root / DEFAULTS)
     before = {key for name in START_STAGES for key in read_stage(name, root / GRAPH).parameters}
@@ -71,6 +75,7 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
             if same in known:
                 raise PlanError(f"{benchmark}: {known[same]} and {method} have the same parameters")
             known[same] = method
+            check_facts(params["environment"]["name"], entry.measures)
             for place, seed in enumerate(entry.seeds):
                 run = PlannedRun(
                     benchmark=benchmark,
@@ -79,6 +84,7 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
                     variant=Variant(overlays, seed),
                     params={**params, "seed": seed},
                     start=_start({**params, "seed": seed}, before),
+                    facts=tuple(entry.measures),
                 )
                 found.append((place, run))
     return [run for _, run in sorted(found, key=lambda item: item[0])]
