@@ -106,7 +106,7 @@ class Results:
         tests = []
         for claim in self.plan.claims(question):
             entry = self.plan.benchmarks[claim.benchmark]
-            pairs = self._pairs(claim, outcome or claim.outcome or entry.outcome)
+            pairs = self.pairs(claim, outcome or claim.outcome or entry.outcome)
             silent = sum(not (one.height and other.height) for one, other in pairs)
             margin = claim.margin or entry.margin
             tests.append(measured(claim, pairs, len(entry.seeds) - silent, margin))
@@ -127,7 +127,8 @@ class Results:
             for benchmark in self.plan.benchmarks
         }
 
-    def _pairs(self, claim: Claim, outcome: str) -> list[Pair]:
+    def pairs(self, claim: Claim, outcome: str) -> list[Pair]:
+        """The scores of both of a claim's methods, of every seed that has both."""
         ones, others = (self.runs.get((claim.benchmark, m), {}) for m in (claim.first, claim.second))
         return [
             (

@@ -120,6 +120,7 @@ def _code(connection: socket.socket) -> int:
                 connection.sendall(INTERRUPT)
             continue
         if not part:
+            print("the process that forks commands has ended, and this one's child too", file=sys.stderr)
             return LOST
         answer += part
     code = int(answer)

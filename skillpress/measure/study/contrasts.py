@@ -2,9 +2,10 @@
 
 The tests are those of ``evaluation/trainings.py``. A claim ``same`` says that the difference is smaller than
 the margin. Its p is that of the two one-sided tests (Schuirmann 1987): the larger of the chances of so small
-a difference if it were the margin, above or below 0. A claim gets a verdict when the record holds both methods
-for every planned seed. Until then it keeps its place in the family (its p counts as 1), so that missing runs
-never make a correction laxer.
+a difference if it were the margin, above or below 0.
+
+A claim gets a verdict when the record holds both methods for every planned seed. Until then it keeps its
+place in the family (its p counts as 1), so that missing runs never make a correction laxer.
 """
 
 from __future__ import annotations

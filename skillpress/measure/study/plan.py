@@ -256,7 +256,7 @@ def _check(plan: Plan, question: Question, path: Path) -> None:
             for benchmark in benchmarks:
                 if asked and asked not in plan.benchmarks[benchmark].measures:
                     raise PlanError(
-                        f"{where}: {contrast.outcome!r} is among no outcomes of {benchmark}, so that its runs "
+                        f"{where}: {contrast.outcome!r} is among no outcomes of {benchmark}, so its runs "
                         f"would not record it: add it to benchmarks.{benchmark}.secondary in {SHARED}"
                     )
             for benchmark in {*benchmarks, *contrast.classes}:

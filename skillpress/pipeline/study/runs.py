@@ -19,8 +19,8 @@ from typing import Any
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.measure.study.plan import Plan, PlanError
 from skillpress.pipeline.graph import GRAPH, read_stage
-from skillpress.pipeline.study.facts import check_facts
 from skillpress.pipeline.reproduce.workspace import Variant
+from skillpress.pipeline.study.facts import check_facts
 
 OVERLAYS = "params"
 DEFAULTS = "params.yaml"

@@ -1,5 +1,5 @@
-"""The committed record of a study: ``runs.json``, ``outcomes.parquet``, and ``facts.parquet`` if the plan asks
-for facts.
+"""The committed record of a study: ``runs.json``, ``outcomes.parquet``, and ``facts.parquet`` if its plan has
+outcomes about facts.
 
 The JSON file has a line per run, so that git shows which were added. A run counts when its line exists: its
 outcomes are written first, and outcomes without a line come from a killed process and are ignored. The

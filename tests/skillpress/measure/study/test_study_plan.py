@@ -80,9 +80,7 @@ def test_outcomes_without_a_fact_a_class_or_steps_are_refused(
         read_plan(write_plan(tmp_path))
 
 
-def test_a_claim_may_have_its_own_outcome_and_margin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_may_have_its_own_outcome_and_margin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contrast = {**CONTRAST, "outcome": "measure_by_routine", "margin": 0.2, "benchmarks": ["small"]}
     with pytest.raises(PlanError, match=r"'measure_by_routine' is among no outcomes of small.*add it to"):
         read_plan(write_plan(tmp_path, families={"order": [contrast]}))
