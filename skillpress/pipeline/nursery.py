@@ -65,7 +65,7 @@ def nursery(libraries: Sequence[str] = LIBRARIES) -> Iterator[bool]:
         environment = {**os.environ, "DS_ACCELERATOR": "cpu"}
         server = subprocess.Popen(
             command, stdin=listener.fileno(), stdout=subprocess.PIPE, env=environment
-        )  # a pipe that nobody reads: the server ends when this process has
+        )  # the server ends when this end of the pipe is closed
         os.environ[VARIABLE] = place
         try:
             yield True
