@@ -35,7 +35,7 @@ from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, any_seed, real
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.storage import write_json, write_text
-from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline import exit_codes, nursery, parent
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.finished.comparison import as_json, page, paired_tests, table, text
 from skillpress.pipeline.finished.run import FinishedRun, read_run
@@ -91,7 +91,7 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
         ExperimentTooSlowError: it was stopped.
     """
     log = log_of(variant)
-    command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
+    command = nursery.command("skillpress.pipeline.reproduce", *options)
     with log.open("a", encoding="utf-8") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         with process_stopped(process.pid):

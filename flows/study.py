@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from prefect import flow, task
 from prefect.client.schemas.objects import State, TaskRun
@@ -37,12 +37,14 @@ from skillpress.core.errors import UserError
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.finished.run import read_run
+from skillpress.pipeline.nursery import nursery
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
 from skillpress.pipeline.reproduce.workspace import FOLDER as WORKSPACES
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study import store
 from skillpress.pipeline.study.clearing import clear
+from skillpress.pipeline.study.facts import facts_of
 from skillpress.pipeline.study.forecast import describe, in_words
 from skillpress.pipeline.study.record import RecordedRun, code_revision, outcomes_of, record_of
 from skillpress.pipeline.study.runs import PlannedRun, Queue, planned_runs
@@ -120,7 +122,8 @@ def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
     reproduce(run.variant, [*overlays, "--seed", str(run.seed), *stages], 60 * choice.limit_minutes)
     finished = read_run(workspace, run.method)
     record = record_of(run, finished, {**how, "wall_seconds": round(time.monotonic() - started, 1)})
-    record = store.add(ROOT / choice.record, record, outcomes_of(finished))
+    facts = facts_of(finished, run.facts)
+    record = store.add(ROOT / choice.record, record, outcomes_of(finished), facts)
     if not choice.keep:
         clear(workspace, CACHE)
     return record
@@ -164,31 +167,37 @@ def missing_of(runs: Sequence[PlannedRun], choice: Choice) -> list[PlannedRun]:
 def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
     """Make the missing runs; returns the error messages of those that failed."""
     missing = missing_of(runs, choice)
-    queue, at_once = Queue(missing), choice.beside(runs)
-    running: dict[PrefectFuture[RecordedRun], PlannedRun] = {}
-    failures: list[str] = []
-    began = time.monotonic()
     for line in forecast(runs, choice):
         tqdm.write(line)
-    with tqdm(total=len(missing), unit="run", disable=not sys.stderr.isatty()) as bar:
-        while True:
-            while len(running) < at_once and not _late(began, choice) and (run := queue.next()):
-                tqdm.write(f"{run.name} starts")
-                running[run_and_record.submit(run, choice)] = run
-            if not running:
-                return failures
-            future = next(as_completed(list(running)))
-            run = running.pop(future)
-            future.wait()  # only this makes its state final; the server may still report it as running
-            queue.done(run)
-            bar.update()
-            if future.state.is_completed():
-                tqdm.write(f"{run.name} is recorded after {in_words(future.result().wall_seconds)}")
-            else:
-                failures.append(str(future.state.message))
-                tqdm.write(f"{run.name} failed: {future.state.message}")
-            for line in forecast(runs, choice):
-                tqdm.write(line)
+    if not missing:
+        return []
+    with nursery(), tqdm(total=len(missing), unit="run", disable=not sys.stderr.isatty()) as bar:
+        return run_all(Queue(missing), runs, choice, bar)
+
+
+def run_all(queue: Queue, runs: Sequence[PlannedRun], choice: Choice, bar: tqdm[NoReturn]) -> list[str]:
+    """Make the runs of a queue, several at once; returns the error messages of those that failed."""
+    at_once, began = choice.beside(runs), time.monotonic()
+    running: dict[PrefectFuture[RecordedRun], PlannedRun] = {}
+    failures: list[str] = []
+    while True:
+        while len(running) < at_once and not _late(began, choice) and (run := queue.next()):
+            tqdm.write(f"{run.name} starts")
+            running[run_and_record.submit(run, choice)] = run
+        if not running:
+            return failures
+        future = next(as_completed(list(running)))
+        run = running.pop(future)
+        future.wait()  # only this makes its state final; the server may still report it as running
+        queue.done(run)
+        bar.update()
+        if future.state.is_completed():
+            tqdm.write(f"{run.name} is recorded after {in_words(future.result().wall_seconds)}")
+        else:
+            failures.append(str(future.state.message))
+            tqdm.write(f"{run.name} failed: {future.state.message}")
+        for line in forecast(runs, choice):
+            tqdm.write(line)
 
 
 def forecast(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import tasks
 from skillpress.core.arguments import Parser
-from skillpress.pipeline import exit_codes, parent
-from skillpress.pipeline.stage import run_stage
+from skillpress.pipeline import exit_codes, nursery, parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [name for name in modules if name != "__main__"]
     parser = Parser(prog="python -m tasks", description=__doc__)
     parser.add_argument("stage", choices=names, metavar="STAGE", help=", ".join(names))
-    return run_stage(parser.parse_args(arguments).stage)
+    stage = parser.parse_args(arguments).stage
+    if (code := nursery.forked("tasks", [stage])) is not None:
+        return code
+    from skillpress.pipeline.stage import run_stage  # in half a second, which a forked stage need not wait
+
+    return run_stage(stage)
 
 
 if __name__ == "__main__":

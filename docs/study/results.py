@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from skillpress.measure.evaluation.scores import Scores
 from skillpress.measure.evaluation.trainings import OverTrainings, over_trainings
 from skillpress.measure.study.compression import MEASURES, Prediction, gaps, predict
 from skillpress.measure.study.contrasts import Finding, Pair, judged, measured
+from skillpress.measure.study.outcomes import measured as measured_facts
 from skillpress.measure.study.outcomes import of_class, scores
-from skillpress.measure.study.plan import Claim, Plan, read_plan
+from skillpress.measure.study.plan import Claim, Plan, divided, measure_of, read_plan
 from skillpress.pipeline.files import EXPLORER, START, TRAINED
+from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.record import RecordedRun
 from skillpress.pipeline.study.runs import planned_runs
 from skillpress.pipeline.study.store import Record, read_record
@@ -57,14 +59,27 @@ class Results:
     outcomes: Mapping[str, pl.DataFrame]
     """Id of a run to its rows."""
 
+    facts: Mapping[tuple[str, str, str], pl.DataFrame] = field(default_factory=dict)
+    """Id of a run, policy and name of a fact to the rows of ``facts_of``."""
+
     def won_at(self, run: RecordedRun, policy: str, name: str = "") -> pl.DataFrame:
         """``task_id`` and ``won_at`` of a policy on a class of tasks."""
         return of_class(self.outcomes[run.id], name).select("task_id", won_at=policy)
 
     def scores(self, run: RecordedRun, policy: str, outcome: str, name: str = "") -> pl.DataFrame:
-        """A score per task."""
+        """A score per task.
+
+        Args:
+            name: a class of tasks; empty for the outcome's own.
+        """
+        counted, of_outcome = divided(outcome)
+        name = name or of_outcome
+        fact = measure_of(outcome)
+        if fact is not None:
+            stated = self.facts.get((run.id, policy, fact), NO_FACTS)
+            return measured_facts(stated.join(self.won_at(run, policy, name), on="task_id", how="semi"))
         section, steps = run.params["evaluation"], run.params["environment"]["max_steps"]
-        return scores(self.won_at(run, policy, name), outcome, steps, section["votes"])
+        return scores(self.won_at(run, policy, name), counted, steps, section["votes"])
 
     def level(self, benchmark: str, method: str, outcome: str, name: str = "") -> Level | None:
         """The mean over seeds; of a floor, over the seeds of which any run is there. None without a run."""
@@ -91,8 +106,10 @@ class Results:
         tests = []
         for claim in self.plan.claims(question):
             entry = self.plan.benchmarks[claim.benchmark]
-            pairs = self._pairs(claim, outcome or entry.outcome)
-            tests.append(measured(claim, pairs, len(entry.seeds), entry.margin))
+            pairs = self.pairs(claim, outcome or claim.outcome or entry.outcome)
+            silent = sum(not (one.height and other.height) for one, other in pairs)
+            margin = claim.margin or entry.margin
+            tests.append(measured(claim, pairs, len(entry.seeds) - silent, margin))
         return judged(tests)
 
     def predictions(self, question: str) -> list[Prediction]:
@@ -110,7 +127,8 @@ class Results:
             for benchmark in self.plan.benchmarks
         }
 
-    def _pairs(self, claim: Claim, outcome: str) -> list[Pair]:
+    def pairs(self, claim: Claim, outcome: str) -> list[Pair]:
+        """The scores of both of a claim's methods, of every seed that has both."""
         ones, others = (self.runs.get((claim.benchmark, m), {}) for m in (claim.first, claim.second))
         return [
             (
@@ -152,6 +170,7 @@ def _level(scores: Sequence[pl.DataFrame], *, shares: bool) -> Level | None:
     )
 
 
+NO_FACTS = FACT_SCHEMA.to_frame()
 PROBE_TYPES = pl.Schema(
     {"run": pl.String, "seed": pl.Int64, "split": pl.String, "step": pl.Int64, "corpus": pl.Float64}
     | dict.fromkeys(
@@ -188,6 +207,7 @@ def assembled(plan: Plan, record: Record, root: Path) -> Results:
         planned={name: len(methods[name]) * len(plan.benchmarks[name].seeds) for name in methods},
         runs=runs,
         outcomes={frame["id"][0]: frame for frame in frames if frame["id"][0] in ids},
+        facts=record.facts.partition_by("id", "policy", "fact", as_dict=True),  # type: ignore[arg-type]
     )
 
 

@@ -46,7 +46,7 @@ def findings(results: Results, question: str) -> Iterator[str]:
 
 def _cells(results: Results, finding: Finding, claims: int) -> tuple[str, ...]:
     claim = finding.claim
-    sign = {"higher": ">", "lower": "<", "differs": "≠"}[claim.expect]
+    sign = {"higher": ">", "lower": "<", "differs": "≠", "same": "="}[claim.expect]
     where = results.plan.benchmarks[claim.benchmark].words + (f", {claim.of_class}" if claim.of_class else "")
     return (
         f"{where}: `{claim.second}` {sign} `{claim.first}`",
@@ -63,7 +63,12 @@ def what_would_tell(finding: Finding, claims: int) -> str:
     Args:
         claims: in its family; the level is that of the strictest step of their correction.
     """
-    if finding.verdict != OPEN or len(finding.per_seed) < 2 or not (deviation := stdev(finding.per_seed)):
+    if (
+        finding.verdict != OPEN
+        or finding.claim.expect == "same"
+        or len(finding.per_seed) < 2
+        or not (deviation := stdev(finding.per_seed))
+    ):
         return ""
     margin = 100 * finding.margin
     try:

@@ -19,6 +19,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.resume import content_key
 from skillpress.core.yaml_files import read_yaml_file
 
+GRAPH = Path("dvc.yaml")
 FINGERPRINTS = Path("data/fingerprints")
 """Where the first stage writes ``<stage>.json``."""
 PLACES = frozenset({"skills.library.teacher.url", "skills.library.teacher.key_variable"})
@@ -54,12 +55,12 @@ class StageEntry:
         return content_key(read, [path for path in self.dependencies if path != self.fingerprint])
 
 
-def read_stages(graph: Path = Path("dvc.yaml")) -> list[StageEntry]:
+def read_stages(graph: Path = GRAPH) -> list[StageEntry]:
     """The entries of all stages, in the file's order."""
     return [_entry(name, stage) for name, stage in read_yaml_file(graph)["stages"].items()]
 
 
-def read_stage(name: str, graph: Path = Path("dvc.yaml")) -> StageEntry:
+def read_stage(name: str, graph: Path = GRAPH) -> StageEntry:
     """The entry of a stage; ``StorageError`` if ``dvc.yaml`` has none of this name."""
     stages = read_yaml_file(graph)["stages"]
     if name not in stages:

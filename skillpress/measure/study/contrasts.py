@@ -1,8 +1,11 @@
 """The plan's claims, tested: an interval over seeds and tasks, Holm's correction in families, a verdict.
 
-The tests are those of ``evaluation/trainings.py``. A claim gets a verdict when the record holds both methods
-for every planned seed. Until then it keeps its place in the family (its p counts as 1), so that missing runs
-never make a correction laxer.
+The tests are those of ``evaluation/trainings.py``. A claim ``same`` says that the difference is smaller than
+the margin. Its p is that of the two one-sided tests (Schuirmann 1987): the larger of the chances of so small
+a difference if it were the margin, above or below 0.
+
+A claim gets a verdict when the record holds both methods for every planned seed. Until then it keeps its
+place in the family (its p counts as 1), so that missing runs never make a correction laxer.
 """
 
 from __future__ import annotations
@@ -12,13 +15,16 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from skillpress.core.distributions import student_cdf, student_quantile
 from skillpress.measure.evaluation.scores import Scores
-from skillpress.measure.evaluation.trainings import over_trainings
+from skillpress.measure.evaluation.trainings import OverTrainings, over_trainings
 from skillpress.measure.study.holm import holm
 from skillpress.measure.study.plan import BY_CLASS, Claim
 
 LEVEL = 0.05
 YES, REVERSED, TOO_SMALL, OPEN = "yes", "no, reversed", "no, too small to matter", "cannot be told"
+OTHER = "no, it differs"
+"""The verdict on a claim of no difference if the difference is shown to be larger than the margin."""
 GATED = "open, as on all tasks"
 """The verdict on a class of tasks if the claim on all tasks is open."""
 MISSING = "runs are missing"
@@ -44,7 +50,7 @@ class Finding:
     """Lower end of the 95% interval over seeds and tasks; None below two seeds, or if nothing varies."""
     high: float | None = None
     p: float | None = None
-    """Two-sided, uncorrected."""
+    """Uncorrected: two-sided for a difference, of two one-sided tests for none."""
     corrected: float | None = None
     """p corrected by Holm's method within the family."""
     verdict: str = MISSING
@@ -61,6 +67,9 @@ def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -
     if not pairs:
         return empty
     joined = [one.join(other, on="task_id", suffix="_second") for one, other in pairs]
+    joined = [pair for pair in joined if pair.height]  # a policy that wins nothing says not how it wins
+    if not joined:
+        return empty
     difference = (pl.col("score_second") - pl.col("score")).round(12)
     found = Scores.of([pair.select("task_id", score=difference) for pair in joined])
     interval = over_trainings(found)
@@ -72,7 +81,14 @@ def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -
     )
     if interval is None:
         return known
-    return replace(known, low=interval.low, high=interval.high, p=interval.p)
+    p = _p_of_equivalence(found.mean(), interval, margin) if claim.expect == "same" else interval.p
+    return replace(known, low=interval.low, high=interval.high, p=p)
+
+
+def _p_of_equivalence(difference: float, interval: OverTrainings, margin: float) -> float:
+    """p of the two one-sided tests; the interval's half width gives the standard error."""
+    error = (interval.high - interval.low) / 2 / student_quantile(interval.degrees, 0.975)
+    return student_cdf(interval.degrees, (abs(difference) - margin) / error)
 
 
 def judged(findings: Sequence[Finding]) -> list[Finding]:
@@ -97,6 +113,8 @@ def _known_p(finding: Finding) -> float:
 def _verdict(finding: Finding) -> str:
     if not finding.complete or finding.difference is None:
         return MISSING
+    if finding.claim.expect == "same":
+        return _verdict_of_equivalence(finding)
     sign = {"higher": 1, "lower": -1, "differs": 0}[finding.claim.expect]
     if finding.corrected is not None and finding.corrected < LEVEL:
         return REVERSED if sign * finding.difference < 0 else YES
@@ -104,6 +122,15 @@ def _verdict(finding: Finding) -> str:
         return OPEN
     ends = {1: (finding.high,), -1: (-finding.low,), 0: (finding.high, -finding.low)}[sign]
     return TOO_SMALL if max(ends) < finding.margin else OPEN
+
+
+def _verdict_of_equivalence(finding: Finding) -> str:
+    if finding.p is None and finding.difference is not None:  # all seeds and tasks alike
+        return YES if abs(finding.difference) < finding.margin else OTHER
+    if finding.corrected is not None and finding.corrected < LEVEL:
+        return YES
+    assert finding.low is not None and finding.high is not None
+    return OTHER if max(finding.low, -finding.high) > finding.margin else OPEN
 
 
 def _gated(finding: Finding, of_all: Mapping[tuple[str, ...], str]) -> str:
@@ -114,4 +141,5 @@ def _gated(finding: Finding, of_all: Mapping[tuple[str, ...], str]) -> str:
 
 
 def _key(claim: Claim) -> tuple[str, ...]:
-    return claim.family.removesuffix(BY_CLASS), claim.benchmark, claim.first, claim.second
+    outcome = claim.outcome or ""
+    return claim.family.removesuffix(BY_CLASS), claim.benchmark, claim.first, claim.second, outcome

@@ -37,6 +37,17 @@ def scores(won_at: pl.DataFrame, outcome: str, max_steps: int, votes: int) -> pl
     return means.with_columns(pl.col("score").round(12))  # equal shares must tie exactly
 
 
+def measured(facts: pl.DataFrame) -> pl.DataFrame:
+    """``task_id`` and ``score``: the mean of a fact over the episodes that were won. A task without such an
+    episode has no row, so the outcome says how tasks are won and not how many.
+
+    Args:
+        facts: ``task_id`` and ``values``, a value of each of the task's won episodes.
+    """
+    means = facts.select("task_id", score=pl.col("values").list.mean().cast(pl.Float64))
+    return means.drop_nulls().with_columns(pl.col("score").round(12))
+
+
 def of_class(outcomes: pl.DataFrame, name: str) -> pl.DataFrame:
     """The rows whose ``kind`` is the class or lies in it; all rows if no class is named."""
     if not name:

@@ -26,6 +26,9 @@ BY_CLASS = ", by class"
 """Added to the family's name for a claim about a class of tasks."""
 Entry = TypeVar("Entry", bound=Section)
 _WITHIN = re.compile(r"within_([1-9][0-9]*)")
+_MEASURE = "measure_"
+_IN = " in "
+Expectation = Literal["higher", "lower", "differs", "same"]
 
 
 class PlanError(UserError):
@@ -38,15 +41,36 @@ def within_budget(outcome: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def measure_of(outcome: str) -> str | None:
+    """The name of the fact that an outcome ``measure_<name>`` is about; None for other outcomes."""
+    name, _ = divided(outcome)
+    return name.removeprefix(_MEASURE) if name.startswith(_MEASURE) else None
+
+
+def divided(outcome: str) -> tuple[str, str]:
+    """What an outcome counts, and the class of tasks that it counts; an empty class means all tasks."""
+    name, _, of_class = outcome.partition(_IN)
+    return name, of_class
+
+
 def _known(outcome: str) -> str:
-    if outcome not in ("pass_at_1", "sc_at_k", "budget_area") and within_budget(outcome) is None:
-        raise ValueError("must be pass_at_1, sc_at_k, budget_area or within_<steps>")
+    name, of_class = divided(outcome)
+    known = name in ("pass_at_1", "sc_at_k", "budget_area") or within_budget(name) is not None
+    if not (known or measure_of(outcome)) or (_IN in outcome and not of_class.strip()):
+        raise ValueError(
+            "must be pass_at_1, sc_at_k, budget_area, within_<steps> or measure_<fact>, and may have a class "
+            "of tasks behind it, as in 'pass_at_1 in unseen'"
+        )
     return outcome
 
 
 Outcome = Annotated[str, AfterValidator(_known)]
-"""What is counted in a run: success at T, majorities of k votes, the area under the curve of success against
-the step budget, or success within a number of steps."""
+"""What is counted in a run: success at T or within a number of steps, majorities of k votes, or the area under
+the curve of success against the step budget. A measure is the mean over won episodes of a fact that the
+environment states at their end (``Info.measures``). ``pass_at_1 in unseen`` counts the tasks of a class."""
+
+
+Margin = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Benchmark(Section):
@@ -60,8 +84,13 @@ class Benchmark(Section):
     outcome: Outcome
     """The primary outcome."""
     secondary: list[Outcome]
-    margin: Annotated[float, Field(gt=0, lt=1)]
+    margin: Margin
     """The smallest difference in the primary outcome that matters."""
+
+    @property
+    def measures(self) -> list[str]:
+        """The facts of the environment that the outcomes are about."""
+        return sorted({name for each in (self.outcome, *self.secondary) if (name := measure_of(each))})
 
 
 class Method(Section):
@@ -76,8 +105,12 @@ class Contrast(Section):
 
     first: str
     second: str
-    expect: Literal["higher", "lower", "differs"]
-    """The claim about the primary outcome of ``second``."""
+    expect: Expectation
+    """The claim about the outcome of ``second``; ``same`` means a difference of less than the margin."""
+    outcome: Outcome | None = None
+    """Another outcome than the benchmark's primary one."""
+    margin: Margin | None = None
+    """The smallest difference in this outcome that matters; None means the benchmark's margin."""
     benchmarks: list[str] = Field(default_factory=list)
     """Benchmarks of the claim; empty means all on which the question runs both methods."""
     classes: dict[str, list[str]] = Field(default_factory=dict)
@@ -107,9 +140,13 @@ class Claim:
     benchmark: str
     first: str
     second: str
-    expect: Literal["higher", "lower", "differs"]
+    expect: Expectation
     of_class: str = ""
-    """A class of tasks; empty means all tasks."""
+    """A class of tasks; empty means all tasks of the outcome."""
+    outcome: str | None = None
+    """None means the benchmark's primary outcome."""
+    margin: float | None = None
+    """None means the benchmark's margin."""
 
     @property
     def name(self) -> str:
@@ -191,7 +228,7 @@ def read_plan(folder: Path) -> Plan:
 
 
 def _claim(question: str, family: str, benchmark: str, contrast: Contrast, of_class: str = "") -> Claim:
-    claimed = contrast.model_dump(include={"first", "second", "expect"})
+    claimed = contrast.model_dump(include={"first", "second", "expect", "outcome", "margin"})
     return Claim(question=question, family=family, benchmark=benchmark, of_class=of_class, **claimed)
 
 
@@ -215,6 +252,13 @@ def _check(plan: Plan, question: Question, path: Path) -> None:
             where = f"{path}: families.{family}: {contrast.second} against {contrast.first}"
             if not benchmarks:
                 raise PlanError(f"{where}: no benchmark of the question runs both")
+            asked = measure_of(contrast.outcome or "")
+            for benchmark in benchmarks:
+                if asked and asked not in plan.benchmarks[benchmark].measures:
+                    raise PlanError(
+                        f"{where}: {contrast.outcome!r} is among no outcomes of {benchmark}, so its runs "
+                        f"would not record it: add it to benchmarks.{benchmark}.secondary in {SHARED}"
+                    )
             for benchmark in {*benchmarks, *contrast.classes}:
                 if missing := {contrast.first, contrast.second} - set(question.runs.get(benchmark, [])):
                     raise PlanError(f"{where}: {min(missing)} is not run on {benchmark}")

@@ -11,15 +11,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.measure.study.plan import Plan, PlanError
+from skillpress.pipeline.graph import GRAPH, read_stage
 from skillpress.pipeline.reproduce.workspace import Variant
+from skillpress.pipeline.study.facts import check_facts
 
 OVERLAYS = "params"
 DEFAULTS = "params.yaml"
+START_STAGES = ("prepare_tasks", "prepare_policy", "play_floors")
+"""The stages before training. Runs that agree in what these read share their results, by DVC's cache."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,10 @@ class PlannedRun:
     variant: Variant
     params: Mapping[str, Any]
     """The resolved parameters: every one that this version knows, including the seed."""
+    start: str = ""
+    """The parameters that the stages before training read, the same for all runs that share a start."""
+    facts: tuple[str, ...] = ()
+    """The facts at the end of won episodes that the benchmark's outcomes are about."""
 
     @property
     def name(self) -> str:
@@ -49,8 +59,10 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
     Raises:
         ParamsError: an overlay is missing or wrong.
         PlanError: two methods have the same parameters on one benchmark.
+        FactError: an outcome is about a fact that the environment does not state.
     """
     defaults = read_yaml(root / DEFAULTS)
+    before = {key for name in START_STAGES for key in read_stage(name, root / GRAPH).parameters}
     found: list[tuple[int, PlannedRun]] = []
     for benchmark, names in methods.items():
         entry = plan.benchmarks[benchmark]
@@ -63,6 +75,7 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
             if same in known:
                 raise PlanError(f"{benchmark}: {known[same]} and {method} have the same parameters")
             known[same] = method
+            check_facts(params["environment"]["name"], entry.measures)
             for place, seed in enumerate(entry.seeds):
                 run = PlannedRun(
                     benchmark=benchmark,
@@ -70,6 +83,8 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
                     seed=seed,
                     variant=Variant(overlays, seed),
                     params={**params, "seed": seed},
+                    start=_start({**params, "seed": seed}, before),
+                    facts=tuple(entry.measures),
                 )
                 found.append((place, run))
     return [run for _, run in sorted(found, key=lambda item: item[0])]
@@ -90,28 +105,30 @@ def resolved(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str
 class Queue:
     """The missing runs, in the order of the plan; next is the earliest that need not wait for another.
 
-    Runs of one benchmark and seed share their tasks and their imitation start. The first of them starts
-    alone; the others wait for it, and then find the shared results in DVC's cache. Meanwhile the first run of
-    another benchmark or seed starts, so that no core is idle.
+    Runs of one seed whose parameters agree in all that the stages before training read share their tasks and
+    their imitation start: those of one benchmark, and those of benchmarks that differ in training alone. The
+    first of them starts alone; the others wait for it, and then find the shared results in DVC's cache.
+    Meanwhile the first run with another start begins, so that no core is idle.
     """
 
     def __init__(self, runs: Iterable[PlannedRun]) -> None:
         self.waiting = list(runs)
-        self._led: set[tuple[str, int]] = set()
-        self._shared: set[tuple[str, int]] = set()
+        self._led: set[str] = set()
+        self._shared: set[str] = set()
 
     def next(self) -> PlannedRun | None:
         """Take the next run; None while all remaining runs wait for one that is not done."""
         for place, run in enumerate(self.waiting):
-            if _start(run) in self._shared or _start(run) not in self._led:
-                self._led.add(_start(run))
+            if run.start in self._shared or run.start not in self._led:
+                self._led.add(run.start)
                 return self.waiting.pop(place)
         return None
 
     def done(self, run: PlannedRun) -> None:
         """Record that the run has ended, successfully or not; runs that waited for it may start."""
-        self._shared.add(_start(run))
+        self._shared.add(run.start)
 
 
-def _start(run: PlannedRun) -> tuple[str, int]:
-    return run.benchmark, run.seed
+def _start(params: Mapping[str, Any], keys: Iterable[str]) -> str:
+    read = {key: reduce(getitem, key.split("."), params) for key in keys}
+    return json.dumps(read, sort_keys=True)

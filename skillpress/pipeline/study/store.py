@@ -1,4 +1,5 @@
-"""The committed record of the study: ``runs.json`` and ``outcomes.parquet``.
+"""The committed record of a study: ``runs.json``, ``outcomes.parquet``, and ``facts.parquet`` if its plan has
+outcomes about facts.
 
 The JSON file has a line per run, so that git shows which were added. A run counts when its line exists: its
 outcomes are written first, and outcomes without a line come from a killed process and are ignored. The
@@ -21,17 +22,20 @@ from skillpress.experiment.params import read_yaml
 from skillpress.pipeline.files import POLICIES
 from skillpress.pipeline.reproduce.lock import exclusive
 from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.record import RecordedRun
 from skillpress.pipeline.study.runs import DEFAULTS, PlannedRun, resolved
 
 FOLDER = Path("docs/study")
 RUNS = "runs.json"
 OUTCOMES = "outcomes.parquet"
+FACTS = "facts.parquet"
 SCHEMA = "skillpress study 2"
 OUTCOME_SCHEMA = pl.Schema(
     {"id": pl.String, "task_id": pl.String, "kind": pl.String}
     | {policy: pl.List(pl.UInt8) for policy in POLICIES}
 )
+FACTS_SCHEMA = pl.Schema({"id": pl.String, **FACT_SCHEMA})
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Record:
     runs: tuple[RecordedRun, ...] = ()
     outcomes: pl.DataFrame = field(default_factory=OUTCOME_SCHEMA.to_frame)
     """Rows of ``outcomes_of``, with the ``id`` of their run."""
+    facts: pl.DataFrame = field(default_factory=FACTS_SCHEMA.to_frame)
+    """Rows of ``facts_of``, with the ``id`` of their run."""
 
     def matching(self, planned: Sequence[PlannedRun], root: Path = ROOT) -> dict[str, RecordedRun]:
         """Planned run's name to a record with its parameters and seed, whatever the code's revision was."""
@@ -67,6 +73,7 @@ def read_record(folder: Path) -> Record:
     try:
         runs = TypeAdapter(tuple[RecordedRun, ...]).validate_python(content["runs"])
         outcomes = pl.read_parquet(folder / OUTCOMES, schema=OUTCOME_SCHEMA)
+        facts = _read_facts(folder)
     except (ValidationError, KeyError, OSError, pl.exceptions.PolarsError) as error:
         raise StorageError(
             f"{folder}: not a record of this version ({error}); restore it from git"
@@ -74,11 +81,22 @@ def read_record(folder: Path) -> Record:
     ids = [run.id for run in runs]
     if missing := set(ids) - set(outcomes["id"].unique()):
         raise StorageError(f"{folder / OUTCOMES}: no outcomes of {min(missing)}; restore it from git")
-    return Record(runs, outcomes.filter(pl.col("id").is_in(ids)))
+    there = pl.col("id").is_in(ids)
+    return Record(runs, outcomes.filter(there), facts.filter(there))
 
 
-def add(folder: Path, run: RecordedRun, outcomes: pl.DataFrame) -> RecordedRun:
+def _read_facts(folder: Path) -> pl.DataFrame:
+    path = folder / FACTS
+    return pl.read_parquet(path, schema=FACTS_SCHEMA) if path.exists() else FACTS_SCHEMA.to_frame()
+
+
+def add(
+    folder: Path, run: RecordedRun, outcomes: pl.DataFrame, facts: pl.DataFrame | None = None
+) -> RecordedRun:
     """Add a finished run to the record; returns it with its id there.
+
+    Args:
+        facts: rows of ``facts_of``; None or no rows if the plan asks for none.
 
     Raises:
         LockTimeoutError: another process is writing and does not end.
@@ -95,6 +113,11 @@ def add(folder: Path, run: RecordedRun, outcomes: pl.DataFrame) -> RecordedRun:
         every = every.join(order, on="id").sort("of", "seed", "task_id", "id").select(OUTCOME_SCHEMA.names())
         with atomic_path(folder / OUTCOMES) as temporary:
             every.write_parquet(temporary, compression="zstd", compression_level=19)
+        if facts is not None and facts.height:
+            added = facts.select(pl.lit(run.id).alias("id"), pl.all()).match_to_schema(FACTS_SCHEMA)
+            stated = pl.concat([record.facts, added]).sort("fact", "policy", "task_id", "id")
+            with atomic_path(folder / FACTS) as temporary:
+                stated.write_parquet(temporary, compression="zstd", compression_level=19)
         lines = ",\n".join(json.dumps(asdict(r), separators=(",", ":"), allow_nan=False) for r in runs)
         write_text(folder / RUNS, f'{{"schema": "{SCHEMA}", "runs": [\n{lines}\n]}}\n')
     return run

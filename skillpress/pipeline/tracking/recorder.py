@@ -22,6 +22,7 @@ from typing import Any, TextIO
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
+from skillpress.pipeline.nursery import command
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 
 SETTING = "SKILLPRESS_TRACES"
@@ -47,7 +48,7 @@ class Recorder:
         """
         self._most_traces = most_traces()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "skillpress.pipeline.tracking.recorder", stage, key],
+            command("skillpress.pipeline.tracking.recorder", stage, key),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0,
             # It computes nothing: DeepSpeed, which transformers imports, shall not warn of a missing GPU.
             env={**os.environ, "DS_ACCELERATOR": "cpu"},

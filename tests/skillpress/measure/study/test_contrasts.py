@@ -10,6 +10,7 @@ from skillpress.measure.study.contrasts import (
     GATED,
     MISSING,
     OPEN,
+    OTHER,
     REVERSED,
     TOO_SMALL,
     YES,
@@ -96,3 +97,50 @@ def test_a_class_of_tasks_has_no_verdict_where_the_claim_on_all_tasks_is_open() 
 def test_without_a_seed_there_is_nothing() -> None:
     (found,) = judged([measured(claim(), [], planned=5, margin=0.01)])
     assert (found.difference, found.verdict) == (None, MISSING)
+
+
+def test_no_difference_is_claimed_by_two_one_sided_tests() -> None:
+    """Differences of 0.2, 0 and 0.1 points: both tests of a margin of 1 point are one-sided t tests."""
+    tasks, differences, margin = [str(task) for task in range(1000)], [0.002, 0.0, 0.001], 0.01
+    pairs = []
+    for seed, difference in enumerate(differences):
+        names = [f"{seed}-{task}" for task in tasks]
+        won = [1.0] * round(1000 * difference)
+        one = pl.DataFrame({"task_id": names, "score": [0.0] * 1000})
+        pairs.append((one, pl.DataFrame({"task_id": names, "score": won + [0.0] * (1000 - len(won))})))
+    found = measured(claim("same"), pairs, planned=3, margin=margin)
+    below = ttest_1samp(differences, margin, alternative="less").pvalue
+    above = ttest_1samp(differences, -margin, alternative="greater").pvalue
+    assert found.p is not None and found.p >= max(below, above)  # degrees of freedom are at most those of t
+    assert found.p == pytest.approx(max(below, above), rel=0.2)
+    assert judged([found])[0].verdict == YES
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (finding(0.002, 0.006, 0.01, "same"), YES),
+        (finding(0.002, 0.02, 0.3, "same"), OPEN),  # up to 2.2 points
+        (finding(0.02, 0.006, 0.99, "same"), OTHER),  # at least 1.4 points
+        (finding(-0.02, 0.006, 0.99, "same"), OTHER),
+        (finding(0.012, 0.006, 0.8, "same"), OPEN),  # more than 0, perhaps less than 1 point
+        (finding(0.002, 0.006, 0.01, "same", seeds=4), MISSING),
+    ],
+)
+def test_the_verdict_on_a_claim_of_no_difference(found: Finding, verdict: str) -> None:
+    assert judged([found])[0].verdict == verdict
+
+
+def test_where_nothing_varies_no_difference_is_told_by_the_difference_itself() -> None:
+    def alike(score: float) -> Finding:
+        one, other = (pl.DataFrame({"task_id": ["a", "b"], "score": [x, x]}) for x in (0.5, score))
+        return judged([measured(claim("same"), [(one, other)] * 2, planned=2, margin=0.01)])[0]
+
+    assert (alike(0.5).verdict, alike(1.0).verdict) == (YES, OTHER)
+
+
+def test_a_seed_without_a_task_that_both_scored_is_left_out() -> None:
+    one = pl.DataFrame({"task_id": ["a", "b"], "score": [0.0, 1.0]})
+    other = pl.DataFrame({"task_id": ["c"], "score": [1.0]})
+    found = measured(claim(), [(one, one), (one, other)], planned=2, margin=0.01)
+    assert found.per_seed == (0.0,)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skillpress.measure.evaluation.budget import success_against_budget
 from skillpress.measure.evaluation.success import pass_at_1, self_consistency
-from skillpress.measure.study.outcomes import of_class, scores
+from skillpress.measure.study.outcomes import measured, of_class, scores
 
 T, RUNS, VOTES = 8, 2, 3
 WON_AT = st.lists(
@@ -72,3 +72,12 @@ def test_a_class_holds_what_lies_in_it() -> None:
     assert of_class(rows, "ood").height == 2
     assert of_class(rows, "ood/heat").height == 1
     assert of_class(rows, "").height == 3
+
+
+def test_a_fact_is_the_mean_over_the_tasks_won_episodes_and_tasks_without_any_are_left_out() -> None:
+    facts = pl.DataFrame(
+        {"task_id": ["a", "b", "c"], "values": [[1.0, 0.0, 0.0], [1.0], []]},
+        schema={"task_id": pl.String, "values": pl.List(pl.Float32)},
+    )
+    found = dict(measured(facts).iter_rows())
+    assert found == {"a": pytest.approx(1 / 3), "b": 1.0}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.measure.study.plan import PlanError, read_plan, within_budget
+from skillpress.measure.study.plan import PlanError, divided, measure_of, read_plan, within_budget
 from tests.support.pipeline.small_study import QUESTION, SHARED, write_plan
 
 CONTRAST = QUESTION["families"]["order"][0]
@@ -62,6 +62,33 @@ def test_questions_are_chosen_by_the_beginnings_of_their_names(tmp_path: Path) -
 def test_the_steps_of_an_outcome() -> None:
     assert within_budget("within_5") == 5
     assert within_budget("pass_at_1") is None
+
+
+def test_the_class_and_the_fact_of_an_outcome() -> None:
+    assert divided("pass_at_1 in unseen/order") == ("pass_at_1", "unseen/order")
+    assert divided("within_5") == ("within_5", "")
+    assert measure_of("measure_by_routine in known") == "by_routine"
+    assert measure_of("pass_at_1") is None
+
+
+@pytest.mark.parametrize("outcome", ["measure_", "pass_at_1 in ", "within_0 in known"])
+def test_outcomes_without_a_fact_a_class_or_steps_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    monkeypatch.setitem(SHARED["benchmarks"]["small"], "secondary", [outcome])
+    with pytest.raises(PlanError, match=r"small\.secondary\.0: .*pass_at_1 in unseen"):
+        read_plan(write_plan(tmp_path))
+
+
+def test_a_claim_may_have_its_own_outcome_and_margin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contrast = {**CONTRAST, "outcome": "measure_by_routine", "margin": 0.2, "benchmarks": ["small"]}
+    with pytest.raises(PlanError, match=r"'measure_by_routine' is among no outcomes of small.*add it to"):
+        read_plan(write_plan(tmp_path, families={"order": [contrast]}))
+    monkeypatch.setitem(SHARED["benchmarks"]["small"], "secondary", ["measure_by_routine in known"])
+    plan = read_plan(write_plan(tmp_path, families={"order": [contrast]}))
+    (claim,) = plan.claims("q1_which")
+    assert (claim.outcome, claim.margin) == ("measure_by_routine", 0.2)
+    assert plan.benchmarks["small"].measures == ["by_routine"]
 
 
 def test_the_plan_of_the_study_is_whole_and_spares_the_seeds_of_the_pilots(repository: Path) -> None:

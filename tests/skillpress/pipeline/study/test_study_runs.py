@@ -104,6 +104,19 @@ def test_who_shares_a_start_waits_for_the_first_and_other_starts_go_meanwhile(tm
     assert queue.next().name == "small-segcost-seed10"
 
 
+def test_benchmarks_that_differ_in_training_alone_share_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SHARED["benchmarks"]["large"], "base", ["smoke", "dr_grpo"])  # its algorithm
+    queue = Queue(tiny_runs(tmp_path))
+    taken = [queue.next() for _ in range(3)]
+    assert [run and run.name for run in taken] == ["small-grpo-seed10", "small-grpo-seed11", None]
+    queue.done(taken[0])
+    assert [queue.next().name for _ in range(3)] == [
+        "small-segcost-seed10", "large-grpo-seed10", "large-segcost-seed10"
+    ]  # fmt: skip
+
+
 def test_the_forecast_goes_by_whole_runs_of_the_method_then_of_the_benchmark(tmp_path: Path) -> None:
     runs = tiny_runs(tmp_path)
     grpo, segcost, large, _ = runs[:4]

@@ -1,0 +1,175 @@
+"""What of docs/critical_experiment.md is made from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from docs.critical.predictions import MEANING, disagreements, predicted
+from docs.critical.results import ROUTINES, SUCCESSES, Critical
+from docs.made import Parts
+from docs.study.results import FLOORS, Level
+from docs.study.sections import state, what_would_tell
+from docs.study.words import NONE, p_value, points, table
+from skillpress.measure.study.compression import MEASURES
+from skillpress.measure.study.contrasts import LEVEL, MISSING, Finding
+from skillpress.measure.study.gap_of_runs import SMALL, Agreement
+from skillpress.measure.study.holm import holm
+from skillpress.measure.study.plan import divided
+
+SIGNS = {"higher": ">", "lower": "<", "differs": "≠", "same": "="}
+"""What a claim says of its second method, compared with its first."""
+WORDS = {"measure_by_routine": "routines", "pass_at_1": "success"}
+"""Outcomes as tables name them."""
+
+
+def parts(found: Critical) -> Parts:
+    """Name of a part to what makes its lines."""
+    return {
+        "state": lambda: _state(found),
+        "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
+        "summary": lambda: summary(found),
+        "claims": lambda: (line for name in found.results.plan.questions for line in claims(found, name)),
+        "compression": lambda: compression(found),
+    }
+
+
+def _state(found: Critical) -> Iterator[str]:
+    """How many runs are there, and what is missing of the predictions."""
+    yield from state(found.results)
+    cells = found.results.plan.chosen()
+    lacking = [
+        cell for cell, methods in cells.items() if set(methods) - found.predictions.get(cell, {}).keys()
+    ]
+    if not found.predictions:
+        yield from ("", "There are no predictions yet.")
+    elif lacking:
+        yield from ("", f"Not every method is predicted in: {', '.join(lacking)}.")
+    for line in disagreements(found.results.plan, found.predictions):
+        yield from ("", f"Plan and predictions disagree. {line}.")
+
+
+def levels(found: Critical, cell: str) -> Iterator[str]:
+    """A cell's table: share of routines and success of every class of tasks, by method."""
+    entry = found.results.plan.benchmarks[cell]
+    rows = []
+    for method in found.methods(cell):
+        known = found.predictions.get(cell, {}).get(method)
+        routines = found.results.level(cell, method, ROUTINES)
+        success = [found.results.level(cell, method, "pass_at_1", name) for name in SUCCESSES]
+        seeds = next((level.seeds for level in success if level is not None), 0)
+        rows.append(
+            (
+                FLOORS.get(method) or f"`{method}`",
+                NONE if known is None else f"{known.sign} ({known.preference:+.2f})",
+                str(seeds),
+                _percent(routines),
+                *map(_percent, success),
+            )
+        )
+    yield from ("", f"*{entry.words}* (`{cell}`), percent (95%, other trainings and other tasks):", "")
+    heads = ("method", "predicted (reward)", "seeds", "wins by routine", *SUCCESSES.values())
+    yield from table(heads, rows)
+
+
+def _percent(level: Level | None) -> str:
+    return NONE if level is None else level.in_percent()
+
+
+def summary(found: Critical) -> Iterator[str]:
+    """The verdicts on the claims about one outcome, cell by cell: a row per cell and method."""
+    rows = [
+        (
+            f"`{finding.claim.benchmark}`",
+            f"`{finding.claim.second}` {SIGNS[finding.claim.expect]} `{finding.claim.first}`",
+            _outcome(found, finding),
+            finding.verdict,
+        )
+        for finding in found.findings
+        if not finding.claim.of_class and finding.verdict != MISSING
+    ]
+    waiting = sum(finding.verdict == MISSING for finding in found.findings)
+    if rows:
+        yield from table(("cell", "claim", "outcome", "verdict"), rows)
+    if waiting:
+        yield from ("", f"{waiting} of {len(found.findings)} claims wait for runs.")
+
+
+def claims(found: Critical, question: str) -> Iterator[str]:
+    """A question's claims, family by family, each with its prediction and its verdict."""
+    mine = [finding for finding in found.findings if finding.claim.question == question]
+    yield from ("", f"*{found.results.plan.questions[question].title}*")
+    for family in dict.fromkeys(finding.claim.family for finding in mine):
+        of_family = [finding for finding in mine if finding.claim.family == family]
+        heads = (
+            "cell", "claim", "outcome", "predicted", "difference, points (95%)", "seeds", "p, corrected",
+            "verdict",
+        )  # fmt: skip
+        count = f"{len(of_family)} claim{'s' if len(of_family) > 1 else ''}"
+        yield from ("", f"*{family[0].upper()}{family[1:]}* ({count}):", "")
+        yield from table(heads, [_claim(found, finding, len(of_family)) for finding in of_family])
+
+
+def _claim(found: Critical, finding: Finding, count: int) -> tuple[str, ...]:
+    claim, known = finding.claim, predicted(finding.claim, found.predictions)
+    return (
+        f"`{claim.benchmark}`",
+        f"`{claim.second}` {SIGNS[claim.expect]} `{claim.first}`",
+        _outcome(found, finding),
+        NONE if known is None else f"{known.sign} ({MEANING[known.sign]})",
+        points(finding.difference, finding.low, finding.high),
+        f"{len(finding.per_seed)} of {finding.planned}",
+        p_value(finding.corrected),
+        finding.verdict + what_would_tell(finding, count),
+    )
+
+
+def _outcome(found: Critical, finding: Finding) -> str:
+    claim = finding.claim
+    name, of_class = divided(claim.outcome or found.results.plan.benchmarks[claim.benchmark].outcome)
+    shown, where = WORDS.get(name, name.replace("_", " ")), claim.of_class or of_class
+    return f"{shown}, {where}" if where else shown
+
+
+def compression(found: Critical) -> Iterator[str]:
+    """Compression of training successes against the gap between known and unseen tasks."""
+    every = found.agreements
+    if not every:
+        yield "No run with probes is recorded yet."
+        return
+    corrected = holm([1.0 if one.p is None else one.p for one in every])
+    rows = [
+        (
+            one.scope if one.scope not in found.results.plan.benchmarks else f"`{one.scope}`",
+            MEASURES[one.measure],
+            f"{one.runs} runs, {one.seeds} seeds",
+            _correlation(one),
+            p_value(None if one.p is None else value),
+            verdict_of_agreement(one, value, _complete(found, one)),
+        )
+        for one, value in zip(every, corrected, strict=True)
+    ]
+    heads = ("over", "measure", "from", "correlation with the gap (95%)", "p, corrected", "verdict")
+    yield from table(heads, rows)
+
+
+def _complete(found: Critical, one: Agreement) -> bool:
+    planned = found.results.planned
+    return one.runs >= (planned.get(one.scope) or sum(planned.values()))
+
+
+def verdict_of_agreement(one: Agreement, corrected: float, complete: bool) -> str:
+    """Whether the measure predicts the gap: more bits or segments, a wider gap."""
+    if not complete:
+        return MISSING
+    if one.p is not None and one.correlation is not None and corrected < LEVEL:
+        return "yes" if one.correlation > 0 else "no, reversed"
+    if one.low is not None and one.high is not None and max(-one.low, one.high) < SMALL:
+        return "no, too small to matter"
+    return "cannot be told"
+
+
+def _correlation(one: Agreement) -> str:
+    if one.correlation is None:
+        return NONE
+    interval = "" if one.low is None else f" ({one.low:+.2f} to {one.high:+.2f})"
+    return f"{one.correlation:+.2f}{interval}"

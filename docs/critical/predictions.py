@@ -1,0 +1,80 @@
+"""What the paper's formulas predict for each cell and method, calculated before the first run.
+
+``predictions.json`` holds ``{cell: {method: {"preference": number, "sign": "+" | "0" | "-"}}}``. The
+preference is the reward of the routine less that of the shortcut at the mixture in which training starts. The
+sign is the effect on the share of routines that follows from it, compared with plain GRPO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from skillpress.core.errors import StorageError
+from skillpress.core.sections import Section
+from skillpress.core.storage import read_json
+from skillpress.measure.study.plan import Claim, Expectation, Plan
+
+FILE = "predictions.json"
+BASELINE = "grpo"
+"""The method whose share of routines a prediction is compared with."""
+MEANING: Mapping[str, Expectation] = {"+": "higher", "0": "same", "-": "lower"}
+
+
+class Prediction(Section):
+    """A method's prediction in one cell."""
+
+    preference: float
+    """Reward of the routine less that of the shortcut at the start's mixture, in units of reward."""
+    sign: Literal["+", "0", "-"]
+
+
+Predictions = Mapping[str, Mapping[str, Prediction]]
+"""Cell to method to prediction."""
+
+
+def read_predictions(folder: Path) -> Predictions:
+    """The committed predictions, empty if there is no file yet; ``StorageError`` for a wrong one."""
+    path = folder / FILE
+    if not path.exists():
+        return {}
+    try:
+        return TypeAdapter(dict[str, dict[str, Prediction]]).validate_python(read_json(path))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise StorageError(
+            f'{path}: {place}: {first["msg"]}; it holds {{cell: {{method: {{"preference": number, "sign": '
+            '"+", "0" or "-"}}}'
+        ) from error
+
+
+def predicted(claim: Claim, known: Predictions) -> Prediction | None:
+    """The prediction that a claim is about: its second method's, compared with the baseline. None for claims
+    that compare with another method, or if nothing is predicted."""
+    if claim.first != BASELINE:
+        return None
+    return known.get(claim.benchmark, {}).get(claim.second)
+
+
+def disagreements(plan: Plan, known: Predictions) -> list[str]:
+    """A line for every claim whose expectation is not its prediction's sign, and for every prediction of a
+    cell or method that the plan has not."""
+    lines = [
+        f"{claim.name}: the plan expects `{claim.expect}`, the prediction's sign is `{found.sign}`"
+        for question in plan.questions
+        for claim in plan.claims(question)
+        if (found := predicted(claim, known)) is not None
+        and claim.expect not in ("differs", MEANING[found.sign])
+    ]
+    runs = plan.chosen()
+    for cell, methods in known.items():
+        lines += [
+            f"{cell}: {method} is predicted and not planned"
+            for method in methods
+            if method not in runs.get(cell, [])
+        ]
+    return list(dict.fromkeys(lines))  # a claim may be made about several outcomes
