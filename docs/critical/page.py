@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from docs.critical.predictions import MEANING, disagreements, predicted
+from docs.critical.predictions import MEANING, Prediction, disagreements, predicted
 from docs.critical.results import ROUTINES, SUCCESSES, Critical
 from docs.made import Parts
 from docs.study.results import FLOORS, Level
@@ -26,6 +26,7 @@ def parts(found: Critical) -> Parts:
     """Name of a part to what makes its lines."""
     return {
         "state": lambda: _state(found),
+        "predictions": lambda: preferences(found),
         "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
         "summary": lambda: summary(found),
         "claims": lambda: (line for name in found.results.plan.questions for line in claims(found, name)),
@@ -46,6 +47,29 @@ def _state(found: Critical) -> Iterator[str]:
         yield from ("", f"Not every method is predicted in: {', '.join(lacking)}.")
     for line in disagreements(found.results.plan, found.predictions):
         yield from ("", f"Plan and predictions disagree. {line}.")
+
+
+def preferences(found: Critical) -> Iterator[str]:
+    """Delta(1/2) of every cell and method, in units of reward, and Delta(p) of SegCost for other shares."""
+    cells = found.results.plan.benchmarks
+    methods = list(dict.fromkeys(method for known in found.predictions.values() for method in known))
+    rows = [
+        (f"`{method}`", *(_preference(found.predictions.get(cell, {}).get(method)) for cell in cells))
+        for method in methods
+    ]
+    yield from table(("method", *(f"`{cell}`" for cell in cells)), rows)
+    of_segcost = {cell: found.predictions[cell]["segcost"] for cell in cells if found.predictions.get(cell)}
+    shares = list(dict.fromkeys(share for one in of_segcost.values() for share in one.by_share))
+    yield from ("", "SegCost's preference by the share of routines, p:", "")
+    by_share = [
+        (f"`{cell}`", *(f"{one.by_share[share]:+.2f}" for share in shares if share in one.by_share))
+        for cell, one in of_segcost.items()
+    ]
+    yield from table(("cell", *(f"p = {share}" for share in shares)), by_share)
+
+
+def _preference(known: Prediction | None) -> str:
+    return NONE if known is None else f"{known.preference:+.2f}" if known.sign != "0" else "0"
 
 
 def levels(found: Critical, cell: str) -> Iterator[str]:

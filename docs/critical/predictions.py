@@ -1,4 +1,4 @@
-"""What the paper's formulas predict for each cell and method, calculated before the first run.
+"""What the paper's formulas predict for each cell and method, as ``predict.py`` calculated it.
 
 ``predictions.json`` holds ``{cell: {method: {"preference": number, "sign": "+" | "0" | "-"}}}``. The
 preference is the reward of the routine less that of the shortcut at the mixture in which training starts. The
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from skillpress.core.errors import StorageError
 from skillpress.core.sections import Section
@@ -30,6 +30,8 @@ class Prediction(Section):
     preference: float
     """Reward of the routine less that of the shortcut at the start's mixture, in units of reward."""
     sign: Literal["+", "0", "-"]
+    by_share: dict[str, float] = Field(default={})
+    """The share of routines to the preference at that share; empty if only the start's was calculated."""
 
 
 Predictions = Mapping[str, Mapping[str, Prediction]]

@@ -1,4 +1,4 @@
-"""The renderings: fixed width for a policy from scratch, prose for a pretrained one; neither tells a shortcut."""
+"""The renderings: fixed width for a policy from scratch, prose for a pretrained one, and no shortcut."""
 
 from __future__ import annotations
 
