@@ -186,7 +186,8 @@ class PhraseShaping(Shaping):
         priced = self.priced(list(chain.from_iterable(skills)), dictionary)
         starts = np.cumsum([0, *(len(phrase) for phrase, _ in priced[:-1])])
         begun = np.bincount(step_of[starts], [price for _, price in priced], minlength=len(skills))
-        return self.efficiency / self.max_steps * begun
+        paid: Floats = self.efficiency / self.max_steps * begun
+        return paid
 
 
 class SegmentationCost(PhraseShaping):

@@ -121,7 +121,7 @@ class RewardShaper:
         rows = zip(tasks, names, played.sequences, played.won, strict=True)
         everybodys = self._ranks.gather(
             [
-                (row < new, Success(sequence, task.task_id, name))
+                (row < new, Success(tuple(sequence), task.task_id, name))
                 for row, (task, name, sequence, won) in enumerate(rows)
                 if won and sequence
             ]
