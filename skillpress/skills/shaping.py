@@ -186,8 +186,7 @@ class PhraseShaping(Shaping):
         priced = self.priced(list(chain.from_iterable(skills)), dictionary)
         starts = np.cumsum([0, *(len(phrase) for phrase, _ in priced[:-1])])
         begun = np.bincount(step_of[starts], [price for _, price in priced], minlength=len(skills))
-        paid: Floats = self.efficiency / self.max_steps * begun
-        return paid
+        return self.efficiency / self.max_steps * begun.astype(np.float64)
 
 
 class SegmentationCost(PhraseShaping):

@@ -111,17 +111,18 @@ class RewardShaper:
             step_skills(self._projection, task, trajectory)
             for task, trajectory in zip(tasks, trajectories, strict=True)
         ]
+        sequences = [tuple(chain.from_iterable(steps)) for steps in skills]
         played = Played(
             won=[trajectory.won for trajectory in trajectories],
-            sequences=[tuple(chain.from_iterable(steps)) for steps in skills],
+            sequences=sequences,
             steps=[len(trajectory.steps) for trajectory in trajectories],
         )
         new = len(trajectories) if new is None else new
         names = [self._dictionary_of(task) for task in tasks]
-        rows = zip(tasks, names, played.sequences, played.won, strict=True)
+        rows = zip(tasks, names, sequences, played.won, strict=True)
         everybodys = self._ranks.gather(
             [
-                (row < new, Success(tuple(sequence), task.task_id, name))
+                (row < new, Success(sequence, task.task_id, name))
                 for row, (task, name, sequence, won) in enumerate(rows)
                 if won and sequence
             ]
