@@ -2,8 +2,7 @@
 
 Every step fits its own dictionary, or one for each class of tasks (``skills.dictionaries``), whose phrases
 are stored together. A history stores only phrases and their uses; the training curve has the bits. The file
-lists every phrase once and steps refer to it by number, so that hundreds of steps take
-about ten kilobytes.
+lists every phrase once and steps refer to it by number, so that hundreds of steps take about ten kilobytes.
 """
 
 from __future__ import annotations

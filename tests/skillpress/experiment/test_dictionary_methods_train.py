@@ -28,6 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [("skills_decayed", "skills_per_class", "centred", "bits"), ("skills_each_task_once",)],
