@@ -65,8 +65,8 @@ def _known(outcome: str) -> str:
 
 
 Outcome = Annotated[str, AfterValidator(_known)]
-"""What is counted in a run: success at T or within a number of steps, majorities of k votes, or the area under
-the curve of success against the step budget. A measure is the mean over won episodes of a fact that the
+"""What is counted in a run: success at T or within a number of steps, majorities of k votes, or the area
+under the curve of success against the step budget. A measure is the mean over won episodes of a fact that the
 environment states at their end (``Info.measures``). ``pass_at_1 in unseen`` counts the tasks of a class."""
 
 
