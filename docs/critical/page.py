@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from docs.critical.predictions import MEANING, Prediction, disagreements, predicted
 from docs.critical.results import ROUTINES, SUCCESSES, Critical
@@ -28,10 +29,20 @@ def parts(found: Critical) -> Parts:
         "state": lambda: _state(found),
         "predictions": lambda: preferences(found),
         "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
-        "summary": lambda: summary(found),
-        "claims": lambda: (line for name in found.results.plan.questions for line in claims(found, name)),
+        "summary": lambda: chain(
+            _figure("critical_routines", "The share of wins by routine of every cell and method"),
+            summary(found),
+        ),
+        "claims": lambda: chain(
+            _figure("critical_predictions", "The predicted preference against the change that was found"),
+            *(claims(found, name) for name in found.results.plan.questions),
+        ),
         "compression": lambda: compression(found),
     }
+
+
+def _figure(name: str, words: str) -> Iterator[str]:
+    yield from (f"![{words}](figures/{name}.svg)", "")
 
 
 def _state(found: Critical) -> Iterator[str]:
@@ -100,7 +111,7 @@ def _percent(level: Level | None) -> str:
 
 
 def summary(found: Critical) -> Iterator[str]:
-    """The verdicts on the claims about one outcome, cell by cell: a row per cell and method."""
+    """The verdict on every claim about all tasks of its outcome, and how many claims wait for runs."""
     rows = [
         (
             f"`{finding.claim.benchmark}`",

@@ -207,7 +207,7 @@ def assembled(plan: Plan, record: Record, root: Path) -> Results:
         planned={name: len(methods[name]) * len(plan.benchmarks[name].seeds) for name in methods},
         runs=runs,
         outcomes={frame["id"][0]: frame for frame in frames if frame["id"][0] in ids},
-        facts=record.facts.partition_by("id", "policy", "fact", as_dict=True),  # type: ignore[arg-type]
+        facts=record.facts.partition_by("id", "policy", "fact", as_dict=True),
     )
 
 

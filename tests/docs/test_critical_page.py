@@ -74,7 +74,7 @@ def outcomes_of(method: str) -> pl.DataFrame:
 
 
 def facts_of(method: str, seed: int) -> pl.DataFrame:
-    """One of four wins is by routine with grpo, and three are with segcost, or four with seed 11."""
+    """The routine wins one of four with grpo. With segcost it wins three, or all with seed 11."""
     share = {"grpo": 1, "segcost": 3 + (seed == 11)}.get(method, 0)
     rows = [(f"k{number}", "trained", "by_routine", [float(number < share)]) for number in range(4)]
     return pl.DataFrame(rows, FACT_SCHEMA, orient="row")

@@ -20,7 +20,12 @@ from skillpress.pipeline.files import POLICIES
 from skillpress.pipeline.finished.run import FinishedRun
 
 FACT_SCHEMA = pl.Schema(
-    {"task_id": pl.String(), "policy": pl.String(), "fact": pl.String(), "values": pl.List(pl.Float32)}
+    [
+        ("task_id", pl.String()),
+        ("policy", pl.String()),
+        ("fact", pl.String()),
+        ("values", pl.List(pl.Float32)),
+    ]
 )
 """A row per task, policy and fact: a value for each of the task's won episodes, run by run. A task that was
 never won has no row."""

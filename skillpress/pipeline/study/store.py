@@ -35,7 +35,7 @@ OUTCOME_SCHEMA = pl.Schema(
     {"id": pl.String, "task_id": pl.String, "kind": pl.String}
     | {policy: pl.List(pl.UInt8) for policy in POLICIES}
 )
-FACTS_SCHEMA = pl.Schema({"id": pl.String(), **FACT_SCHEMA})
+FACTS_SCHEMA = pl.Schema([("id", pl.String()), *FACT_SCHEMA.items()])
 
 
 @dataclass(frozen=True)
