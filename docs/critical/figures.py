@@ -47,8 +47,8 @@ def _panel(page: Drawing, found: Critical, cell: str, methods: Sequence[str], x:
     bottom = HEAD + ROW * len(methods)
     page.bar(x, HEAD - 4, width, bottom - HEAD + 8, GREY)
     page.text(x + width / 2, HEAD - 12, cell, size=12, bold=True)
-    for share, words in ((0.0, "0"), (1.0, "100%")):
-        page.text(x + width * share, bottom + 22, words, size=11, color=MUTED)
+    page.text(x, bottom + 22, "0", size=11, color=MUTED, anchor="start")
+    page.text(x + width, bottom + 22, "100%", size=11, color=MUTED, anchor="end")
     start = found.results.level(cell, START, ROUTINES)
     if start is not None:
         page.bar(x + width * start.mean - 0.5, HEAD - 4, 1, bottom - HEAD + 8, LINE)
