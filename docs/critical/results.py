@@ -23,6 +23,9 @@ KNOWN, UNSEEN = "known", "unseen"
 """Classes of test tasks: pairs of training's pieces and orders, and tasks of new pieces."""
 ROUTINES = f"measure_by_routine in {KNOWN}"
 """The share of the wins that were by routine, where a shortcut wins too."""
+YARDSTICK = "greedy"
+"""The search of runs whose compression is compared: a probe measures with the run's own search, and random
+phrases or those of the routines would be another measure."""
 SUCCESSES = {
     KNOWN: "known",
     UNSEEN: "unseen",
@@ -54,7 +57,8 @@ class Critical:
 
     @cached_property
     def gaps(self) -> pl.DataFrame:
-        """A row per probed run: its success on known less that on unseen test tasks, and its last probe."""
+        """A row per probed run whose search is the yardstick: its success on known less that on unseen test
+        tasks, and its last probe."""
         schema = dict.fromkeys(COLUMNS, pl.Float64) | {"cell": pl.String, "seed": pl.Int64}
         return pl.DataFrame(list(self._rows()), schema=schema)
 
@@ -65,6 +69,8 @@ class Critical:
     def _rows(self) -> Iterator[dict[str, object]]:
         for (cell, _), runs in self.results.runs.items():
             for seed, run in runs.items():
+                if run.params["skills"]["search"] != YARDSTICK:
+                    continue
                 if (last := _last_probe(run)) and (gap := self._gap(run)) is not None:
                     renamed = {name: last.get(name) for name in COLUMNS if name in last}
                     yield {**renamed, "cell": cell, "seed": seed, "gap": gap}
