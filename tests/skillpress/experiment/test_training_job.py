@@ -153,7 +153,7 @@ def test_a_checkpoint_of_another_experiment_or_a_damaged_one_is_refused(tmp_path
     with pytest.raises(StorageError, match=r"made by experiment other.*this one is abc"):
         checkpoints.latest()
     latest.write_text(json.dumps({"version": 1, "key": "abc", "step": 2, "buffer": [], "curve": []}))
-    with pytest.raises(StorageError, match=r"\(version 1\), this one is abc \(version 2\); delete"):
+    with pytest.raises(StorageError, match=rf"\(version 1\), this one is abc \(version {VERSION}\); delete"):
         checkpoints.latest()
     latest.write_text(json.dumps({**state, "key": "abc"}))
     with pytest.raises(StorageError, match="step-000002: missing"):
