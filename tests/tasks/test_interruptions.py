@@ -102,7 +102,7 @@ def wait_for(happened: Callable[[], bool], seconds: float) -> None:
     ("stage", "kind", "overlay"),
     [
         ("prepare_policy", "demonstrations", {"imitation": {"demonstrations": 12_000}}),
-        ("play_floors", "episodes", {"evaluation": {"runs": 200}}),
+        pytest.param("play_floors", "episodes", {"evaluation": {"runs": 200}}, marks=pytest.mark.thorough),
     ],
 )
 def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(

@@ -127,6 +127,7 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     assert first["reference_kl"] < second["reference_kl"]
 
 
+@pytest.mark.thorough  # a KL term trains small models in every suite; here it is the size that counts
 def test_the_training_loop_runs_with_a_kl_term(policy: Policy, tasks: list[Task], folder: Path) -> None:
     """The model is not trained for this task, so all rollouts may fail; the test above covers learning."""
     program = PROGRAMS / "training_program.py"
