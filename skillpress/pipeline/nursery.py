@@ -40,6 +40,8 @@ LIBRARIES = (
 """What stages and the processes beside them import."""
 LOST = 1
 """The exit code of a command whose child ended together with the process that forked it."""
+END_SECONDS = 60.0
+"""How long the process that forks may take to end; its imports take a quarter of that on a busy machine."""
 DEVICES = Path("/dev")
 """Where the kernel shows GPUs. A process that has looked at them must not fork."""
 
@@ -71,9 +73,18 @@ def nursery(libraries: Sequence[str] = LIBRARIES) -> Iterator[bool]:
             yield True
         finally:
             del os.environ[VARIABLE]
-            assert server.stdout is not None
-            server.stdout.close()
-            server.wait()
+            _end(server)
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """Close the pipe at whose end the server ends; kill it if it does not."""
+    assert server.stdout is not None
+    server.stdout.close()
+    try:
+        server.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:  # an import hangs; only afterwards does it look at the pipe
+        server.kill()
+        server.wait(END_SECONDS)
 
 
 def command(module: str, *arguments: str) -> list[str]:

@@ -146,3 +146,12 @@ def test_a_machine_with_a_gpu_forks_nothing(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(module, "DEVICES", tmp_path)
     with nursery() as on:
         assert not on
+
+
+def test_a_process_that_does_not_end_is_killed_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "END_SECONDS", 0.2)
+    with subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)"], stdout=subprocess.PIPE
+    ) as server:
+        module._end(server)
+        assert server.returncode == -signal.SIGKILL
