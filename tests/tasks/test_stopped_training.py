@@ -1,4 +1,8 @@
-"""Ctrl-C for a whole run while it trains; test_kills.py tests ``kill -9`` at any moment."""
+"""Ctrl-C for a whole run while it trains.
+
+Every test run has ``kill -9`` of a whole run at any moment (test_kills.py) and Ctrl-C of the stage that
+trains (test_interruptions.py), so this one is thorough.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ import pytest
 from tests.support.clone import Clone
 from tests.support.recorded import tracked
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 STEPS = 100
 """Enough steps that training still runs when the test sees its first checkpoint."""

@@ -24,6 +24,7 @@ LARGEST_DOCUMENT = 2 << 30
 """The largest document that is read, in bytes, since it is held in memory whole."""
 MOST_STRANGE = 10_000
 """Lines in a row that are neither values nor indented, after which a text is not read as documents."""
+TOO_DEEP = "nested too deeply"
 BLANK = b" \t\r\n\0"
 """Bytes around a line that mean nothing. A log that was cut while it was written may hold stretches of
 zeros."""
@@ -70,7 +71,7 @@ def parsed(line: bytes) -> Any:
     except ValueError as error:
         return UnreadableTraceError(f"not JSON: {error}")
     except RecursionError:
-        return UnreadableTraceError("nested too deeply")
+        return UnreadableTraceError(TOO_DEEP)
 
 
 def _stripped(line: bytes) -> bytes:
@@ -162,6 +163,8 @@ class _Pieces:
     def __iter__(self) -> Iterator[Value]:
         decoder = json.JSONDecoder(parse_int=float)  # it finds the ends only, so no integer is too large
         text, at, line, counted = self._text, 0, 1, 0
+        broken: Value | None = None
+        """What is said of the outermost list that breaks off, unless anything in it is said or read."""
         while (at := _end(_BETWEEN, text, at)) < len(text):
             line, counted = line + text.count("\n", counted, at), at
             why, value, end = "not JSON: a part of a value", None, at
@@ -170,16 +173,21 @@ class _Pieces:
             except ValueError as error:
                 why = f"not JSON: {error}"
             except RecursionError:
-                why = "nested too deeply"
+                why = TOO_DEEP
             if isinstance(value, list | dict):
+                broken = None
                 yield Value(line, -1, value=parsed(text[at:end].encode("utf-8", "surrogatepass")))
                 at = end
-            elif text[at] == "[":  # the list breaks off; its first items may be whole
+            elif text[at] == "[" and why != TOO_DEEP:  # the list breaks off; its first items may be whole
+                broken = broken or Value(line, -1, value=UnreadableTraceError(why))
                 at = _end(_BETWEEN, text, at + 1)
                 self._level = at - text.rfind("\n", 0, at) - 1
             else:
+                broken = None
                 yield Value(line, -1, value=UnreadableTraceError(why))
                 at = self._next(at)
+        if broken:
+            yield broken
 
     def _lowest(self) -> int:
         """The indentation of the items of a list whose head is missing; 0 if it was not a list."""

@@ -13,8 +13,8 @@ from tests.support.programs.memory_program import CASES
 
 PROGRAM = PROGRAMS / "memory_program.py"
 
-USUAL = {"vocabulary in chunks", "fan-out", "activations", "checkpointed", "imitation"}
-"""Cases of every run. The others are marked thorough: bfloat16 takes a CPU minutes."""
+USUAL = {"fan-out", "activations", "imitation"}
+"""Cases of every run. The others are marked thorough: each takes a CPU half a minute, bfloat16 minutes."""
 
 
 @pytest.mark.parametrize(

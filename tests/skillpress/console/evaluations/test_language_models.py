@@ -41,7 +41,7 @@ def play(name: str, count: int, data: Path, output: Path, *options: str) -> list
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("code_repair", 6),
+        ("code_repair", 3),
         pytest.param("code_repair", 20, marks=pytest.mark.thorough),
         pytest.param("notebook_qa", 20, marks=pytest.mark.thorough),
     ],

@@ -223,6 +223,8 @@ def test_lines_without_their_head_are_named(tmp_path: Path) -> None:
         (b"", "it is empty"),
         (b"\n\n", "it is empty"),
         (b"[]", "it is empty"),
+        (b"[[[", "line 1: not JSON"),
+        (b"[" * 100_000, "line 1: nested too deeply"),
         (b"# Notes\n", "line 1: not JSON"),
         (b"3\n", "it is a int"),
         (b"\x89PNG\r\n\x1a\n", "a PNG image"),
