@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from docs.critical.predictions import MEANING, Prediction, disagreements, predicted
+from docs.critical.choices import OVERLAYS, Choices, Conditions, OverSeeds, conditions
+from docs.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted
 from docs.critical.results import ROUTINES, SUCCESSES, Critical
 from docs.made import Parts
 from docs.study.results import FLOORS, Level
 from docs.study.sections import state, what_would_tell
-from docs.study.words import NONE, p_value, points, table
+from docs.study.words import NONE, p_value, percent, points, table
 from skillpress.measure.study.compression import MEASURES
 from skillpress.measure.study.contrasts import LEVEL, MISSING, Finding
 from skillpress.measure.study.gap_of_runs import SMALL, Agreement
@@ -38,6 +39,7 @@ def parts(found: Critical) -> Parts:
             *(claims(found, name) for name in found.results.plan.questions),
         ),
         "compression": lambda: compression(found),
+        "choices": lambda: choices(found.choices),
     }
 
 
@@ -49,15 +51,24 @@ def _state(found: Critical) -> Iterator[str]:
     """How many runs are there, and what is missing of the predictions."""
     yield from state(found.results)
     cells = found.results.plan.chosen()
-    lacking = [
+    unpredicted = [
         cell for cell, methods in cells.items() if set(methods) - found.predictions.get(cell, {}).keys()
     ]
     if not found.predictions:
         yield from ("", "There are no predictions yet.")
-    elif lacking:
-        yield from ("", f"Not every method is predicted in: {', '.join(lacking)}.")
+    elif unpredicted:
+        yield from ("", f"Not every method is predicted in: {', '.join(unpredicted)}.")
     for line in disagreements(found.results.plan, found.predictions):
         yield from ("", f"Plan and predictions disagree. {line}.")
+    if unplanned := not_run(found.results.plan, found.predictions):
+        where = list(dict.fromkeys(cell for each in unplanned.values() for cell in each))
+        yield from ("", f"Predicted, and not run in {_named(where)}: {_named(list(unplanned))}.")
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names such as ``a``, ``b`` and ``c``."""
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
 def preferences(found: Critical) -> Iterator[str]:
@@ -201,6 +212,38 @@ def verdict_of_agreement(one: Agreement, corrected: float, complete: bool) -> st
     if one.low is not None and one.high is not None and max(-one.low, one.high) < SMALL:
         return "no, too small to matter"
     return "cannot be told"
+
+
+def choices(found: Choices) -> Iterator[str]:
+    """What the start policies of every benchmark leave to choose from, and whether the conditions hold."""
+    rows = [_choice(name, conditions(list(found[name].values()))) for name in OVERLAYS if name in found]
+    if not rows:
+        yield "No start policy is measured yet."
+        return
+    heads = (
+        "benchmark", "seeds", "tasks won twice", "1: their wins differ in", "2: by (reward)",
+        "3: correlation with length", "4: with other tasks' phrases", "all hold",
+    )  # fmt: skip
+    yield from table(heads, rows)
+
+
+def _choice(name: str, found: Conditions) -> tuple[str, ...]:
+    return (
+        f"`{name}`",
+        str(found.seeds),
+        f"{found.won_twice} of {found.tasks}",
+        NONE if found.differ is None else percent(found.differ),
+        NONE if found.reward is None else f"{found.reward:.2f}",
+        *map(_over_seeds, (found.length, found.others)),
+        found.verdict,
+    )
+
+
+def _over_seeds(found: OverSeeds | None) -> str:
+    if found is None:
+        return NONE
+    ends = "" if found.low is None or found.high is None else f" ({found.low:+.2f} to {found.high:+.2f})"
+    return f"{found.mean:+.2f}{ends}"
 
 
 def _correlation(one: Agreement) -> str:

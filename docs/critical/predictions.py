@@ -63,8 +63,7 @@ def predicted(claim: Claim, known: Predictions) -> Prediction | None:
 
 
 def disagreements(plan: Plan, known: Predictions) -> list[str]:
-    """A line for every claim whose expectation is not its prediction's sign, and for every prediction of a
-    cell or method that the plan has not."""
+    """A line for every claim whose expectation is not its prediction's sign."""
     lines = [
         f"{claim.name}: the plan expects `{claim.expect}`, the prediction's sign is `{found.sign}`"
         for question in plan.questions
@@ -72,11 +71,15 @@ def disagreements(plan: Plan, known: Predictions) -> list[str]:
         if (found := predicted(claim, known)) is not None
         and claim.expect not in ("differs", MEANING[found.sign])
     ]
-    runs = plan.chosen()
-    for cell, methods in known.items():
-        lines += [
-            f"{cell}: {method} is predicted and not planned"
-            for method in methods
-            if method not in runs.get(cell, [])
-        ]
     return list(dict.fromkeys(lines))  # a claim may be made about several outcomes
+
+
+def not_run(plan: Plan, known: Predictions) -> dict[str, list[str]]:
+    """Method to the cells in which it is predicted and the plan does not run it."""
+    runs = plan.chosen()
+    found: dict[str, list[str]] = {}
+    for cell, methods in known.items():
+        for method in methods:
+            if method not in runs.get(cell, []):
+                found.setdefault(method, []).append(cell)
+    return found

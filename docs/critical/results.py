@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from docs.critical.choices import Choices, read_choices
 from docs.critical.predictions import Predictions, read_predictions
 from docs.study.results import FLOORS, Results, read_results
 from skillpress.measure.study.contrasts import Finding
@@ -38,10 +39,11 @@ SUCCESSES = {
 
 @dataclass(frozen=True)
 class Critical:
-    """Plan, record and predictions."""
+    """Plan, record, predictions, and what starts leave to choose from."""
 
     results: Results
     predictions: Predictions
+    choices: Choices
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -98,4 +100,5 @@ def read_critical(root: Path, plan: Path = PLAN, record: Path = RECORD) -> Criti
     Raises:
         UserError: the plan is missing or wrong, or a file is damaged.
     """
-    return Critical(read_results(root, root / plan, root / record), read_predictions(root / record))
+    results = read_results(root, root / plan, root / record)
+    return Critical(results, read_predictions(root / record), read_choices(root / record))

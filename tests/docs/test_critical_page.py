@@ -12,7 +12,7 @@ import yaml
 from docs.critical.__main__ import PAGE, files
 from docs.critical.figures import draw
 from docs.critical.page import compression, levels, parts, summary, verdict_of_agreement
-from docs.critical.predictions import FILE, Prediction, disagreements, read_predictions
+from docs.critical.predictions import FILE, Prediction, disagreements, not_run, read_predictions
 from docs.critical.results import PLAN, Critical, read_critical
 from docs.study.results import assembled
 from skillpress.core.errors import StorageError
@@ -96,7 +96,7 @@ def made_up(
         cell: {method: Prediction(preference=value, sign=sign) for method, (value, sign) in methods.items()}
         for cell, methods in (predictions or {}).items()
     }
-    return Critical(assembled(plan, record, repository), found)
+    return Critical(assembled(plan, record, repository), found, choices={})
 
 
 @pytest.mark.skipif(
@@ -179,10 +179,8 @@ def test_what_plan_and_predictions_disagree_on_is_named(repository: Path, tmp_pa
     wrong = {"long": {"segcost": (-0.1, "-"), "random": (0.0, "0")}}
     found = made_up(repository, tmp_path, predictions=wrong)
     lines = disagreements(found.results.plan, found.predictions)
-    assert lines == [
-        "long: segcost against grpo: the plan expects `higher`, the prediction's sign is `-`",
-        "long: random is predicted and not planned",
-    ]
+    assert lines == ["long: segcost against grpo: the plan expects `higher`, the prediction's sign is `-`"]
+    assert not_run(found.results.plan, found.predictions) == {"random": ["long"]}
 
 
 def test_predictions_are_read_and_a_wrong_sign_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""What each benchmark leaves a segmentation cost to choose from: how its start policies win.
+
+    python -m docs.critical.measure_choices
+
+``skillpress run`` makes the tasks and the start policy of every benchmark and seed that choices.json lacks,
+and lets it play 128 training tasks eight times each. ``skillpress.measure.analysis.choice`` says what its
+wins differ in. ALFWorld and TextWorld-Cooking need their games (README); a start there takes up to an hour.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import polars as pl
+
+from docs.critical.choices import FILE, OVERLAYS, Choices, MeasuredChoice, read_choices
+from skillpress.core.sequence_files import scan_sequences
+from skillpress.core.storage import write_json
+from skillpress.environments import bundle
+from skillpress.experiment.params import load_params
+from skillpress.measure.analysis.choice import choice
+from skillpress.pipeline.files import SEQUENCES
+from skillpress.pipeline.reproduce.workspace import Variant
+from skillpress.pipeline.settings import ROOT
+
+SEEDS = (20, 21, 22)
+"""Seeds of the start policies."""
+LIMIT_SECONDS = 3 * 3600
+"""How long one start may take."""
+
+
+def main() -> int:
+    """Add what docs/critical/choices.json lacks; returns the exit code."""
+    folder = ROOT / "docs" / "critical"
+    found = {name: dict(seeds) for name, seeds in read_choices(folder).items()}
+    for seed, name in missing(found):
+        print(f"{name}, seed {seed}", flush=True)
+        found.setdefault(name, {})[str(seed)] = measured(name, seed)
+        content = {
+            known: {key: one.model_dump() for key, one in sorted(found[known].items())}
+            for known in OVERLAYS
+            if known in found
+        }
+        write_json(folder / FILE, content)
+    return 0
+
+
+def missing(found: Choices) -> Iterator[tuple[int, str]]:
+    """(seed, benchmark) of all that is not measured, seed by seed."""
+    for seed in SEEDS:
+        yield from ((seed, name) for name in OVERLAYS if str(seed) not in found.get(name, {}))
+
+
+def measured(name: str, seed: int) -> MeasuredChoice:
+    """Make the start policy, let it play, and look at its wins.
+
+    Raises:
+        CalledProcessError: a stage failed; it has said why.
+    """
+    overlays = tuple(ROOT / "params" / f"{overlay}.yaml" for overlay in (*OVERLAYS[name], "critical/choice"))
+    variant = Variant(overlays, seed)
+    command = [sys.executable, "-m", "skillpress.pipeline.reproduce", "--seed", str(seed)]
+    command += [part for overlay in overlays for part in ("--params", str(overlay))]
+    command += ["--stages", "project_skills"]
+    subprocess.run(command, check=True, cwd=ROOT, timeout=LIMIT_SECONDS)
+    workspace = ROOT / "workspaces" / variant.name
+    params = load_params(workspace / "params.yaml")
+    found = choice(
+        wins_of(workspace / SEQUENCES),
+        bundle(params.environment.name).projection_of(params.environment).alphabet,
+        params.skills,
+        params.training.tasks_per_step,
+        seed,
+    )
+    return MeasuredChoice(
+        **asdict(found), per_segment=params.reward.efficiency / params.environment.max_steps
+    )
+
+
+def wins_of(path: Path) -> dict[str, list[tuple[str, ...]]]:
+    """Task to the skill sequences of its wins, in the order of the file; empty for a task never won."""
+    rows = scan_sequences(path).select("task_id", "won", "skills").collect()
+    found: dict[str, list[tuple[str, ...]]] = {
+        task: [] for task in rows["task_id"].unique(maintain_order=True)
+    }
+    for task, skills in rows.filter(pl.col("won")).select("task_id", "skills").iter_rows():
+        found[task].append(tuple(skills))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
