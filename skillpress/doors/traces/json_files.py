@@ -164,7 +164,7 @@ class _Pieces:
         decoder = json.JSONDecoder(parse_int=float)  # it finds the ends only, so no integer is too large
         text, at, line, counted = self._text, 0, 1, 0
         broken: Value | None = None
-        """What is said of the outermost list that breaks off, unless anything in it is said or read."""
+        """The error of the outermost list that breaks off, until something in it is read or has an error."""
         while (at := _end(_BETWEEN, text, at)) < len(text):
             line, counted = line + text.count("\n", counted, at), at
             why, value, end = "not JSON: a part of a value", None, at
