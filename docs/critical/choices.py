@@ -76,7 +76,7 @@ class Conditions:
 
     @property
     def verdict(self) -> str:
-        """``yes``, ``no`` with the conditions that fail, or that it cannot be told."""
+        """``yes``, ``no`` with the numbers of the conditions that fail, or ``cannot be told``."""
         if self.differ is None or self.reward is None or self.length is None or self.others is None:
             return "no: 1"
         low, high = self.others.low, self.length.high
