@@ -70,9 +70,10 @@ changed: setup-test
 	$(PYTHON) -m pytest -n 2 --changed -m "$(DEFAULT_SUITE)"
 
 # Slow tests of one file share its clones and servers, so they run one after the other, beside another file's.
+# Tests wait for processes a third of the time: three at once keep two cores busy.
 test: setup-test
-	$(PYTHON) -m pytest -n 2 -m "$(DEFAULT_SUITE)"
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)"
+	$(PYTHON) -m pytest -n 3 -m "$(DEFAULT_SUITE)"
+	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)"
 
 # All that make test has no time for, one after the other, and a table at the end; nightly/ keeps what each said.
 nightly: setup-test
@@ -98,7 +99,7 @@ test-agents: setup-dev agents
 # The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
 KILLS ?= 50
 kill-test: setup-dev
-	SKILLPRESS_KILLS=$(KILLS) $(PYTHON) -m pytest -s tests/tasks/test_kills.py
+	SKILLPRESS_KILLS=$(KILLS) $(PYTHON) -m pytest -s -m thorough tests/tasks/test_kills.py
 
 # The wheel in an empty environment: the base layer's size, its commands, and what they say of the other layers.
 wheel-test: setup-dev

@@ -12,6 +12,7 @@ from skillpress.console.command import main
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.trajectory import Trajectory
 
+COUNT = 20
 SHORT = (
     "environment.max_steps=2",
     "sampling.max_new_tokens=64",
@@ -21,8 +22,8 @@ SHORT = (
 """Three seconds per episode: the test checks that episodes are played, not how good the model is."""
 
 
-def play(name: str, count: int, data: Path, output: Path, *options: str) -> list[Trajectory]:
-    """``count`` episodes of the environment, in its wording for language models."""
+def play(name: str, data: Path, output: Path, *options: str) -> list[Trajectory]:
+    """``COUNT`` episodes of the environment, in its wording for language models."""
     overlay = Path(__file__).parents[4] / "params" / f"{name}.yaml"
     sets = [
         f"environment.data={data}",
@@ -31,28 +32,21 @@ def play(name: str, count: int, data: Path, output: Path, *options: str) -> list
         *SHORT,
         *options,
     ]
-    words = ["--environment", name, "--model", "smollm2-135m", "--tasks", str(count), "--votes", "1"]
+    words = ["--environment", name, "--model", "smollm2-135m", "--tasks", str(COUNT), "--votes", "1"]
     files = ["--params", str(overlay), "--output", str(output)]
     assert main(["evaluate", *words, *files, *(word for value in sets for word in ("--set", value))]) == 0
     return read_rollouts(output / "rollouts.parquet")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        ("code_repair", 3),
-        pytest.param("code_repair", 20, marks=pytest.mark.thorough),
-        pytest.param("notebook_qa", 20, marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["code_repair", "notebook_qa"])
 def test_smollm2_plays_real_episodes(
-    name: str, count: int, qa_data: Path, code_repair_data: Path, tmp_path: Path
+    name: str, qa_data: Path, code_repair_data: Path, tmp_path: Path
 ) -> None:
     data = {"notebook_qa": qa_data, "code_repair": code_repair_data}[name]
     options = ("environment.reachable=false",) if name == "notebook_qa" else ()
-    episodes = play(name, count, data, tmp_path / "played", *options)
-    assert len({episode.task_id for episode in episodes}) == len(episodes) == count
+    episodes = play(name, data, tmp_path / "played", *options)
+    assert len({episode.task_id for episode in episodes}) == len(episodes) == COUNT
     for episode in episodes:
         assert 1 <= len(episode.steps) <= 2 and episode.first_observation
         assert episode.won or episode.outcome != "won"
