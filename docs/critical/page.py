@@ -20,6 +20,8 @@ from skillpress.measure.study.plan import divided
 
 SIGNS = {"higher": ">", "lower": "<", "differs": "≠", "same": "="}
 """What a claim says of its second method, compared with its first."""
+ANSWERED = ("grpo", "segcost")
+"""The two methods that the first table compares."""
 WORDS = {"measure_by_routine": "routines", "pass_at_1": "success"}
 """Outcomes as tables name them."""
 
@@ -28,6 +30,7 @@ def parts(found: Critical) -> Parts:
     """Name of a part to what makes its lines."""
     return {
         "state": lambda: _state(found),
+        "answer": lambda: answer(found),
         "predictions": lambda: preferences(found),
         "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
         "summary": lambda: chain(
@@ -63,6 +66,32 @@ def _state(found: Critical) -> Iterator[str]:
     if unplanned := not_run(found.results.plan, found.predictions):
         where = list(dict.fromkeys(cell for each in unplanned.values() for cell in each))
         yield from ("", f"Predicted, and not run in {_named(where)}: {_named(list(unplanned))}.")
+
+
+def answer(found: Critical) -> Iterator[str]:
+    """A row per cell: what SegCost is predicted to choose, what it chose, and what that did to success."""
+    rows = []
+    for cell, entry in found.results.plan.benchmarks.items():
+        claimed = {
+            finding.claim.outcome == ROUTINES: finding
+            for finding in found.findings
+            if finding.claim.benchmark == cell and (finding.claim.first, finding.claim.second) == ANSWERED
+        }
+        if len(claimed) == 2:
+            known = found.predictions.get(cell, {}).get(ANSWERED[1])
+            rows.append(
+                (
+                    f"{entry.words} (`{cell}`)",
+                    NONE if known is None else f"{known.sign} ({known.preference:+.2f})",
+                    *(text for routines in (True, False) for text in _against(claimed[routines])),
+                )
+            )
+    heads = ("what the shortcut is", "predicted", "routines", "as predicted", "unseen tasks", "as predicted")
+    yield from table(heads, rows)
+
+
+def _against(finding: Finding) -> tuple[str, str]:
+    return points(finding.difference, finding.low, finding.high), finding.verdict
 
 
 def _named(names: Sequence[str]) -> str:
