@@ -13,17 +13,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 
-import polars as pl
-
-from docs.critical.choices import FILE, OVERLAYS, Choices, MeasuredChoice, read_choices
-from skillpress.core.sequence_files import scan_sequences
+from docs.critical.choices import FILE, OVERLAYS, Choices, read_choices
+from skillpress.console.choice import choice_of
 from skillpress.core.storage import write_json
-from skillpress.environments import bundle
-from skillpress.experiment.params import load_params
-from skillpress.measure.analysis.choice import choice
-from skillpress.pipeline.files import SEQUENCES
+from skillpress.measure.analysis.choice import Choice
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
 
@@ -41,7 +35,7 @@ def main() -> int:
         print(f"{name}, seed {seed}", flush=True)
         found.setdefault(name, {})[str(seed)] = measured(name, seed)
         content = {
-            known: {key: one.model_dump() for key, one in sorted(found[known].items())}
+            known: {key: asdict(one) for key, one in sorted(found[known].items())}
             for known in OVERLAYS
             if known in found
         }
@@ -55,41 +49,18 @@ def missing(found: Choices) -> Iterator[tuple[int, str]]:
         yield from ((seed, name) for name in OVERLAYS if str(seed) not in found.get(name, {}))
 
 
-def measured(name: str, seed: int) -> MeasuredChoice:
+def measured(name: str, seed: int) -> Choice:
     """Make the start policy, let it play, and look at its wins.
 
     Raises:
         CalledProcessError: a stage failed; it has said why.
     """
     overlays = tuple(ROOT / "params" / f"{overlay}.yaml" for overlay in (*OVERLAYS[name], "critical/choice"))
-    variant = Variant(overlays, seed)
     command = [sys.executable, "-m", "skillpress.pipeline.reproduce", "--seed", str(seed)]
     command += [part for overlay in overlays for part in ("--params", str(overlay))]
     command += ["--stages", "project_skills"]
     subprocess.run(command, check=True, cwd=ROOT, timeout=LIMIT_SECONDS)
-    workspace = ROOT / "workspaces" / variant.name
-    params = load_params(workspace / "params.yaml")
-    found = choice(
-        wins_of(workspace / SEQUENCES),
-        bundle(params.environment.name).projection_of(params.environment).alphabet,
-        params.skills,
-        params.training.tasks_per_step,
-        seed,
-    )
-    return MeasuredChoice(
-        **asdict(found), per_segment=params.reward.efficiency / params.environment.max_steps
-    )
-
-
-def wins_of(path: Path) -> dict[str, list[tuple[str, ...]]]:
-    """Task to the skill sequences of its wins, in the order of the file; empty for a task never won."""
-    rows = scan_sequences(path).select("task_id", "won", "skills").collect()
-    found: dict[str, list[tuple[str, ...]]] = {
-        task: [] for task in rows["task_id"].unique(maintain_order=True)
-    }
-    for task, skills in rows.filter(pl.col("won")).select("task_id", "skills").iter_rows():
-        found[task].append(tuple(skills))
-    return found
+    return choice_of(ROOT / "workspaces" / Variant(overlays, seed).name)
 
 
 if __name__ == "__main__":

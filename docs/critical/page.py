@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from docs.critical.choices import OVERLAYS, Choices, Conditions, OverSeeds, conditions
+from docs.critical.choices import OVERLAYS, Choices
 from docs.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted
 from docs.critical.results import ROUTINES, SUCCESSES, Critical
 from docs.made import Parts
 from docs.study.results import FLOORS, Level
 from docs.study.sections import state, what_would_tell
 from docs.study.words import NONE, p_value, percent, points, table
+from skillpress.measure.analysis.reuse_conditions import Conditions, OverSeeds, conditions
 from skillpress.measure.study.compression import MEASURES
 from skillpress.measure.study.contrasts import LEVEL, MISSING, Finding
 from skillpress.measure.study.gap_of_runs import SMALL, Agreement
@@ -259,7 +260,7 @@ def choices(found: Choices) -> Iterator[str]:
 def _choice(name: str, found: Conditions) -> tuple[str, ...]:
     return (
         f"`{name}`",
-        str(found.seeds),
+        str(found.policies),
         f"{found.won_twice} of {found.tasks}",
         NONE if found.differ is None else percent(found.differ),
         NONE if found.reward is None else f"{found.reward:.2f}",

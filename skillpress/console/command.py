@@ -66,6 +66,11 @@ COMMANDS = {
         "how likely a policy's actions are, whatever words express them",
         layers=("train",),
     ),
+    "choice": Command(
+        "skillpress.console.choice",
+        "whether a segmentation cost can choose reuse on a benchmark",
+        layers=("train",),
+    ),
     "judge-questions": Command(
         "skillpress.console.evaluations.judge_questions",
         "let a model say which training questions are objective, for environment.objectivity",

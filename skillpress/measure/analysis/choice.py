@@ -6,23 +6,27 @@ cheaper one. And it rewards reuse only if a win that is cheap is still cheap und
 task's own wins did not contribute; otherwise it rewards what a task repeats.
 
 The dictionaries are fitted as training fits them without a buffer: to the wins of a batch of tasks.
+``reuse_conditions`` judges what is found here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from skillpress.core.seeds import derive
+from skillpress.core.sequence_files import scan_sequences
+from skillpress.core.trajectory import Skills
 from skillpress.skills.fit import fit_as
 
 if TYPE_CHECKING:
-    from skillpress.core.trajectory import Skills
     from skillpress.skills.parameters import SkillParameters
 
 Floats = NDArray[np.float64]
@@ -48,6 +52,8 @@ class Choice:
     """Correlation, within tasks, of a win's segments with its segments under a dictionary of the batch's
     other tasks, in [-1, 1]. Near 1, what is cheap is what other tasks use too. None if no task's wins
     differ."""
+    per_segment: float
+    """Reward that a segment costs, λ/T; a success is worth 10."""
 
 
 def choice(
@@ -55,6 +61,7 @@ def choice(
     alphabet: Sequence[str],
     skills: SkillParameters,
     tasks_per_batch: int,
+    per_segment: float,
     seed: int,
 ) -> Choice:
     """What the segmentation cost has to choose from.
@@ -64,6 +71,7 @@ def choice(
         alphabet: Σ.
         skills: how dictionaries are fitted.
         tasks_per_batch: as many tasks share a dictionary.
+        per_segment: λ/T.
         seed: of the order in which tasks are put into batches.
     """
     own, others, lengths, groups = [], [], [], []
@@ -86,7 +94,21 @@ def choice(
         deviation=float(np.sqrt((segments**2).sum() / free)) if free else None,
         of_length=_agreement(segments, length),
         of_others=_agreement(segments, elsewhere),
+        per_segment=per_segment,
     )
+
+
+def read_wins(path: Path) -> dict[str, list[Skills]]:
+    """Task to the skill sequences of its wins, in the order of a file of sequences; empty if never won.
+
+    Raises:
+        StorageError: the file is missing, damaged or another.
+    """
+    rows = scan_sequences(path).select("task_id", "won", "skills").collect()
+    found: dict[str, list[Skills]] = {task: [] for task in rows["task_id"].unique(maintain_order=True)}
+    for task, skills in rows.filter(pl.col("won")).select("task_id", "skills").iter_rows():
+        found[task].append(tuple(skills))
+    return found
 
 
 def _batches(tasks: list[str], size: int, seed: int) -> Iterator[list[str]]:

@@ -44,6 +44,7 @@ NAMING = {
     "judge-answers --params": ["judge-answers", "out", "--model", "m", "--params", "FILE"],
     "reverse-parse --model": [*REVERSE, "--model", "FILE"],
     "reverse-parse --rollouts": [*REVERSE, "--model", "MODEL", "--tasks-file", "FILE", "--rollouts", "FILE"],
+    "choice": ["choice", "FILE"],
     "view": ["view", "FILE", "--no-browser"],
     "view --tokenizer": ["view", "ROLLOUTS", "--no-browser", "--tokenizer", "FILE"],
     "tables": ["tables", "FILE", "--out", "out"],

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.sequence_files import write_sequences
+from skillpress.core.trajectory import SkillSequence
 from skillpress.experiment.params import load_params
-from skillpress.measure.analysis.choice import choice
+from skillpress.measure.analysis.choice import choice, read_wins
 from skillpress.pipeline.settings import ROOT
 from skillpress.skills.parameters import SkillParameters
 
@@ -29,18 +32,18 @@ def by_both(tasks: int, length: int, times: int = 1) -> dict[str, list[tuple[str
 
 
 def test_wins_that_are_all_alike_leave_nothing_to_choose() -> None:
-    found = choice({f"t{task}": [ROUTINE] * 3 for task in range(8)}, ALPHABET, SKILLS, 4, seed=0)
+    found = choice({f"t{task}": [ROUTINE] * 3 for task in range(8)}, ALPHABET, SKILLS, 4, 0.5, seed=0)
     assert (found.tasks, found.won_twice, found.differ, found.deviation) == (8, 8, 0, 0.0)
     assert found.of_length is None and found.of_others is None
 
 
 def test_tasks_won_once_or_never_have_nothing_to_compare() -> None:
-    found = choice({"once": [ROUTINE], "never": []}, ALPHABET, SKILLS, 16, seed=0)
+    found = choice({"once": [ROUTINE], "never": []}, ALPHABET, SKILLS, 16, 0.5, seed=0)
     assert found.tasks == 2 and found.won_twice == 0 and found.deviation is None
 
 
 def test_ways_of_one_length_differ_in_reuse_alone() -> None:
-    found = choice(by_both(16, length=4), ALPHABET, SKILLS, 16, seed=0)
+    found = choice(by_both(16, length=4), ALPHABET, SKILLS, 16, 0.5, seed=0)
     assert found.differ == found.won_twice == 16
     assert found.of_length == 0.0
     assert found.of_others == pytest.approx(1.0)
@@ -48,31 +51,37 @@ def test_ways_of_one_length_differ_in_reuse_alone() -> None:
 
 def test_the_deviation_is_that_within_tasks() -> None:
     """One segment for the routine and four for the other way: a deviation of 3 / sqrt(2) in each task."""
-    found = choice(by_both(16, length=4), ALPHABET, SKILLS, 16, seed=0)
+    found = choice(by_both(16, length=4), ALPHABET, SKILLS, 16, 0.5, seed=0)
     assert found.deviation == pytest.approx(3 / 2**0.5)
 
 
 def test_what_a_task_repeats_is_cheap_by_itself_and_not_by_what_others_do() -> None:
     """A short way of its own, won 8 times: a phrase of the batch, not of the other tasks."""
     wins = {name: [tuple("ABCDABCD"), *own[1:]] for name, own in by_both(4, length=4, times=8).items()}
-    found = choice(wins, ALPHABET, SKILLS, 4, seed=0)
+    found = choice(wins, ALPHABET, SKILLS, 4, 0.5, seed=0)
     assert found.of_others is not None and found.of_others < 0
 
 
 def test_where_nothing_recurs_length_is_all_that_counts() -> None:
     wins = {f"t{task}": [private(task, 3), private(100 + task, 6)] for task in range(4)}
-    found = choice(wins, ALPHABET, replaced(search="singletons"), 4, seed=0)
+    found = choice(wins, ALPHABET, replaced(search="singletons"), 4, 0.5, seed=0)
     assert found.of_length == pytest.approx(1.0)
 
 
 def test_where_the_shared_way_is_longer_length_prefers_the_other() -> None:
     wins = {f"t{task}": [ROUTINE * 2, private(task, 6)] for task in range(16)}
-    found = choice(wins, ALPHABET, SKILLS, 16, seed=0)
+    found = choice(wins, ALPHABET, SKILLS, 16, 0.5, seed=0)
     assert found.of_length == pytest.approx(-1.0)
 
 
 def replaced(**values: object) -> SkillParameters:
     return SkillParameters.model_validate({**SKILLS.model_dump(), **values})
+
+
+def test_wins_are_those_of_every_task_lost_ones_included(tmp_path: Path) -> None:
+    played = [("a", 0, True, ("A",)), ("a", 1, True, ("A", "B")), ("b", 0, False, ("B",))]
+    write_sequences(tmp_path / "sequences.parquet", [SkillSequence(*row) for row in played])
+    assert read_wins(tmp_path / "sequences.parquet") == {"a": [("A",), ("A", "B")], "b": []}
 
 
 @given(st.integers(0, 2**32), st.integers(2, 20), st.integers(1, 5))
@@ -84,8 +93,8 @@ def test_figures_keep_their_ranges_and_repeat(seed: int, tasks: int, batch: int)
         ]
         for task in range(tasks)
     }
-    found = choice(wins, ALPHABET, SKILLS, batch, seed)
-    assert found == choice(wins, ALPHABET, SKILLS, batch, seed)
+    found = choice(wins, ALPHABET, SKILLS, batch, 0.5, seed)
+    assert found == choice(wins, ALPHABET, SKILLS, batch, 0.5, seed)
     assert found.differ <= found.won_twice <= found.tasks == tasks
     assert found.of_length is None or abs(found.of_length) <= 1 + 1e-9
     assert found.of_others is None or abs(found.of_others) <= 1 + 1e-9
