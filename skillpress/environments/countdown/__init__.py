@@ -7,8 +7,10 @@ from skillpress.environments.countdown.environment import Countdown, explorer_ac
 from skillpress.environments.countdown.oracle import CountdownOracle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import (
+    BRIEF,
     OWN,
     PAPER,
+    BriefRendering,
     CompactRendering,
     TextRendering,
     domain_words,
@@ -26,6 +28,7 @@ BUNDLE = EnvironmentBundle(
     renderings={
         "compact": lambda section, history: CompactRendering(section.largest_pool, history),
         "text": lambda section, history: TextRendering(history, OWN),
+        "brief": lambda section, history: BriefRendering(history, BRIEF, parser="plain"),
         "paper": lambda section, history: TextRendering(history, PAPER % section.max_steps),
     },
     vocabulary=vocabulary,

@@ -2,7 +2,8 @@
 
 ``compact`` is for a policy trained from scratch: a fixed number of words (target, pool, last actions), and
 one compact action word as the whole response. ``text`` and ``paper`` are for pretrained models: prompts
-rebuilt at each step (``environments/text/prompts.py``), with two wordings of the task.
+rebuilt at each step (``environments/text/prompts.py``), with two wordings of the task. ``brief`` is for
+pretrained models whose tokens are dear: an action is the whole response, and the prompt lists none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from skillpress.environments.countdown.actions import RESET, ROLLBACK, action_wo
 from skillpress.environments.countdown.environment import CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import OPERATORS
-from skillpress.environments.text.prompts import GameRendering, last_turns, own_state
+from skillpress.environments.text.prompts import GameRendering, last_turns, noted, own_state, past
 from skillpress.environments.text.words import UNKNOWN
 
 EMPTY = "_"
@@ -62,6 +63,32 @@ class TextRendering(GameRendering):
         numbers = " ".join(map(str, sorted(state.task.spec["numbers"])))
         return self.wording.format(target=own_state(state, CountdownState).target, numbers=numbers)
 
+
+class BriefRendering(TextRendering):
+    """The task in a line, then turns of a pool and an action: about a third of the tokens of ``text``."""
+
+    def prompt(self, state: AgentState) -> str:
+        """The task, the last turns and the pool, without the actions that are possible."""
+        turns = last_turns(state, self.history)
+        told = past(turns, own_state(state, CountdownState).steps)
+        return f"{self.opening(state)}\n{noted(state.notes)}{told}{self.observation(state)}"
+
+    def continuation(self, state: AgentState) -> str:
+        """The pool, and behind an action that changed nothing the reason."""
+        return self.observation(state)
+
+    def observation(self, state: AgentState) -> str:
+        """What the environment says, without the target, which is in the opening."""
+        return state.observation.partition(". ")[2] if not state.history else state.observation
+
+    def response(self, action: str, info: Info) -> str:
+        """The action in words, such as ``op(+, 1, 28)``."""
+        return info.action or action
+
+
+BRIEF = """\
+Make {target} from {numbers}, each used once. Answer with op(+, a, b), op(-, a, b), op(*, a, b) or op(/, a, b) \
+on two numbers that are left, rollback or reset."""
 
 OWN = """\
 This is the numbers game Countdown. Make {target} from the numbers {numbers}; each of them must be used once.

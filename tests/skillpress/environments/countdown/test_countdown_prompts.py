@@ -117,7 +117,21 @@ def test_the_papers_wording_tells_the_task_as_its_appendix_does_and_the_rest_ali
     assert paper.endswith(rest) and own != paper
 
 
-@pytest.mark.parametrize("name", ["compact", "text", "paper"])
+def test_brief_is_the_task_then_pools_and_actions(
+    parameters: CountdownParameters, worked_example: Task
+) -> None:
+    rendering = BUNDLE.renderings["brief"](parameters, 2)
+    first = rendering.prompt(state_after(worked_example, parameters))
+    assert first.startswith("Make 54 from 1 2 28 80, each used once.")
+    assert first.endswith("\nNumbers: 1 2 28 80") and "op(-, 80, 28)" not in first
+    later = state_after(worked_example, parameters, "op(-, 80, 28)")
+    assert rendering.continuation(later) == "Numbers: 1 2 52"
+    assert "did 'op(-, 80, 28)'" in rendering.prompt(later)
+    refused = state_after(worked_example, parameters, "op(-, 80, 7)")
+    assert rendering.continuation(refused).startswith("Nothing happens: ")
+
+
+@pytest.mark.parametrize("name", ["compact", "brief", "text", "paper"])
 def test_a_demonstrators_response_is_read_back_as_its_action(
     parameters: CountdownParameters, worked_example: Task, name: str
 ) -> None:
