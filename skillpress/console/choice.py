@@ -41,8 +41,8 @@ def choice_of(experiment: Path) -> Choice:
     alphabet = bundle(params.environment.name).projection_of(params.environment).alphabet
     if strange := {skill for won in wins.values() for win in won for skill in win} - set(alphabet):
         raise StorageError(
-            f"{experiment / SEQUENCES}: {min(strange)!r} is no skill of {params.environment.name}, the "
-            f"environment of {experiment / 'params.yaml'}"
+            f"{experiment / SEQUENCES}: has the skill {min(strange)!r}, which is not one of "
+            f"{params.environment.name}, the environment of {experiment / 'params.yaml'}"
         )
     return choice(
         wins,

@@ -87,8 +87,8 @@ class BriefRendering(TextRendering):
 
 
 BRIEF = """\
-Make {target} from {numbers}, each used once. Answer with op(+, a, b), op(-, a, b), op(*, a, b) or op(/, a, b) \
-on two numbers that are left, rollback or reset."""
+Make {target} from {numbers}, each used once. Answer with op(+, a, b), op(-, a, b), op(*, a, b) or \
+op(/, a, b) on two numbers that are left, rollback or reset."""
 
 OWN = """\
 This is the numbers game Countdown. Make {target} from the numbers {numbers}; each of them must be used once.
