@@ -97,12 +97,13 @@ def wait_for(happened: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.thorough  # every suite kills a whole run (test_kills.py) and a training (test_training_job.py)
 @pytest.mark.kills
 @pytest.mark.parametrize(
     ("stage", "kind", "overlay"),
     [
         ("prepare_policy", "demonstrations", {"imitation": {"demonstrations": 12_000}}),
-        pytest.param("play_floors", "episodes", {"evaluation": {"runs": 200}}, marks=pytest.mark.thorough),
+        ("play_floors", "episodes", {"evaluation": {"runs": 200}}),
     ],
 )
 def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(

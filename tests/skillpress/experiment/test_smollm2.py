@@ -103,9 +103,8 @@ def test_it_acts_and_its_steps_keep_the_tokens_and_their_probabilities(
         np.testing.assert_allclose(logprobs.numpy(), step.logprobs, atol=2e-3)
 
 
-@pytest.mark.parametrize(
-    "trained", [pytest.param("all weights", marks=pytest.mark.thorough), "low-rank changes"]
-)
+@pytest.mark.thorough  # small models are updated in every suite; here it is the size that counts
+@pytest.mark.parametrize("trained", ["all weights", "low-rank changes"])
 def test_an_update_makes_the_better_of_two_rollouts_likelier(
     trained: str, params: Params, policy: Policy, tasks: list[Task], folder: Path
 ) -> None:
@@ -127,7 +126,7 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     assert first["reference_kl"] < second["reference_kl"]
 
 
-@pytest.mark.thorough  # a KL term trains small models in every suite; here it is the size that counts
+@pytest.mark.thorough
 def test_the_training_loop_runs_with_a_kl_term(policy: Policy, tasks: list[Task], folder: Path) -> None:
     """The model is not trained for this task, so all rollouts may fail; the test above covers learning."""
     program = PROGRAMS / "training_program.py"

@@ -95,7 +95,7 @@ def test_verdicts_that_were_cut_off_or_refused_are_said_with_what_to_do(
     assert "answers: of 3 answers 1 cut off at 9 tokens (raise --max-new-tokens); 2 refused by" in told
 
 
-@pytest.mark.slow
+@pytest.mark.thorough  # the engine is the one of every language model; the judge's words are tested above
 def test_a_language_model_on_this_machine_judges_through_the_engine(data: Path, tmp_path: Path) -> None:
     output = tmp_path / "verdicts.parquet"
     assert judge(data, "smollm2-135m", output) == 0
