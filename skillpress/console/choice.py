@@ -66,7 +66,7 @@ def lines(found: Conditions) -> Iterator[str]:
         yield f"3 not length: correlation {_interval(found.length)} with the length of a win (below {LENGTH})"
         yield f"4 reuse: correlation {_interval(found.others)} with other tasks' phrases (above 0)"
     if found.policies == 1 and not found.failed:
-        yield "no condition fails; three seeds and more have intervals"
+        yield "no condition fails for this start; three seeds and more have intervals"
     else:
         yield f"a segmentation cost can choose reuse: {found.verdict}"
 

@@ -47,14 +47,14 @@ class Conditions:
 
     @property
     def failed(self) -> list[int]:
-        """The conditions that do not hold."""
+        """The conditions that do not hold: 3 and 4 by their intervals, or by one policy's figure."""
         if self.differ is None or self.reward is None or self.length is None or self.others is None:
             return [1]
         held = {
             1: self.differ >= DIFFER,
             2: self.reward >= INDIFFERENT,
-            3: self.length.low is None or self.length.low < LENGTH,
-            4: self.others.high is None or self.others.high > 0,
+            3: (self.length.mean if self.length.low is None else self.length.low) < LENGTH,
+            4: (self.others.mean if self.others.high is None else self.others.high) > 0,
         }
         return [number for number, holds in held.items() if not holds]
 

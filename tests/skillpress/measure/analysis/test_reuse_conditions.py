@@ -37,8 +37,9 @@ def test_a_condition_that_fails_is_named(values: dict[str, float], verdict: str)
     assert conditions(of_three_seeds(**values)).verdict == verdict
 
 
-def test_one_policy_has_no_interval_and_tells_nothing() -> None:
+def test_one_policy_has_no_interval_and_cannot_say_yes() -> None:
     assert conditions([HOLDS]).verdict == "cannot be told"
+    assert conditions([replace(HOLDS, of_length=0.9)]).verdict == "no: 3"
 
 
 def test_the_penalty_deviates_by_what_a_segment_costs() -> None:
