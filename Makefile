@@ -69,11 +69,11 @@ quick: setup-dev
 changed: setup-test
 	$(PYTHON) -m pytest -n 2 --changed -m "$(DEFAULT_SUITE)"
 
-# Slow tests of one file share its clones and servers, so they run one after the other, beside another file's.
-# Tests wait for processes a third of the time: three at once keep two cores busy.
+# Tests wait for processes a third of the time: three at once keep two cores busy. Slow tests of one file share its clones
+# and servers, so they run one after the other, beside another file's, and start processes enough by themselves.
 test: setup-test
 	$(PYTHON) -m pytest -n 3 -m "$(DEFAULT_SUITE)"
-	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)"
+	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)"
 
 # All that make test has no time for, one after the other, and a table at the end; nightly/ keeps what each said.
 nightly: setup-test
