@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
-from skillpress.core.errors import StorageError
-from skillpress.core.storage import read_json
+from docs.critical.committed import read_committed
 from skillpress.measure.analysis.choice import Choice
 
 FILE = "choices.json"
@@ -33,13 +30,4 @@ Choices = Mapping[str, Mapping[str, Choice]]
 
 def read_choices(folder: Path) -> Choices:
     """What is measured so far, empty if there is no file yet; ``StorageError`` for a wrong one."""
-    path = folder / FILE
-    if not path.exists():
-        return {}
-    try:
-        return TypeAdapter(dict[str, dict[str, Choice]]).validate_python(read_json(path))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        why = f"{first['msg']}; docs/critical/measure_choices.py makes it"
-        raise StorageError(f"{path}: {place}: {why}") from error
+    return read_committed(folder / FILE, Choice, "docs/critical/measure_choices.py makes it")

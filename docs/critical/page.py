@@ -12,7 +12,7 @@ from docs.made import Parts
 from docs.study.results import FLOORS, Level
 from docs.study.sections import state, what_would_tell
 from docs.study.words import NONE, p_value, percent, points, table
-from skillpress.measure.analysis.reuse_conditions import Conditions, OverSeeds, conditions
+from skillpress.measure.analysis.reuse_conditions import Conditions, conditions
 from skillpress.measure.study.compression import MEASURES
 from skillpress.measure.study.contrasts import LEVEL, MISSING, Finding
 from skillpress.measure.study.gap_of_runs import SMALL, Agreement
@@ -264,16 +264,9 @@ def _choice(name: str, found: Conditions) -> tuple[str, ...]:
         f"{found.won_twice} of {found.tasks}",
         NONE if found.differ is None else percent(found.differ),
         NONE if found.reward is None else f"{found.reward:.2f}",
-        *map(_over_seeds, (found.length, found.others)),
+        *(NONE if one is None else one.in_words() for one in (found.length, found.others)),
         found.verdict,
     )
-
-
-def _over_seeds(found: OverSeeds | None) -> str:
-    if found is None:
-        return NONE
-    ends = "" if found.low is None or found.high is None else f" ({found.low:+.2f} to {found.high:+.2f})"
-    return f"{found.mean:+.2f}{ends}"
 
 
 def _correlation(one: Agreement) -> str:

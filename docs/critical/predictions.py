@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
-from skillpress.core.errors import StorageError
+from docs.critical.committed import read_committed
 from skillpress.core.sections import Section
-from skillpress.core.storage import read_json
 from skillpress.measure.study.plan import Claim, Expectation, Plan
 
 FILE = "predictions.json"
@@ -40,18 +39,11 @@ Predictions = Mapping[str, Mapping[str, Prediction]]
 
 def read_predictions(folder: Path) -> Predictions:
     """The committed predictions, empty if there is no file yet; ``StorageError`` for a wrong one."""
-    path = folder / FILE
-    if not path.exists():
-        return {}
-    try:
-        return TypeAdapter(dict[str, dict[str, Prediction]]).validate_python(read_json(path))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise StorageError(
-            f'{path}: {place}: {first["msg"]}; it holds {{cell: {{method: {{"preference": number, "sign": '
-            '"+", "0" or "-"}}}'
-        ) from error
+    return read_committed(
+        folder / FILE,
+        Prediction,
+        'it holds {cell: {method: {"preference": number, "sign": "+", "0" or "-"}}}',
+    )
 
 
 def predicted(claim: Claim, known: Predictions) -> Prediction | None:

@@ -23,7 +23,6 @@ from skillpress.measure.analysis.reuse_conditions import (
     INDIFFERENT,
     LENGTH,
     Conditions,
-    OverSeeds,
     conditions,
 )
 from skillpress.pipeline.files import SEQUENCES
@@ -63,17 +62,12 @@ def lines(found: Conditions) -> Iterator[str]:
     else:
         yield f"1 a choice: {found.differ:.0%} of these have wins of different cost (at least {DIFFER:.0%})"
         yield f"2 its worth: the penalty deviates by {found.reward:.2f} in a task (at least {INDIFFERENT})"
-        yield f"3 not length: correlation {_interval(found.length)} with the length of a win (below {LENGTH})"
-        yield f"4 reuse: correlation {_interval(found.others)} with other tasks' phrases (above 0)"
+        yield f"3 not length: correlation {found.length.in_words()} with the length of a win (below {LENGTH})"
+        yield f"4 reuse: correlation {found.others.in_words()} with other tasks' phrases (above 0)"
     if found.policies == 1 and not found.failed:
         yield "no condition fails for this start; three seeds and more have intervals"
     else:
         yield f"a segmentation cost can choose reuse: {found.verdict}"
-
-
-def _interval(found: OverSeeds) -> str:
-    ends = "" if found.low is None or found.high is None else f" ({found.low:+.2f} to {found.high:+.2f})"
-    return f"{found.mean:+.2f}{ends}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,6 +27,11 @@ class OverSeeds:
     low: float | None
     high: float | None
 
+    def in_words(self) -> str:
+        """The mean, such as ``+0.12 (-0.03 to +0.27)``."""
+        ends = "" if self.low is None or self.high is None else f" ({self.low:+.2f} to {self.high:+.2f})"
+        return f"{self.mean:+.2f}{ends}"
+
 
 @dataclass(frozen=True)
 class Conditions:
