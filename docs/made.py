@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 MADE = re.compile(r"<!-- made: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -21,14 +21,19 @@ class UnknownPartError(ValueError):
     """The page asks for a part that nothing makes."""
 
 
-def made_anew(text: str, page: Path, known: Parts) -> str:
+def made_anew(text: str, page: Path, known: Parts, others: Collection[str] = ()) -> str:
     """The page's text with all its made parts.
+
+    Args:
+        others: parts that another program makes; they stay as they are.
 
     Raises:
         UnknownPartError: one of its markers names none.
     """
 
     def part(match: re.Match[str]) -> str:
+        if match[1] in others:
+            return match[0]
         if match[1] not in known:
             raise UnknownPartError(f"{page}: no part {match[1]!r}; there are {', '.join(known)}")
         lines = "\n".join(known[match[1]]()).strip("\n")

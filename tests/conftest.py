@@ -55,6 +55,12 @@ def no_launcher_is_left_behind() -> Iterator[None]:
             os.environ[name] = value
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: a long one that starts last would leave the other workers idle."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 pytest_plugins = ("tests.support.selection", "tests.support.second_try")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -68,6 +69,11 @@ class Drawing:
         self.parts.append(
             f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.4" marker-end="url(#head)"{dash}/>'
         )
+
+    def line(self, points: Sequence[tuple[float, float]], color: str) -> None:
+        """A line through the points."""
+        path = "M" + " L".join(f"{x:g} {y:g}" for x, y in points)
+        self.parts.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
 
     def bar(self, x: float, y: float, width: float, height: float, fill: str) -> None:
         """A filled bar."""

@@ -24,8 +24,10 @@ FIGURES = Path("docs/figures")
 def files(results: Results, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
     known = parts(results)
-    pages = (PAGE, README)
-    made = {page: made_anew((root / page).read_text(encoding="utf-8"), page, known) for page in pages}
+    made = {
+        page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
+        for page, others in {PAGE: (), README: ("language_model_in_short",)}.items()
+    }
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 
 

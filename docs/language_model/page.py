@@ -1,0 +1,41 @@
+"""What of docs/language_model.md, and of the README, is made from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from docs.made import Parts
+from docs.study.results import FLOORS, Results
+from docs.study.sections import findings, levels, state
+from docs.study.words import NONE, table
+
+BENCHMARK = "smollm2"
+QUESTION = "q1_learns"
+NAMES = {"grpo": "GRPO, 40 steps", "segcost": "SegCost, 40 steps"}
+"""Methods that train, as the README names them."""
+
+
+def parts(results: Results) -> Parts:
+    """Name of a part to what makes its lines."""
+    return {
+        "state": lambda: state(results),
+        "claims": lambda: findings(results, QUESTION),
+        "levels": lambda: levels(results, BENCHMARK),
+        "language_model_in_short": lambda: in_short(results),
+    }
+
+
+def in_short(results: Results) -> Iterator[str]:
+    """Success of the floors and of what training made of the start. A sentence while a run is missing."""
+    entry = results.plan.benchmarks[BENCHMARK]
+    missing = results.planned[BENCHMARK] - results.recorded[BENCHMARK]
+    if missing:
+        yield f"Runs are missing: {missing} of {results.planned[BENCHMARK]}."
+        return
+    rows, size = [], ""
+    for method, words in (FLOORS | NAMES).items():
+        level = results.level(BENCHMARK, method, entry.outcome)
+        gain = results.gain(BENCHMARK, method, entry.outcome)
+        rows.append((words, level.in_percent() if level else NONE, gain.in_points() if gain else NONE))
+        size = f"{level.seeds} seeds of {level.tasks:,} puzzles" if level else size
+    yield from table(("SmolLM2-135M", f"Pass@1 (%), {size}", "points above the start"), rows)

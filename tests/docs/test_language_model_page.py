@@ -1,0 +1,87 @@
+"""The language model's page: what made-up records with known answers imply, and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from docs.language_model.__main__ import PAGE, PLAN, RECORD, files
+from docs.language_model.curves import draw, means
+from docs.language_model.page import in_short, parts
+from docs.study.results import Results, assembled, read_results
+from skillpress.measure.study.plan import read_plan
+from skillpress.pipeline.study.store import Record
+from tests.support.pipeline.small_study import recorded, runs_of
+
+WON = {"imitation": 1, "grpo": 3, "segcost": 2}
+"""Of a seed's four puzzles; every start wins one."""
+CURVE = {"step": [float(step) for step in range(1, 11)], "success": [0.2] * 5 + [0.6] * 5}
+
+
+def made_up(repository: Path, seeds: tuple[int, ...] = (1, 2, 3)) -> Results:
+    plan = read_plan(repository / PLAN)
+    runs = [run for run in runs_of(plan) if run.seed in seeds]
+    outcomes = [outcomes_of(WON[run.method], run.seed).with_columns(id=pl.lit(run.name)) for run in runs]
+    records = tuple(replace(recorded(run), curve=CURVE) for run in runs)
+    return assembled(plan, Record(records, pl.concat(outcomes)) if runs else Record(), repository)
+
+
+def outcomes_of(won: int, seed: int) -> pl.DataFrame:
+    def first(number: int) -> list[list[int]]:
+        return [[2 if task < number else 0] for task in range(4)]
+
+    lists = {"explorer": first(0), "start": first(1), "trained": first(won)}
+    ids = {"task_id": [f"{seed}-{task}" for task in range(4)], "kind": ["3 numbers"] * 4}
+    return pl.DataFrame(ids | lists, schema_overrides=dict.fromkeys(lists, pl.List(pl.UInt8)))
+
+
+def test_page_readme_and_figure_are_what_the_record_gives(repository: Path) -> None:
+    found = read_results(repository, repository / PLAN, repository / RECORD)
+    for path, text in files(found, repository).items():
+        assert (repository / path).read_text() == text, f"{path}: run python -m docs.language_model"
+
+
+def test_the_page_has_every_part_but_the_readmes(repository: Path) -> None:
+    text = (repository / PAGE).read_text(encoding="utf-8")
+    made = parts(made_up(repository)).keys() - {"language_model_in_short"}
+    assert all(f"<!-- made: {name} -->" in text for name in made)
+
+
+def test_each_method_is_compared_with_the_start_and_with_the_other(repository: Path) -> None:
+    lines = [line for line in parts(made_up(repository))["claims"]() if "`" in line]
+    assert [line.split(" | ")[0].rpartition(": ")[2] for line in lines] == [
+        "`grpo` > `imitation`",
+        "`segcost` > `imitation`",
+        "`segcost` ≠ `grpo`",
+    ]
+    assert [line.split(" | ")[1].split()[0] for line in lines] == ["+50.0", "+25.0", "-25.0"]
+
+
+def test_the_readmes_table_has_success_and_what_training_added(repository: Path) -> None:
+    heads, _, *rows = in_short(made_up(repository))
+    assert "3 seeds of 4 puzzles" in heads
+    cells = [[cell.split(" (")[0] for cell in row.strip("| ").split(" | ")] for row in rows]
+    assert cells == [
+        ["Random explorer", "0.0", "–"],
+        ["Imitation start", "25.0", "–"],
+        ["GRPO, 40 steps", "75.0", "+50.0"],
+        ["SegCost, 40 steps", "50.0", "+25.0"],
+    ]
+
+
+def test_while_runs_are_missing_the_readme_has_no_table(repository: Path) -> None:
+    assert list(in_short(made_up(repository, seeds=(1,)))) == ["Runs are missing: 6 of 9."]
+
+
+def test_a_point_of_a_curve_is_the_mean_of_five_steps_and_a_rest_has_none() -> None:
+    assert means(CURVE) == [(5.0, pytest.approx(0.2)), (10.0, pytest.approx(0.6))]
+    assert means({"step": [1.0, 2.0], "success": [1.0, 1.0]}) == []
+
+
+def test_the_figure_has_a_dot_per_seed_and_five_steps_and_says_where_none_is(repository: Path) -> None:
+    methods, seeds, points, legend = 2, 3, 2, 1
+    assert draw(made_up(repository)).count("<circle") == methods * seeds * (points + legend)
+    assert draw(made_up(repository, seeds=())).count("no runs yet") == methods
