@@ -18,6 +18,8 @@ COLORS = {"+": "#2f7d4f", "0": "#5b6673", "-": "#b3261e", "": "#0b6fa4"}
 """A prediction's sign to its colour; blue where nothing is predicted."""
 SIGN_WORDS = {"+": "predicted: more routines", "0": "no difference", "-": "fewer", "": "not predicted"}
 WIDTH, LEFT, ROW, HEAD = 960, 170, 20, 96
+LETTER = 6.2
+"""Width of a letter of 12 pixels."""
 NO_RUNS = "no runs yet"
 
 
@@ -135,6 +137,8 @@ def _points(found: Critical) -> list[_Point]:
 
 
 def _legend(page: Drawing, y: float) -> None:
-    for place, (sign, words) in enumerate(SIGN_WORDS.items()):
-        page.dot(26 + 190 * place, y, 4.5, COLORS[sign])
-        page.text(38 + 190 * place, y + 4, words, anchor="start", size=12, color=MUTED)
+    x = 26.0
+    for sign, words in SIGN_WORDS.items():
+        page.dot(x, y, 4.5, COLORS[sign])
+        page.text(x + 12, y + 4, words, anchor="start", size=12, color=MUTED)
+        x += 50 + LETTER * len(words)
