@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -152,22 +153,28 @@ def _percent(level: Level | None) -> str:
 
 
 def summary(found: Critical) -> Iterator[str]:
-    """The verdict on every claim about all tasks of its outcome, and how many claims wait for runs."""
-    rows = [
-        (
-            f"`{finding.claim.benchmark}`",
-            f"`{finding.claim.second}` {SIGNS[finding.claim.expect]} `{finding.claim.first}`",
-            _outcome(found, finding),
-            finding.verdict,
+    """Per question a row for each method and outcome with every cell's verdict, and a count of verdicts."""
+    for question in found.results.plan.questions:
+        mine = [
+            each for each in found.findings if each.claim.question == question and not each.claim.of_class
+        ]
+        by_row: dict[tuple[str, str], dict[str, str]] = {}
+        for one in mine:
+            key = f"`{one.claim.second}` against `{one.claim.first}`", _outcome(found, one)
+            by_row.setdefault(key, {})[one.claim.benchmark] = f"{SIGNS[one.claim.expect]} {one.verdict}"
+        cells = [
+            cell for cell in found.results.plan.benchmarks if any(cell in row for row in by_row.values())
+        ]
+        heads = ("method", "outcome", *(f"`{cell}`" for cell in cells))
+        yield from ("", f"*{found.results.plan.questions[question].title}*", "")
+        yield from table(
+            heads, [(*key, *(row.get(cell, NONE) for cell in cells)) for key, row in by_row.items()]
         )
-        for finding in found.findings
-        if not finding.claim.of_class and finding.verdict != MISSING
-    ]
-    waiting = sum(finding.verdict == MISSING for finding in found.findings)
-    if rows:
-        yield from table(("cell", "claim", "outcome", "verdict"), rows)
-    if waiting:
-        yield from ("", f"{waiting} of {len(found.findings)} claims wait for runs.")
+        counted = Counter(one.verdict for one in mine).most_common()
+        yield from (
+            "",
+            f"{len(mine)} claims: {', '.join(f'{count} × {verdict}' for verdict, count in counted)}.",
+        )
 
 
 def claims(found: Critical, question: str) -> Iterator[str]:
@@ -220,7 +227,7 @@ def compression(found: Critical) -> Iterator[str]:
             f"{one.runs} runs, {one.seeds} seeds",
             _correlation(one),
             p_value(None if one.p is None else value),
-            verdict_of_agreement(one, value, _complete(found, one)),
+            verdict_of_agreement(one, value, _complete(found, one.scope)),
         )
         for one, value in zip(every, corrected, strict=True)
     ]
@@ -228,9 +235,11 @@ def compression(found: Critical) -> Iterator[str]:
     yield from table(heads, rows)
 
 
-def _complete(found: Critical, one: Agreement) -> bool:
-    planned = found.results.planned
-    return one.runs >= (planned.get(one.scope) or sum(planned.values()))
+def _complete(found: Critical, scope: str) -> bool:
+    """Whether the record has every planned run of a cell, or of all cells."""
+    recorded, planned = found.results.recorded, found.results.planned
+    cells = [scope] if scope in planned else list(planned)
+    return all(recorded[cell] >= planned[cell] for cell in cells)
 
 
 def verdict_of_agreement(one: Agreement, corrected: float, complete: bool) -> str:

@@ -61,6 +61,8 @@ class Results:
 
     facts: Mapping[tuple[str, str, str], pl.DataFrame] = field(default_factory=dict)
     """Id of a run, policy and name of a fact to the rows of ``facts_of``."""
+    known: dict[tuple[str, str, str, str], pl.DataFrame] = field(default_factory=dict, compare=False)
+    """Scores that were asked for, by the arguments of :meth:`scores`: tables and figures share many."""
 
     def won_at(self, run: RecordedRun, policy: str, name: str = "") -> pl.DataFrame:
         """``task_id`` and ``won_at`` of a policy on a class of tasks."""
@@ -72,6 +74,12 @@ class Results:
         Args:
             name: a class of tasks; empty for the outcome's own.
         """
+        key = (run.id, policy, outcome, name)
+        if key not in self.known:
+            self.known[key] = self._scores(run, policy, outcome, name)
+        return self.known[key]
+
+    def _scores(self, run: RecordedRun, policy: str, outcome: str, name: str) -> pl.DataFrame:
         counted, of_outcome = divided(outcome)
         name = name or of_outcome
         fact = measure_of(outcome)

@@ -140,7 +140,7 @@ def test_without_runs_the_page_says_what_is_missing(repository: Path, tmp_path: 
     known = parts(found)
     assert "| Long shortcuts | 2 | 10 to 11 | 0 of 4 |" in list(known["state"]())
     assert list(known["state"]())[-1] == "There are no predictions yet."
-    assert list(summary(found)) == ["", "3 of 3 claims wait for runs."]
+    assert list(summary(found))[-1] == "3 claims: 3 × runs are missing."
     assert list(compression(found)) == ["No run with probes is recorded yet."]
     assert all("runs are missing" in line for line in known["claims"]() if line.startswith("| `"))
     for figure in draw(found).values():
@@ -149,8 +149,11 @@ def test_without_runs_the_page_says_what_is_missing(repository: Path, tmp_path: 
 
 def test_a_partial_record_gives_the_verdicts_that_it_can(repository: Path, tmp_path: Path) -> None:
     lines = list(summary(made_up(repository, tmp_path, cells=("long",))))
-    assert sum(line.startswith("| `long` |") for line in lines) == 2
-    assert lines[-1] == "1 of 3 claims wait for runs."
+    routines, unseen = [line for line in lines if line.startswith("| `segcost` against `grpo` |")]
+    assert routines.startswith("| `segcost` against `grpo` | routines, known | > ")
+    assert routines.endswith(" | = runs are missing |")  # what of `other` is known: what is claimed
+    assert unseen.endswith(" | – |")  # nothing is claimed there
+    assert "3 claims: " in lines[-1] and "1 × runs are missing" in lines[-1]
 
 
 def test_the_figure_of_predictions_has_a_point_per_predicted_method_with_runs(
@@ -173,6 +176,13 @@ def test_the_gap_is_that_of_known_and_unseen_tasks_and_compression_that_of_the_l
     rows = made_up(repository, tmp_path, cells=("long",)).gaps.sort("seed", "gap").to_dicts()
     assert [(row["seed"], row["gap"]) for row in rows] == [(10, 0.25), (10, 0.75), (11, 0.25), (11, 0.75)]
     assert {row["description_length"] for row in rows} == {2.0}
+
+
+def test_the_verdict_on_compression_waits_for_the_runs_of_its_scope(repository: Path, tmp_path: Path) -> None:
+    lines = list(compression(made_up(repository, tmp_path, cells=("long",))))
+    assert all("cannot be told" in line for line in lines if line.startswith("| `long`"))
+    both = list(compression(made_up(repository, tmp_path)))
+    assert not any("runs are missing" in line for line in both)
 
 
 def test_what_plan_and_predictions_disagree_on_is_named(repository: Path, tmp_path: Path) -> None:

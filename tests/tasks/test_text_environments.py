@@ -25,6 +25,7 @@ def test_an_environment_of_words_runs_through_every_stage(
 ) -> None:
     clone = Clone(repository, tmp_path)
     clone.set_params(read_yaml(repository / "params" / f"{environment}_smoke.yaml"))
+    clone.set_params({"processes": 1})  # ranks with workers of their own: play/workers/test_ranks.py
     clone.environment |= {"ALFWORLD_DATA": alfworld_data, "SKILLPRESS_GAMES": str(tmp_path / "games")}
     done = clone.python("skillpress.pipeline.reproduce")
     assert done.returncode == 0, done.stdout + done.stderr

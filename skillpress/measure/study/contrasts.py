@@ -52,7 +52,7 @@ class Finding:
     p: float | None = None
     """Uncorrected: two-sided for a difference, of two one-sided tests for none."""
     corrected: float | None = None
-    """p corrected by Holm's method within the family."""
+    """p corrected by Holm's method within the family; None without p, or while a run is missing."""
     verdict: str = MISSING
 
     @property
@@ -100,7 +100,7 @@ def judged(findings: Sequence[Finding]) -> list[Finding]:
     for places in families.values():
         corrected = holm([_known_p(findings[place]) for place in places])
         for place, value in zip(places, corrected, strict=True):
-            if findings[place].complete:
+            if findings[place].complete and findings[place].p is not None:
                 done[place] = replace(findings[place], corrected=value)
     of_all = {_key(finding.claim): _verdict(finding) for finding in done if not finding.claim.of_class}
     return [replace(finding, verdict=_gated(finding, of_all)) for finding in done]

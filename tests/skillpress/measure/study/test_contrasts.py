@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from scipy.stats import ttest_1samp
@@ -92,6 +94,12 @@ def test_a_class_of_tasks_has_no_verdict_where_the_claim_on_all_tasks_is_open() 
     of_class = finding(0.05, 0.01, 0.001, of_class="hard")
     assert judged([finding(0.03, 0.05, 0.2), of_class])[1].verdict == GATED
     assert judged([finding(0.03, 0.02, 0.01), of_class])[1].verdict == YES
+
+
+def test_without_a_p_there_is_none_to_correct() -> None:
+    alike = replace(finding(0.0, 0.0, 1.0, "same"), low=None, high=None, p=None)
+    (found,) = judged([alike])
+    assert (found.corrected, found.verdict) == (None, YES)
 
 
 def test_without_a_seed_there_is_nothing() -> None:
