@@ -17,7 +17,7 @@ from skillpress.pipeline.study.store import Record
 from tests.support.pipeline.small_study import recorded, runs_of
 
 WON = {"imitation": 1, "grpo": 3, "segcost": 2}
-"""Of a seed's four puzzles; every start wins one."""
+"""How many of a seed's four puzzles a method wins; every start wins one."""
 CURVE = {"step": [float(step) for step in range(1, 11)], "success": [0.2] * 5 + [0.6] * 5}
 
 
