@@ -264,6 +264,8 @@ def choices(found: Choices) -> Iterator[str]:
         "3: correlation with length", "4: with other tasks' phrases", "all hold",
     )  # fmt: skip
     yield from table(heads, rows)
+    if left := [name for name in OVERLAYS if name not in found]:
+        yield from ("", f"Not measured yet: {_named(left)}.")
 
 
 def _choice(name: str, found: Conditions) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from docs.study.results import Results
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, GAP = 960, 400, 60, 74, 330, 50
 STEPS = 5
-"""Steps that a point is the mean of: one step's eight puzzles are few."""
+"""Steps that a point is the mean of, as a step has few puzzles. The record has every second step."""
 SHADES = ("#b45309", "#2f7d4f", "#6d4aa8")
 """A seed's colour."""
 
@@ -24,7 +24,7 @@ def draw(results: Results) -> str:
     page = Drawing(
         WIDTH, HEIGHT, "Success on training puzzles while a language model trains, by method and seed."
     )
-    title = f"Success on training puzzles, percent; each point is the mean of {STEPS} steps of 64 episodes"
+    title = f"Success on training puzzles, percent; a point is the mean of {STEPS} steps of 64 episodes, every second step"
     page.text(20, 28, title, anchor="start", bold=True)
     width = (WIDTH - LEFT - 20 - GAP * (len(NAMES) - 1)) / len(NAMES)
     for place, (method, words) in enumerate(NAMES.items()):
@@ -35,7 +35,7 @@ def draw(results: Results) -> str:
 
 
 def means(curve: Mapping[str, Sequence[float | None]]) -> Curve:
-    """The mean success of every ``STEPS`` steps, at the last of them; of a rest, nothing."""
+    """The mean success of every ``STEPS`` recorded steps, at the last of them; of a rest, nothing."""
     found = [
         (step, success)
         for step, success in zip(curve["step"], curve["success"], strict=True)

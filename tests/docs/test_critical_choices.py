@@ -19,7 +19,8 @@ HOLDS = Choice(
 
 def test_the_table_says_what_its_figures_are_divided_by() -> None:
     rows = list(choices({"countdown": {"20": HOLDS, "21": HOLDS}}))
-    assert rows[-1].startswith("| `countdown` | 2 | 200 of 256 | 80.0 | 0.50 |")
+    assert rows[2].startswith("| `countdown` | 2 | 200 of 256 | 80.0 | 0.50 |")
+    assert rows[-1].startswith("Not measured yet: `equal`, `shorter`") and "`countdown`" not in rows[-1]
     assert list(choices({})) == ["No start policy is measured yet."]
 
 
