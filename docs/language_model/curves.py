@@ -24,7 +24,7 @@ def draw(results: Results) -> str:
     page = Drawing(
         WIDTH, HEIGHT, "Success on training puzzles while a language model trains, by method and seed."
     )
-    title = f"Success on training puzzles, percent; a point is the mean of {STEPS} steps of 64 episodes, every second step"
+    title = f"Success on training puzzles, percent; a point: {STEPS} steps of 64 episodes, every second step"
     page.text(20, 28, title, anchor="start", bold=True)
     width = (WIDTH - LEFT - 20 - GAP * (len(NAMES) - 1)) / len(NAMES)
     for place, (method, words) in enumerate(NAMES.items()):
