@@ -9,9 +9,7 @@ from docs.critical.figures import draw
 from docs.critical.page import parts
 from docs.critical.results import Critical, read_critical
 from docs.made import made_anew
-from skillpress.core.errors import UserError
-from skillpress.core.storage import write_text
-from skillpress.pipeline import exit_codes
+from docs.study.command import make_pages
 from skillpress.pipeline.settings import ROOT
 
 PAGE = Path("docs/critical_experiment.md")
@@ -26,16 +24,7 @@ def files(found: Critical, root: Path) -> dict[Path, str]:
 
 def main() -> int:
     """The command; returns the exit code."""
-    try:
-        found = read_critical(ROOT)
-        for path, text in files(found, ROOT).items():
-            write_text(ROOT / path, text)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return exit_codes.USER_ERROR
-    recorded, planned = sum(found.results.recorded.values()), sum(found.results.planned.values())
-    print(f"{recorded} of {planned} runs; the page is made anew")
-    return 0
+    return make_pages(lambda: read_critical(ROOT), files, lambda found: found.results)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,8 @@ from pathlib import Path
 from docs.language_model.curves import draw
 from docs.language_model.page import parts
 from docs.made import made_anew
+from docs.study.command import make_pages
 from docs.study.results import Results, read_results
-from skillpress.core.errors import UserError
-from skillpress.core.storage import write_text
-from skillpress.pipeline import exit_codes
 from skillpress.pipeline.settings import ROOT
 
 PLAN = Path("params/language_model")
@@ -33,16 +31,7 @@ def files(results: Results, root: Path) -> dict[Path, str]:
 
 def main() -> int:
     """The command; returns the exit code."""
-    try:
-        results = read_results(ROOT, ROOT / PLAN, ROOT / RECORD)
-        for path, text in files(results, ROOT).items():
-            write_text(ROOT / path, text)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return exit_codes.USER_ERROR
-    recorded, planned = sum(results.recorded.values()), sum(results.planned.values())
-    print(f"{recorded} of {planned} runs; the pages are made anew")
-    return 0
+    return make_pages(lambda: read_results(ROOT, ROOT / PLAN, ROOT / RECORD), files, lambda found: found)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from docs.made import made_anew
+from docs.study.command import make_pages
 from docs.study.figures import draw
 from docs.study.page import parts
 from docs.study.results import Results, read_results
-from skillpress.core.errors import UserError
-from skillpress.core.storage import write_text
-from skillpress.pipeline import exit_codes
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.store import FOLDER
 
@@ -31,19 +28,12 @@ def files(results: Results, root: Path) -> dict[Path, str]:
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 
 
-def main(arguments: Sequence[str] = ()) -> int:
+def main() -> int:
     """The command; returns the exit code."""
-    try:
-        results = read_results(ROOT, ROOT / "params" / "study", ROOT / FOLDER)
-        for path, text in files(results, ROOT).items():
-            write_text(ROOT / path, text)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return exit_codes.USER_ERROR
-    recorded, planned = sum(results.recorded.values()), sum(results.planned.values())
-    print(f"{recorded} of {planned} runs; the pages are made anew")
-    return 0
+    return make_pages(
+        lambda: read_results(ROOT, ROOT / "params" / "study", ROOT / FOLDER), files, lambda found: found
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
