@@ -19,20 +19,16 @@ MLFLOW_UPDATES = 20
 
 def main(stage: Stage) -> None:
     """Write models/base, and the imitation's loss curve."""
-    section = stage.params.imitation
-    if section.wanted:
+    if stage.params.imitation.wanted:
         load_tasks(bundle(stage.params.environment.name))  # checks that splits do not overlap
         result = warm_start(stage)
     else:
-        result = as_it_is(stage)
+        result = imitation.without_demonstrations(stage.params, BASE_POLICY)
     losses, metrics = result.losses, result.metrics()
     if stage.params.policy.domain_tokens:
-        from skillpress.core.task_files import read_tasks
-        from skillpress.experiment.experiment import Experiment
-        from skillpress.experiment.token_counts import token_counts
+        from skillpress.experiment.token_counts import token_counts_of_start
 
-        train = read_tasks(split_file("train"))
-        metrics |= token_counts(Experiment(stage.params), str(BASE_POLICY), train)
+        metrics |= token_counts_of_start(stage.params, BASE_POLICY, split_file("train"))
     shown = [number for number in range(1, len(losses) + 1) if reported(number, len(losses))]
     write_curve(RESULTS / "imitation.csv", [{"update": float(n), "loss": losses[n - 1]} for n in shown])
     write_json(RESULTS / "imitation.json", metrics)
@@ -44,22 +40,10 @@ def main(stage: Stage) -> None:
 
 def note_of_tools() -> None:
     """Say it if the policy cannot be shown tools. Whether a program offers any is seen when it asks."""
-    from transformers import PreTrainedTokenizerFast
+    from skillpress.models.policy.chat_template import saved_without_tools
 
-    from skillpress.models.policy.chat_template import without_tools
-
-    if reason := without_tools(PreTrainedTokenizerFast.from_pretrained(str(BASE_POLICY))):
+    if reason := saved_without_tools(BASE_POLICY):
         print(f"note: {reason}. The first request with tools would end the run.")
-
-
-def as_it_is(stage: Stage) -> imitation.ImitationResult:
-    """Write the starting policy without imitation."""
-    from skillpress.experiment.experiment import Experiment
-    from skillpress.models.policy import save_policy
-
-    policy = Experiment(stage.params).starting_policy()
-    save_policy(policy, BASE_POLICY)
-    return imitation.ImitationResult([], policy.parameters)
 
 
 def warm_start(stage: Stage) -> imitation.ImitationResult:
@@ -68,10 +52,9 @@ def warm_start(stage: Stage) -> imitation.ImitationResult:
     job = imitation.ImitationJob(
         stage.params, split_file("train"), output=BASE_POLICY, store=stage.store, episodes=episodes
     )
-    count = stage.params.imitation.demonstrations
     done: dict[int, int] = {}
     with ExitStack() as shown:
-        progress = shown.enter_context(stage.progress(count, "demonstration"))
+        progress = shown.enter_context(stage.progress(stage.params.imitation.demonstrations, "demonstration"))
 
         def on_progress(rank: int, at: imitation.ImitationProgress) -> None:
             nonlocal progress

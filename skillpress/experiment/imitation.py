@@ -85,6 +85,16 @@ def imitate_demonstrations(
     return run_ranks(partial(_imitate, job, free_port()), job.params.processes, on_progress)[0]
 
 
+def without_demonstrations(params: Params, output: Path) -> ImitationResult:
+    """Save the starting policy as it is."""
+    from skillpress.experiment.experiment import Experiment
+    from skillpress.models.policy import save_policy
+
+    policy = Experiment(params).starting_policy()
+    save_policy(policy, output)
+    return ImitationResult([], policy.parameters)
+
+
 def _imitate(job: ImitationJob, port: int, rank: int, size: int, report: Report) -> ImitationResult:
     from skillpress.experiment.imitation_job import imitate_rank
 

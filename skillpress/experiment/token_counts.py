@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.params import Params
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.models.policy.domain_tokens import mean_tokens
 from skillpress.models.policy.pretrained import load_pretrained
@@ -36,3 +39,8 @@ def token_counts(experiment: Experiment, after: str, tasks: Sequence[Task]) -> d
         f"tokens_per_action/{when}": mean_tokens(load_pretrained(model, "bfloat16").tokenizer, actions)
         for when, model in models.items()
     }
+
+
+def token_counts_of_start(params: Params, policy: Path, tasks: Path) -> dict[str, float]:
+    """:func:`token_counts` of a saved policy and a file of tasks."""
+    return token_counts(Experiment(params), str(policy), read_tasks(tasks))

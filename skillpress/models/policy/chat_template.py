@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -211,6 +212,11 @@ def without_tools(tokenizer: PreTrainedTokenizerFast) -> str | None:
         f"{tokenizer.name_or_path}: its chat template does not show tools, so the model would not know of "
         "any; take a model whose template does, or let the program describe them in words"
     )
+
+
+def saved_without_tools(folder: Path) -> str | None:
+    """:func:`without_tools` of a saved policy, whose weights are not read."""
+    return without_tools(PreTrainedTokenizerFast.from_pretrained(str(folder)))
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,13 @@
+"""A stage is a file that one reads in a minute; what it does stands in the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MOST_LINES = 80
+
+
+def test_every_stage_is_short(repository: Path) -> None:
+    lines = {path.name: len(path.read_text().splitlines()) for path in (repository / "tasks").glob("*.py")}
+    assert "train_policy.py" in lines
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
