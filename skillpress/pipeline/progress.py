@@ -21,7 +21,7 @@ class Progress:
         """``check`` is called every few seconds; it raises if the work cannot usefully continue."""
         self.name, self.total, self.unit, self._check = name, total, unit, check
         self.count = 0
-        self._first: int | None = None
+        self._first: tuple[int, float] | None = None
         self._started = time.monotonic()
         self._printed = self._started
         self._bar = tqdm(desc=name, total=total, unit=unit) if sys.stderr.isatty() else None
@@ -29,8 +29,10 @@ class Progress:
     def __call__(self, count: int, **values: float) -> None:
         """``count`` of ``total`` is done; ``values`` are shown beside it."""
         text = " ".join(f"{name}={value:.3g}" for name, value in values.items())
-        if self._first is None:  # leaves work of an earlier, interrupted run out of the rate
-            self._first = max(count - 1, 0)
+        if (
+            self._first is None
+        ):  # what was done before is out of the rate: an earlier run's work, a first batch
+            self._first = count, time.monotonic()
         self.count = count
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)
@@ -59,13 +61,16 @@ class Progress:
         self._printed = time.monotonic()
         if self._bar is not None:
             return
+        first, since = self._first or (0, self._started)
+        seconds = self._printed - since
         line = tqdm.format_meter(
             self.count,
             self.total,
             self._printed - self._started,
             prefix=self.name,
             unit=self.unit,
-            initial=self._first or 0,
+            rate=(self.count - first) / seconds if seconds else None,
+            initial=first,
             postfix=text,
             ncols=0,
         )

@@ -28,6 +28,18 @@ def test_work_of_an_earlier_run_is_not_counted_in_the_rate(capsys, monkeypatch) 
     assert "1.00step/s" in capsys.readouterr().err
 
 
+def test_a_first_batch_says_no_rate_and_the_next_says_its_own(capsys, monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with Progress("demonstrate", total=60_000, unit="episode") as bar:
+        for count in (600, 6_600):
+            now[0] += 6.0
+            bar(count)
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first.endswith("600/60000 [00:06<?, ?episode/s]")
+    assert second.endswith("6600/60000 [00:12<00:53, 1000.00episode/s]")
+
+
 def test_work_that_makes_no_sense_any_more_is_ended_within_an_interval(monkeypatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
