@@ -1,4 +1,4 @@
-"""A stage is a file that one reads in a minute; what it does stands in the library."""
+"""Stages are short files. The library does their work."""
 
 from __future__ import annotations
 
