@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from docs.figures.drawing import GREY, INK, LINE, MUTED, STRONG, Drawing
-from docs.language_model.page import BENCHMARK, NAMES
+from docs.language_model.names import BENCHMARK, NAMES
 from docs.study.results import Results
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, GAP = 960, 400, 60, 74, 330, 50

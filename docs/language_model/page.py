@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docs.language_model.names import BENCHMARK, NAMES, QUESTION
+from docs.language_model.trainings import each_training
 from docs.made import Parts
 from docs.study.results import FLOORS, Results
 from docs.study.sections import findings, levels, state
 from docs.study.words import NONE, table
-
-BENCHMARK = "smollm2"
-QUESTION = "q1_learns"
-NAMES = {"grpo": "GRPO, 40 steps", "segcost": "SegCost, 40 steps"}
-"""Methods that train, as the README names them."""
 
 
 def parts(results: Results) -> Parts:
@@ -20,6 +17,7 @@ def parts(results: Results) -> Parts:
     return {
         "state": lambda: state(results),
         "claims": lambda: findings(results, QUESTION),
+        "trainings": lambda: each_training(results),
         "levels": lambda: levels(results, BENCHMARK),
         "language_model_in_short": lambda: in_short(results),
     }

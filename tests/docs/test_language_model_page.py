@@ -11,6 +11,7 @@ import pytest
 from docs.language_model.__main__ import PAGE, PLAN, RECORD, files
 from docs.language_model.curves import draw, means
 from docs.language_model.page import in_short, parts
+from docs.language_model.trainings import corrected
 from docs.study.results import Results, assembled, read_results
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline.study.store import Record
@@ -70,6 +71,22 @@ def test_the_readmes_table_has_success_and_what_training_added(repository: Path)
         ["GRPO, 40 steps", "75.0", "+50.0"],
         ["SegCost, 40 steps", "50.0", "+25.0"],
     ]
+
+
+def test_each_training_is_compared_with_its_own_start_puzzle_by_puzzle(repository: Path) -> None:
+    _, _, *rows = parts(made_up(repository))["trainings"]()
+    cells = [row.strip("| ").split(" | ") for row in rows]
+    assert [row[0] for row in cells] == [f"`{m}`, seed {s}" for m in ("grpo", "segcost") for s in (1, 2, 3)]
+    assert {(row[1], row[2], row[3].split()[0], row[4]) for row in cells} == {
+        ("25.0", "75.0", "+50.0", "0, 2"),
+        ("25.0", "50.0", "+25.0", "0, 1"),
+    }
+    assert {row[5] for row in cells} == {"1"}, "one or two puzzles of four show nothing"
+
+
+def test_trainings_that_are_missing_count_in_the_correction() -> None:
+    """Three trainings whose p is 0.01 are corrected by six, as planned."""
+    assert corrected([0.01] * 3, planned=6) == pytest.approx([0.06, 0.06, 0.06])
 
 
 def test_while_runs_are_missing_the_readme_has_no_table(repository: Path) -> None:

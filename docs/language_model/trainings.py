@@ -1,0 +1,98 @@
+"""Every training by itself, against the start of its seed, on the same puzzles.
+
+This holds for these trained models only: it says that other puzzles would show the rise, not that other
+trainings would. The plan's claims, over seeds, say the latter. Each played a puzzle once, so McNemar's exact
+test applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from docs.language_model.names import BENCHMARK, NAMES, QUESTION
+from docs.study.results import Results
+from docs.study.words import p_value, percent, points, table
+from skillpress.measure.evaluation.bootstrap import over_tasks
+from skillpress.measure.evaluation.paired import mcnemar
+from skillpress.measure.study.holm import holm
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training and the start of its seed, puzzle by puzzle."""
+
+    method: str
+    seed: int
+    before: float
+    """Success of the start, which the plan's method ``imitation`` played."""
+    after: float
+    low: float
+    """Lower end of the 95% interval of the difference, over puzzles."""
+    high: float
+    only_start: int
+    """Puzzles that only the start won."""
+    only_trained: int
+
+
+def trainings(results: Results) -> list[Training]:
+    """The recorded trainings whose start is recorded too, by method and seed."""
+    outcome = results.plan.benchmarks[BENCHMARK].outcome
+    found = []
+    for claim in results.plan.claims(QUESTION):
+        if claim.second not in NAMES or claim.first in NAMES:
+            continue
+        starts, trained = (results.runs.get((BENCHMARK, name), {}) for name in (claim.first, claim.second))
+        seeds = sorted(starts.keys() & trained.keys())
+        for seed, (one, other) in zip(seeds, results.pairs(claim, outcome), strict=True):
+            found.append(_training(claim.second, seed, one.join(other, on="task_id", suffix="_after")))
+    return found
+
+
+def _training(method: str, seed: int, puzzles: pl.DataFrame) -> Training:
+    before, after = puzzles["score"].to_numpy(), puzzles["score_after"].to_numpy()
+    low, high, _ = over_tasks(after - before, seed)
+    return Training(
+        method=method,
+        seed=seed,
+        before=float(before.mean()),
+        after=float(after.mean()),
+        low=low,
+        high=high,
+        only_start=int((before > after).sum()),
+        only_trained=int((after > before).sum()),
+    )
+
+
+def each_training(results: Results) -> Iterator[str]:
+    """A row per training; p is corrected over all that the plan asks for."""
+    found = trainings(results)
+    planned = len(NAMES) * len(results.plan.benchmarks[BENCHMARK].seeds)
+    values = corrected([mcnemar(one.only_start, one.only_trained) for one in found], planned)
+    heads = (
+        "training",
+        "start",
+        "trained",
+        "difference, points (95%, other puzzles)",
+        "won by the start alone, by the trained alone",
+        "p, corrected",
+    )
+    rows = [
+        (
+            f"`{one.method}`, seed {one.seed}",
+            percent(one.before),
+            percent(one.after),
+            points(one.after - one.before, one.low, one.high),
+            f"{one.only_start}, {one.only_trained}",
+            p_value(p),
+        )
+        for one, p in zip(found, values, strict=True)
+    ]
+    yield from table(heads, rows)
+
+
+def corrected(values: Sequence[float], planned: int) -> list[float]:
+    """Holm's correction over the planned trainings: a missing one counts as 1, so it makes nothing laxer."""
+    return holm([*values, *[1.0] * (planned - len(values))])[: len(values)]
