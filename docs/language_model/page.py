@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from docs.language_model.episodes import read_episodes, shown
+from docs.language_model.episodes import FOLDER, behaviours, puzzles, read_episodes
 from docs.language_model.names import BENCHMARK, NAMES, QUESTION
 from docs.language_model.trainings import each_training
 from docs.made import Parts
 from docs.study.results import FLOORS, Results
 from docs.study.sections import findings, levels, state
 from docs.study.words import NONE, table
-
-FOLDER = Path(__file__).parent
 
 
 def parts(results: Results) -> Parts:
@@ -22,7 +19,8 @@ def parts(results: Results) -> Parts:
         "state": lambda: state(results),
         "claims": lambda: findings(results, QUESTION),
         "trainings": lambda: each_training(results),
-        "episodes": lambda: shown(read_episodes(FOLDER)),
+        "behaviour": lambda: behaviours(read_episodes(FOLDER)),
+        "episodes": lambda: puzzles(read_episodes(FOLDER)),
         "levels": lambda: levels(results, BENCHMARK),
         "language_model_in_short": lambda: in_short(results),
     }
