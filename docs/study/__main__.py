@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from docs.made import made_anew
+from docs.study.again import read_again
 from docs.study.command import make_pages
 from docs.study.figures import draw
 from docs.study.page import parts
@@ -18,9 +19,19 @@ README = Path("README.md")
 FIGURES = Path("docs/figures")
 
 
-def files(results: Results, root: Path) -> dict[Path, str]:
+Study = tuple[Results, Results]
+"""The study, and what of it was run again."""
+
+
+def read_study(root: Path) -> Study:
+    """Both plans and records; ``UserError`` for a wrong plan or a damaged record."""
+    return read_results(root, root / "params" / "study", root / FOLDER), read_again(root)
+
+
+def files(found: Study, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
-    known = parts(results)
+    results, again = found
+    known = parts(results, again)
     made = {
         page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
         for page, others in {PAGE: (), README: ("language_model_in_short",)}.items()
@@ -30,9 +41,7 @@ def files(results: Results, root: Path) -> dict[Path, str]:
 
 def main() -> int:
     """The command; returns the exit code."""
-    return make_pages(
-        lambda: read_results(ROOT, ROOT / "params" / "study", ROOT / FOLDER), files, lambda found: found
-    )
+    return make_pages(lambda: read_study(ROOT), files, lambda found: found[0])
 
 
 if __name__ == "__main__":

@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from docs.made import Parts
+from docs.study.again import again_parts
 from docs.study.paper import BEHAVIOR, SCALES, behavior, direction_table, table_1
 from docs.study.results import Results
 from docs.study.sections import compression, findings, levels, state
 from docs.study.summary import methods_in_short, starts, summary
 
 
-def parts(results: Results) -> Parts:
-    """Name of a part to what makes its lines."""
+def parts(results: Results, again: Results) -> Parts:
+    """Name of a part to what makes its lines.
+
+    Args:
+        again: what of the study was run again, by a plan of its own.
+    """
     found: dict[str, Callable[[], Iterator[str]]] = {
         "state": lambda: state(results),
         "summary": lambda: summary(results),
         "starts": lambda: starts(results),
-        "methods_in_short": lambda: methods_in_short(results),
+        "methods_in_short": lambda: methods_in_short(results, again),
         "levels": lambda: (line for name in results.plan.benchmarks for line in levels(results, name)),
         "table_1": lambda: table_1(results),
         "tables": lambda: (
             line for table in BEHAVIOR for ending in SCALES for line in behavior(results, table, ending)
         ),
     }
+    found |= again_parts(again)
     for question in results.plan.questions:
         found[question] = lambda question=question: answer(results, question)  # type: ignore[misc]
     return found

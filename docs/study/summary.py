@@ -56,15 +56,25 @@ def _counted(found: Sequence[str]) -> str:
     return "; ".join(f"{count} × {verdict}" for verdict, count in Counter(found).most_common())
 
 
-def methods_in_short(results: Results) -> Iterator[str]:
-    """Success of the floors and the paper's four methods, on the benchmarks that have all runs of these."""
-    ready = [name for name in results.plan.benchmarks if _has_all_of(results, name, TRAINED)]
+def methods_in_short(*plans: Results) -> Iterator[str]:
+    """Success of the floors and the paper's four methods, on the benchmarks that have all runs of these.
+
+    Args:
+        plans: the study, and after it what was run again. A benchmark's column is from the last plan that has
+            all of its runs.
+    """
+    ready = {
+        name: results
+        for results in plans
+        for name in results.plan.benchmarks
+        if _has_all_of(results, name, TRAINED)
+    }
     if not ready:
         yield "No benchmark has all of its runs yet."
         return
     names = FLOORS | {name: METHODS[name] for name in TRAINED}
     rows = {words: [words] for words in ("", *names.values())}
-    for benchmark in ready:
+    for benchmark, results in ready.items():
         entry = results.plan.benchmarks[benchmark]
         for method, words in names.items():
             level = results.level(benchmark, method, entry.outcome)

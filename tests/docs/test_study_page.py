@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from docs.made import UnknownPartError, made_anew
-from docs.study.__main__ import files
+from docs.study.__main__ import files, read_study
 from docs.study.page import parts
-from docs.study.results import assembled, read_results
+from docs.study.results import Results, assembled
 from docs.study.sections import findings, levels, what_would_tell
 from docs.study.summary import methods_in_short, starts, summary
 from skillpress.core.storage import read_json
@@ -23,13 +23,12 @@ from skillpress.measure.study.behavior_signs import TRAINED
 from skillpress.measure.study.compression import MODEL
 from skillpress.measure.study.contrasts import OPEN, YES, Finding
 from skillpress.measure.study.plan import Claim, read_plan
-from skillpress.pipeline.study.store import FOLDER, Record
+from skillpress.pipeline.study.store import Record
 from tests.support.pipeline.small_study import outcomes, recorded, runs_of, write_plan
 
 
 def test_page_and_figures_are_what_the_record_gives(repository: Path) -> None:
-    results = read_results(repository, repository / "params" / "study", repository / FOLDER)
-    for path, text in files(results, repository).items():
+    for path, text in files(read_study(repository), repository).items():
         assert (repository / path).read_text() == text, f"{path}: run python -m docs.study"
 
 
@@ -132,22 +131,36 @@ def test_the_summary_says_where_runs_are_missing(repository: Path, tmp_path: Pat
     assert row == "| Q1. Which? | runs are missing | – |"
 
 
+def papers_methods(repository: Path, folder: Path, won: list[int], missing: int = 0) -> Results:
+    """The paper's methods on one benchmark, whose first task each wins by ``won``, less the last runs."""
+    plan = read_plan(write_plan(folder, runs={"small": [*TRAINED]}))
+    runs = runs_of(plan)
+    rows = [outcomes(won, [0, 0], [2, 0], [0, 0]).with_columns(id=pl.lit(run.name)) for run in runs]
+    there = tuple(map(recorded, runs))[: len(runs) - missing]
+    return assembled(plan, Record(there, pl.concat(rows)), repository)
+
+
 def test_the_readmes_table_has_a_benchmark_when_the_papers_methods_are_all_there(
     repository: Path, tmp_path: Path
 ) -> None:
-    plan = read_plan(write_plan(tmp_path, runs={"small": [*TRAINED]}))
-    runs = runs_of(plan)
-    won = [outcomes([3, 0], [0, 0], [2, 0], [0, 0]).with_columns(id=pl.lit(run.name)) for run in runs]
-    heads, _, *rows = methods_in_short(
-        assembled(plan, Record(tuple(map(recorded, runs)), pl.concat(won)), repository)
-    )
+    heads, _, *rows = methods_in_short(papers_methods(repository, tmp_path, [3, 0]))
     assert heads == "|  | small, Pass@1 (%), 2 seeds of 4 tasks |"
     assert len(rows) == 2 + len(TRAINED)
     assert all(" | 25.0" in row for row in rows[-len(TRAINED) :])  # 2 of 8 episodes
-    fewer = Record(tuple(map(recorded, runs[:-1])), pl.concat(won))
-    assert [*methods_in_short(assembled(plan, fewer, repository))] == [
-        "No benchmark has all of its runs yet."
-    ]
+    fewer = papers_methods(repository, tmp_path, [3, 0], missing=1)
+    assert [*methods_in_short(fewer)] == ["No benchmark has all of its runs yet."]
+
+
+def test_the_readmes_table_takes_a_benchmark_that_was_run_again_once_all_its_runs_are_there(
+    repository: Path, tmp_path: Path
+) -> None:
+    study = papers_methods(repository, tmp_path, [3, 0])
+
+    def last_row(again: Results) -> str:
+        return [*methods_in_short(study, again)][-1]
+
+    assert " | 37.5" in last_row(papers_methods(repository, tmp_path, [3, 4]))  # 3 of 8 episodes
+    assert " | 25.0" in last_row(papers_methods(repository, tmp_path, [3, 4], missing=1))
 
 
 def test_a_seed_with_one_start_is_not_named(repository: Path, tmp_path: Path) -> None:
@@ -160,6 +173,7 @@ def test_a_seed_with_two_starts_is_named_with_its_methods(repository: Path, tmp_
 
 
 def test_a_marker_that_nothing_makes_is_refused(repository: Path, tmp_path: Path) -> None:
-    known = parts(made_up(repository, tmp_path, (10, 11)))
+    of_two_seeds = made_up(repository, tmp_path, (10, 11))
+    known = parts(of_two_seeds, again=of_two_seeds)
     with pytest.raises(UnknownPartError, match="no part 'nothing'"):
         made_anew("<!-- made: nothing -->\n<!-- end -->", Path("page.md"), known)
