@@ -61,6 +61,8 @@ def main() -> None:
     setting = SETTINGS[chosen.model]
     setting = replace(setting, groups=chosen.groups or setting.groups)
     os.environ["OMP_NUM_THREADS"] = "1"  # accelerate takes two threads by default
+    if place.device.type == "cpu":
+        os.environ["DS_ACCELERATOR"] = "cpu"  # DeepSpeed would say on stdout that it finds no GPU
     torch.set_num_threads(1)
     if chosen.side:
         timed = SIDES[chosen.side](setting, chosen.folder, chosen.steps, place)

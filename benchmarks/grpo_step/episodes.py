@@ -183,6 +183,7 @@ def main() -> None:
     parser.add_argument("--trl", type=Path, help="the experiment that TRL's process is started with")
     chosen = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["DS_ACCELERATOR"] = "cpu"  # DeepSpeed would say on stdout that it finds no GPU
     torch.set_num_threads(1)
     place = Place(torch.device("cpu"), chosen.dtype)
     then = overlay(chosen.groups, chosen.steps, chosen.dtype)
