@@ -90,9 +90,10 @@ def conditions(found: Sequence[Choice]) -> Conditions:
 
 
 def _over_seeds(values: Sequence[float]) -> OverSeeds | None:
+    """Of correlations, so the interval ends at -1 and 1."""
     if not values:
         return None
     if len(values) == 1:
         return OverSeeds(values[0], low=None, high=None)
     middle, half = mean(values), critical_value(len(values)) * stdev(values) / sqrt(len(values))
-    return OverSeeds(middle, low=middle - half, high=middle + half)
+    return OverSeeds(middle, low=max(-1.0, middle - half), high=min(1.0, middle + half))

@@ -46,6 +46,12 @@ def test_the_penalty_deviates_by_what_a_segment_costs() -> None:
     assert conditions([HOLDS, replace(HOLDS, deviation=2.0)]).reward == pytest.approx(0.75)
 
 
+def test_an_interval_of_a_correlation_ends_at_one() -> None:
+    found = conditions([replace(HOLDS, of_length=of_length) for of_length in (0.9, 1.0, 1.0)]).length
+    assert found is not None and found.low is not None
+    assert found.low < 0.9 and found.high == 1.0
+
+
 def test_shares_are_those_of_all_policies_together() -> None:
     found = conditions([HOLDS, replace(HOLDS, won_twice=60, differ=0)])
     assert (found.tasks, found.won_twice, found.differ) == (256, 160, 0.5)
