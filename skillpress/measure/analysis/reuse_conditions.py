@@ -90,7 +90,7 @@ def conditions(found: Sequence[Choice]) -> Conditions:
 
 
 def _over_seeds(values: Sequence[float]) -> OverSeeds | None:
-    """Of correlations, so the interval ends at -1 and 1."""
+    """The mean over start policies. Its interval ends at -1 and 1, as correlations do."""
     if not values:
         return None
     if len(values) == 1:
