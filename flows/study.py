@@ -39,6 +39,7 @@ from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.finished.run import read_run
 from skillpress.pipeline.nursery import nursery
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
+from skillpress.pipeline.reproduce.dvc_cache import cached_files
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
 from skillpress.pipeline.reproduce.workspace import FOLDER as WORKSPACES
 from skillpress.pipeline.settings import ROOT
@@ -52,7 +53,6 @@ from skillpress.pipeline.tracking.runs import create_database
 from skillpress.play.workers import cores
 
 PLAN = Path("params/study")
-CACHE = ROOT / ".dvc" / "cache" / "files" / "md5"
 """The folder in which DVC keeps the files made by stages."""
 LIMIT_MINUTES = 180.0
 """The default time limit of a run."""
@@ -125,7 +125,7 @@ def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
     facts = facts_of(finished, run.facts)
     record = store.add(ROOT / choice.record, record, outcomes_of(finished), facts)
     if not choice.keep:
-        clear(workspace, CACHE)
+        clear(workspace, cached_files(ROOT))
     return record
 
 
@@ -155,7 +155,7 @@ def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
     for run in runs:
         workspace = ROOT / WORKSPACES / run.variant.name
         if run.name not in missing and workspace.exists() and not choice.keep:
-            clear(workspace, CACHE)
+            clear(workspace, cached_files(ROOT))
 
 
 def missing_of(runs: Sequence[PlannedRun], choice: Choice) -> list[PlannedRun]:

@@ -21,6 +21,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
 from skillpress.core.yaml_files import write_yaml
 from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.pipeline.reproduce.dvc_cache import workspace_settings
 from skillpress.pipeline.settings import ROOT
 
 FOLDER = "workspaces"
@@ -86,9 +87,7 @@ def prepare_workspace(repository: Path, variant: Variant) -> Path:
     workspace = repository / FOLDER / variant.name
     _copy_sources(repository, workspace)
     _write_if_changed(workspace / "params.yaml", write_yaml(values))
-    cache = repository / ".dvc" / "cache"
-    config = f"[core]\n    no_scm = true\n[cache]\n    dir = {cache}\n"
-    _write_if_changed(workspace / ".dvc" / "config.local", config)
+    _write_if_changed(workspace / ".dvc" / "config.local", workspace_settings(repository))
     return workspace
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -157,3 +158,23 @@ def test_the_plan_of_the_study_resolves_where_its_small_policies_are_there(repos
             assert {
                 run.params["processes"] for run in planned_runs(plan, {benchmark: methods}, repository)
             } == {1}
+
+
+def test_clearing_leaves_what_the_start_has_too_such_as_its_tokenizer(tmp_path: Path) -> None:
+    cache, workspace = tmp_path / "cache", tmp_path / "workspace"
+    folders = {"aa11.dir": ["bb01", "bb02"], "aa12.dir": ["bb01", "bb03"]}  # bb01: the tokenizer
+    for digest, files in folders.items():
+        path = cache / digest[:2] / digest[2:]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([{"md5": file, "relpath": file} for file in files]))
+    (cache / "bb").mkdir()
+    for name in ("01", "02", "03"):
+        (cache / "bb" / name).write_bytes(bytes(LARGE_BYTES))
+    workspace.mkdir()
+    (workspace / "dvc.lock").write_text(
+        "stages:\n"
+        "  prepare_policy: {outs: [{path: models/base, md5: aa11.dir}]}\n"
+        "  train_policy: {outs: [{path: models/policy, md5: aa12.dir}]}\n"
+    )
+    clear(workspace, cache)
+    assert sorted(path.name for path in (cache / "bb").iterdir()) == ["01", "02"]
