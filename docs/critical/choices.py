@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from docs.critical.committed import read_committed
+from docs.committed import read_committed
 from skillpress.measure.analysis.choice import Choice
 
 FILE = "choices.json"
@@ -30,4 +30,6 @@ Choices = Mapping[str, Mapping[str, Choice]]
 
 def read_choices(folder: Path) -> Choices:
     """What is measured so far, empty if there is no file yet; ``StorageError`` for a wrong one."""
-    return read_committed(folder / FILE, Choice, "docs/critical/measure_choices.py makes it")
+    return read_committed(
+        folder / FILE, dict[str, dict[str, Choice]], "docs/critical/measure_choices.py makes it"
+    )

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from docs.critical.committed import read_committed
+from docs.committed import read_committed
 from skillpress.core.sections import Section
 from skillpress.measure.study.plan import Claim, Expectation, Plan
 
@@ -41,7 +41,7 @@ def read_predictions(folder: Path) -> Predictions:
     """The committed predictions, empty if there is no file yet; ``StorageError`` for a wrong one."""
     return read_committed(
         folder / FILE,
-        Prediction,
+        dict[str, dict[str, Prediction]],
         'it holds {cell: {method: {"preference": number, "sign": "+", "0" or "-"}}}',
     )
 

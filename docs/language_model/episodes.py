@@ -18,12 +18,12 @@ from pathlib import Path
 from statistics import fmean
 
 import polars as pl
-from pydantic import TypeAdapter, ValidationError
 
+from docs.committed import read_committed
 from docs.study.words import percent, table
-from skillpress.core.errors import StorageError, UserError
+from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import iterate_rollouts
-from skillpress.core.storage import read_json, write_json
+from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, START, TRAINED
 
@@ -95,17 +95,8 @@ def read_episodes(folder: Path) -> dict[str, Episodes]:
     Raises:
         StorageError: it holds something else.
     """
-    path = folder / FILE
-    if not path.exists():
-        return {}
-    try:
-        return TypeAdapter(dict[str, Episodes]).validate_python(read_json(path))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise StorageError(
-            f"{path}: {place}: {first['msg']}; docs.language_model.episodes makes it"
-        ) from error
+    hint = "python -m docs.language_model.episodes makes it"
+    return read_committed(folder / FILE, dict[str, Episodes], hint)
 
 
 def episodes_of(workspace: Path) -> Episodes:

@@ -1,32 +1,32 @@
-"""Committed files of the critical experiment that hold ``{cell: {name: {...}}}``."""
+"""Committed files with what a program measured: a mapping, empty while there is no file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_json
 
-Entry = TypeVar("Entry")
+Content = TypeVar("Content", bound=dict[str, Any])
 
 
-def read_committed(path: Path, kind: type[Entry], hint: str) -> dict[str, dict[str, Entry]]:
-    """The file's entries, empty if there is no file yet.
+def read_committed(path: Path, kind: type[Content], hint: str) -> Content:
+    """The file's content, empty if there is no file yet.
 
     Args:
+        kind: the type of the whole content, such as ``dict[str, Prediction]``.
         hint: what a wrong file should hold, or what makes it; the error ends with it.
 
     Raises:
         StorageError: an entry is wrong; the message names it.
     """
     if not path.exists():
-        return {}
+        return kind()
     try:
-        adapter: TypeAdapter[dict[str, dict[str, Entry]]] = TypeAdapter(dict[str, dict[str, kind]])  # type: ignore[valid-type]
-        return adapter.validate_python(read_json(path))
+        return TypeAdapter(kind).validate_python(read_json(path))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
