@@ -15,6 +15,7 @@ BLUE, GREEN, ORANGE, VIOLET, RED, YELLOW, GREY = (
 STRONG = "#0b6fa4"
 SHADES = DARK | {
     LINE: "#74808d", GREY: "#262d34", "#b45309": "#f0a04b", "#2f7d4f": "#5fc48a", "#b3261e": "#f2857e",
+    "#6d4aa8": "#b79cf0",
     "#e3e6ea": "#39424b",
 }  # fmt: skip
 """Colour on a white page to its shade on a dark one."""
