@@ -1,4 +1,4 @@
-"""How the start and a trained model play: the first held-out puzzles, and shares over all of them.
+"""The first held-out puzzles as a run's start and its trained model played them.
 
     python -m docs.language_model.episodes WORKSPACE "segcost, seed 2"
 
@@ -11,28 +11,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from operator import and_
+from itertools import islice
 from pathlib import Path
-from statistics import fmean
 
 import polars as pl
 
 from docs.committed import read_committed
-from docs.study.words import percent, table
+from docs.study.words import table
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import Step, Trajectory
+from skillpress.core.trajectory import Trajectory
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, START, TRAINED
 
 FOLDER = Path(__file__).parent
 FILE = "episodes.json"
 PUZZLES = 10
 """How many are kept."""
-UNDOING = ("rollback", "reset")
-"""Actions that take back the last action, or all."""
 
 
 @dataclass(frozen=True)
@@ -61,79 +58,37 @@ class Puzzle:
     trained: Played
 
 
-@dataclass(frozen=True)
-class Behaviour:
-    """How a policy played all held-out puzzles."""
-
-    episodes: int
-    refused: float
-    """Share of actions that the environment refused."""
-    undid: float
-    """Share of episodes that took an action back."""
-    won_after: float
-    """Share of episodes that took an action back and won."""
-    won_without: float
-    """Share of episodes that won and took none back."""
+Kept = dict[str, tuple[Puzzle, ...]]
+"""The file: method and seed, such as ``segcost, seed 2``, to the run's puzzles."""
 
 
-@dataclass(frozen=True)
-class Episodes:
-    """A run's entry in the file."""
-
-    puzzles: tuple[Puzzle, ...]
-    start: Behaviour
-    trained: Behaviour
-
-
-Kept = Mapping[str, Episodes]
-"""The file: method and seed, such as ``segcost, seed 2``, to the run's entry."""
-
-
-def read_episodes(folder: Path) -> dict[str, Episodes]:
+def read_episodes(folder: Path) -> Kept:
     """The folder's file; empty if it has none.
 
     Raises:
         StorageError: it holds something else.
     """
     hint = "python -m docs.language_model.episodes makes it"
-    return read_committed(folder / FILE, dict[str, Episodes], hint)
+    return read_committed(folder / FILE, dict[str, tuple[Puzzle, ...]], hint)
 
 
-def episodes_of(workspace: Path) -> Episodes:
-    """The entry of the run in a workspace.
+def puzzles_of(workspace: Path) -> tuple[Puzzle, ...]:
+    """The first test puzzles of the run in a workspace.
 
     Raises:
         StorageError: its rollouts are missing or damaged.
         UserError: the start and the trained policy have no puzzle in common.
     """
     path = workspace / EVALUATION_ROLLOUTS
-    starts, trained = list(_of(START, path)), list(_of(TRAINED, path))
-    of_start = {one.task_id: one for one in starts}
-    both = [(of_start[one.task_id], one) for one in trained if one.task_id in of_start]
-    if not both:
+    of_start = {one.task_id: one for one in _of(START, path)}
+    both = ((of_start[one.task_id], one) for one in _of(TRAINED, path) if one.task_id in of_start)
+    found = tuple(
+        Puzzle(after.first_observation, _played(before), _played(after))
+        for before, after in islice(both, PUZZLES)
+    )
+    if not found:
         raise UserError(f"{path}: the start and the trained policy played no puzzle in common")
-    puzzles = tuple(
-        Puzzle(after.first_observation, _played(before), _played(after)) for before, after in both[:PUZZLES]
-    )
-    return Episodes(puzzles, behaviour_of(starts), behaviour_of(trained))
-
-
-def behaviour_of(episodes: Sequence[Trajectory]) -> Behaviour:
-    """The shares over these episodes; there must be one."""
-    steps = [step for one in episodes for step in one.steps]
-    undid = [any(_undoes(step) for step in one.steps) for one in episodes]
-    won = [one.won for one in episodes]
-    return Behaviour(
-        episodes=len(episodes),
-        refused=fmean(step.invalid is not None for step in steps),
-        undid=fmean(undid),
-        won_after=fmean(map(and_, won, undid)),
-        won_without=fmean(win and not back for win, back in zip(won, undid, strict=True)),
-    )
-
-
-def _undoes(step: Step) -> bool:
-    return step.invalid is None and step.action in UNDOING
+    return found
 
 
 def _of(policy: str, path: Path) -> Iterator[Trajectory]:
@@ -145,33 +100,12 @@ def _played(episode: Trajectory) -> Played:
 
 
 def puzzles(kept: Kept) -> Iterator[str]:
-    """The page's part: the puzzles of the first run, a row each."""
+    """The page's part: a table per run, a row per puzzle."""
     if not kept:
         yield "No episodes are kept yet."
-        return
-    run, episodes = next(iter(kept.items()))
-    rows = [(one.words, _in_words(one.start), _in_words(one.trained)) for one in episodes.puzzles]
-    yield from table(("puzzle", "the start", run), rows)
-
-
-def behaviours(kept: Kept) -> Iterator[str]:
-    """The page's part: how the start and the trained policy of each run play, before and after."""
-    rows = []
-    for run, episodes in kept.items():
-        pairs = [
-            (getattr(episodes.start, name), getattr(episodes.trained, name))
-            for name in ("refused", "undid", "won_without", "won_after")
-        ]
-        rows.append((run, *(f"{percent(before)} to {percent(after)}" for before, after in pairs)))
-    count = next((f", of {one.trained.episodes} episodes" for one in kept.values()), "")
-    heads = (
-        f"from the start to the end of training, percent{count}",
-        "refused, of all actions",
-        "took an action back",
-        "won, and took none back",
-        "won after taking back",
-    )
-    yield from table(heads, rows)
+    for run, found in kept.items():
+        rows = [(one.words, _in_words(one.start), _in_words(one.trained)) for one in found]
+        yield from ("", *table(("puzzle", "the start", run), rows))
 
 
 def _in_words(played: Played) -> str:
@@ -189,8 +123,8 @@ def main() -> int:
     parser.add_argument("run", help='its method and seed, such as "segcost, seed 2"')
     options = parser.parse_args()
     try:
-        kept = read_episodes(FOLDER) | {options.run: episodes_of(options.workspace)}
-        write_json(FOLDER / FILE, {run: asdict(kept[run]) for run in sorted(kept)})
+        kept = read_episodes(FOLDER) | {options.run: puzzles_of(options.workspace)}
+        write_json(FOLDER / FILE, {run: [asdict(one) for one in kept[run]] for run in sorted(kept)})
     except UserError as error:
         print(error, file=sys.stderr)
         return 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from docs.language_model.episodes import FOLDER, behaviours, puzzles, read_episodes
+from docs.language_model.behaviour import behaviour
+from docs.language_model.episodes import FOLDER, puzzles, read_episodes
 from docs.language_model.names import BENCHMARK, NAMES, QUESTION
 from docs.language_model.trainings import each_training
 from docs.made import Parts
@@ -19,7 +20,7 @@ def parts(results: Results) -> Parts:
         "state": lambda: state(results),
         "claims": lambda: findings(results, QUESTION),
         "trainings": lambda: each_training(results),
-        "behaviour": lambda: behaviours(read_episodes(FOLDER)),
+        "behaviour": lambda: behaviour(results),
         "episodes": lambda: puzzles(read_episodes(FOLDER)),
         "levels": lambda: levels(results, BENCHMARK),
         "language_model_in_short": lambda: in_short(results),

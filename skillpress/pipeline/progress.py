@@ -29,9 +29,7 @@ class Progress:
     def __call__(self, count: int, **values: float) -> None:
         """``count`` of ``total`` is done; ``values`` are shown beside it."""
         text = " ".join(f"{name}={value:.3g}" for name, value in values.items())
-        if (
-            self._first is None
-        ):  # what was done before is out of the rate: an earlier run's work, a first batch
+        if self._first is None:  # the rate leaves out what came before: an earlier run's work, a first batch
             self._first = count, time.monotonic()
         self.count = count
         if self._bar is not None:

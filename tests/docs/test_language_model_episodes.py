@@ -10,15 +10,11 @@ import pytest
 from docs.language_model.episodes import (
     FILE,
     PUZZLES,
-    Behaviour,
-    Episodes,
     Played,
     Puzzle,
     Turn,
-    behaviour_of,
-    behaviours,
-    episodes_of,
     puzzles,
+    puzzles_of,
     read_episodes,
 )
 from skillpress.core.errors import StorageError, UserError
@@ -50,56 +46,39 @@ def evaluation(
 
 
 def test_the_first_puzzles_are_kept_as_start_and_trained_policy_played_them(tmp_path: Path) -> None:
-    kept = episodes_of(evaluation(tmp_path, PUZZLES + 3))
-    assert [one.words for one in kept.puzzles] == [f"Target: 14. Numbers: {n} 12" for n in range(PUZZLES)]
-    assert kept.puzzles[0].start == Played((Turn("op(+, 9, 9)", "no_such_number"),) * 2, won=False)
-    assert kept.puzzles[0].trained == Played((Turn("op(+, 2, 12)", None),), won=True)
-    assert kept.trained.episodes == PUZZLES + 3, "shares are over all puzzles"
-
-
-def test_behaviour_counts_refused_actions_and_wins_with_and_without_taking_back() -> None:
-    back = replace(STEP, action="rollback")
-    refused = replace(back, invalid="nothing_to_undo")
-    of = [
-        replace(played("trained", 0), steps=(STEP, back, STEP)),
-        replace(played("trained", 1), steps=(STEP, refused)),
-        replace(played("start", 2), steps=(back, STEP, STEP)),
-        replace(played("start", 3), steps=(REFUSED, STEP)),
-    ]
-    assert behaviour_of(of) == Behaviour(4, refused=0.2, undid=0.5, won_after=0.25, won_without=0.25)
+    kept = puzzles_of(evaluation(tmp_path, PUZZLES + 3))
+    assert [one.words for one in kept] == [f"Target: 14. Numbers: {n} 12" for n in range(PUZZLES)]
+    assert kept[0].start == Played((Turn("op(+, 9, 9)", "no_such_number"),) * 2, won=False)
+    assert kept[0].trained == Played((Turn("op(+, 2, 12)", None),), won=True)
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    kept = {"grpo, seed 1": episodes_of(evaluation(tmp_path, 2))}
-    write_json(tmp_path / FILE, {run: asdict(one) for run, one in kept.items()})
+    kept = {"grpo, seed 1": puzzles_of(evaluation(tmp_path, 2))}
+    write_json(tmp_path / FILE, {run: [asdict(one) for one in found] for run, found in kept.items()})
     assert read_episodes(tmp_path) == kept
 
 
 def test_a_run_whose_start_did_not_play_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no puzzle in common"):
-        episodes_of(evaluation(tmp_path, 2, policies=("trained",)))
+        puzzles_of(evaluation(tmp_path, 2, policies=("trained",)))
 
 
 def test_a_wrong_file_is_refused_with_its_field(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('{"grpo, seed 1": {"puzzles": [{"words": 3}]}}')
-    with pytest.raises(StorageError, match=r"episodes\.json: grpo, seed 1\.puzzles\.0\.words"):
+    (tmp_path / FILE).write_text('{"grpo, seed 1": [{"words": 3}]}')
+    with pytest.raises(StorageError, match=r"episodes\.json: grpo, seed 1\.0\.words"):
         read_episodes(tmp_path)
 
 
-def test_the_page_shows_actions_refusals_ends_and_shares_and_says_where_none_are_kept(tmp_path: Path) -> None:
+def test_the_page_shows_actions_refusals_and_ends_and_says_where_none_are_kept(tmp_path: Path) -> None:
     puzzle = Puzzle(
         "Target: 14. Numbers: 2 12",
         start=Played((Turn("op(+, 9, 9)", "no_such_number"),), won=False),
         trained=Played((Turn("op(+, 2, 12)", None),), won=True),
     )
-    before, after = Behaviour(8, 0.5, 0.25, 0.0, 0.125), Behaviour(8, 0.25, 0.5, 0.25, 0.375)
-    kept = {"segcost, seed 2": Episodes((puzzle,), before, after)}
-    head, _, row = puzzles(kept)
+    _, head, _, row, *others = puzzles({"segcost, seed 2": (puzzle,), "segcost, seed 3": (puzzle,)})
     assert head == "| puzzle | the start | segcost, seed 2 |"
     assert row == (
         "| Target: 14. Numbers: 2 12 | `op(+, 9, 9)` (no such number): **lost** | `op(+, 2, 12)`: **won** |"
     )
-    head, _, row = behaviours(kept)
-    assert "of 8 episodes" in head
-    assert row == "| segcost, seed 2 | 50.0 to 25.0 | 25.0 to 50.0 | 12.5 to 37.5 | 0.0 to 25.0 |"
+    assert others[1] == "| puzzle | the start | segcost, seed 3 |", "a table per run"
     assert list(puzzles(read_episodes(tmp_path))) == ["No episodes are kept yet."]

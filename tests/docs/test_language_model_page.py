@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from docs.language_model.__main__ import PAGE, PLAN, RECORD, files
+from docs.language_model.behaviour import STEPS
 from docs.language_model.curves import draw, means
 from docs.language_model.page import in_short, parts
 from docs.language_model.trainings import corrected
@@ -82,6 +83,20 @@ def test_each_training_is_compared_with_its_own_start_puzzle_by_puzzle(repositor
         ("25.0", "50.0", "+25.0", "0, 1"),
     }
     assert {row[5] for row in cells} == {"1"}, "one or two puzzles of four show nothing"
+
+
+def test_wins_are_told_by_the_step_at_which_they_end(repository: Path) -> None:
+    """Every win of the made-up record ends at step 2, and it says nothing of refused actions."""
+    _, _, *rows = parts(made_up(repository))["behaviour"]()
+    cells = {row.strip("| ").split(" | ")[0]: row.strip("| ").split(" | ")[1:] for row in rows}
+    assert len(cells) == 6
+    assert cells["`grpo`, seed 1"] == ["25.0 to 75.0", "0.0 to 0.0", "0.0 to 0.0", "– to –"]
+    assert cells["`segcost`, seed 3"][0] == "25.0 to 50.0"
+
+
+def test_the_columns_of_wins_are_all_steps_of_an_episode() -> None:
+    steps = [step for first, last in STEPS.values() for step in range(first, last + 1)]
+    assert steps == list(range(1, 7))
 
 
 def test_trainings_that_are_missing_count_in_the_correction() -> None:
