@@ -1,6 +1,6 @@
 """Everything that is worth measuring on one GPU, in at most 25 minutes.
 
-    python -m benchmarks.gpu [--folder data/gpu] [--results benchmarks/results]
+    python -m benchmarks.gpu [--folder data/gpu] [--results benchmarks/results] [--revision COMMIT]
     python -m benchmarks.gpu --tiny --folder FOLDER
 
 In this order: the GPU's ceilings; sampling by the local engine with and without CUDA graphs, by transformers'
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="at tiny size on a CPU")
     parser.add_argument("--folder", type=Path, default=ROOT / "data" / "gpu", help="keeps the parts")
     parser.add_argument("--results", type=Path, help="of gpu.json and gpu.md; of a tiny run, --folder")
+    parser.add_argument("--revision", help="the commit, if this folder is a copy without git")
     chosen = parser.parse_args()
     if not chosen.tiny and shutil.which("nvidia-smi") is None:
         parser.error("there is no nvidia-smi, so no GPU; --tiny runs the same parts on a CPU")
@@ -45,7 +46,7 @@ def main() -> None:
         "machine": machine(chosen.tiny),
         "versions": {name: installed(name) or "missing" for name in (*PACKAGES, "trl", "vllm")},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "revision": revision(),
+        "revision": chosen.revision or revision(),
     }
 
     def report(record: Record) -> None:

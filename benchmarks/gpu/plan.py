@@ -8,7 +8,12 @@ LIMIT = 25 * 60
 """Seconds that all parts may take together."""
 FOLDER, CEILING = "{folder}", "{teraflops}"
 """Words of a command that become the part's own folder, and the ceiling that ``ceilings`` measured."""
-MODEL = ("--params", "params/smollm2.yaml", "--params", "benchmarks/gpu/learning.yaml")
+OVERLAYS = ("smollm2", "short_countdown", "language_model/brief")
+"""Those of the study of docs/language_model.md, so that its figures and a GPU's are of the same task."""
+MODEL = (
+    *(word for name in OVERLAYS for word in ("--params", f"params/{name}.yaml")),
+    *("--params", "benchmarks/gpu/learning.yaml"),
+)
 TINY = ("--params", "benchmarks/gpu/tiny.yaml")
 
 
@@ -37,7 +42,7 @@ def full() -> list[Part]:
         *(sampling(rows, ("local", "transformers", "growing"), device) for rows in (64, 256, 1024)),
         sampling(256, ("vllm",), device, package="vllm", seconds=150),
         *training(("--model", "smollm2", *device, "--groups", "16", "--steps", "6"), seconds=100),
-        *learning(MODEL, imitation=180, seconds=480, grpo=150),
+        *learning(MODEL, imitation=180, seconds=450, grpo=100),
         lag(MODEL, steps=8, seconds=200),
     ]
 
