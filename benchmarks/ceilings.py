@@ -4,7 +4,7 @@
 
 The product multiplies two square matrices (2 n^3 operations); the copy reads and writes ``--gib`` GiB each.
 Each runs a few times unmeasured, then as often as fits into ``--seconds``. The program waits only at the end,
-as a device computes while its program continues. Tried on a CPU only.
+as a device computes while its program continues.
 """
 
 from __future__ import annotations

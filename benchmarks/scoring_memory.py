@@ -6,7 +6,7 @@ A model of 2 layers of width 256 computes the tokens' log-probabilities and entr
 its weights, on one thread. *Whole* is the form before chunks: one chunk that holds every token, which is the
 same computation bit for bit. Each form runs in its own process, twice. The peak is what the second pass adds
 to the process's resident memory, or on a GPU to its tensors, so weights and gradients do not count. The
-log-probabilities and gradients of both forms are compared. Tried on a CPU only.
+log-probabilities and gradients of both forms are compared.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ machine and versions is not run again, and an interrupted training goes on: repe
 page. Delete a part's folder in ``--folder`` to measure it again.
 
 ``--tiny`` runs the same parts on a CPU with a policy made from scratch, to try the command itself.
-**It was never run on a GPU.**
+It ran once on a GPU, an H200 (``benchmarks/results/gpu.md``), where time ended before ``learning`` had.
 """
 
 from __future__ import annotations

@@ -169,13 +169,14 @@ Settles = Callable[[Results], str | None]
 
 
 def _graphs(results: Results) -> str | None:
+    times = []
     for found in results.values():
         if isinstance(found, dict) and found.get("setting", {}).get("decoder") == "static":
             speed = found["tokens_per_second"]
             if {"local", "growing"} <= speed.keys():
-                times = speed["local"] / speed["growing"]
-                return f"measured: recorded and replayed, {times:.1f} times as fast as the cache that grows"
-    return None
+                faster = speed["local"] / speed["growing"]
+                times.append(f"{faster:.1f} times with {found['setting']['prompts']} rows")
+    return f"measured: the speed of the cache that grows {', '.join(times)}" if times else None
 
 
 def _vllm(results: Results) -> str | None:
@@ -190,7 +191,7 @@ def _memory(results: Results) -> str | None:
     if not (found := results.get("training")):
         return None
     share = found["peak_bytes"]["skillpress"] / max(found["estimated_bytes"].values())
-    return f"measured: {share:.0%} of the estimate"
+    return f"measured: {share:.0%} of the estimate, which is an upper bound"
 
 
 def _learner(results: Results) -> str | None:

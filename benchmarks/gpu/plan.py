@@ -9,7 +9,7 @@ LIMIT = 25 * 60
 FOLDER, CEILING = "{folder}", "{teraflops}"
 """Words of a command that become the part's own folder, and the ceiling that ``ceilings`` measured."""
 OVERLAYS = ("smollm2", "short_countdown", "language_model/brief")
-"""Those of the study of docs/language_model.md, so that its figures and a GPU's are of the same task."""
+"""The task and the start of docs/language_model.md."""
 MODEL = (
     *(word for name in OVERLAYS for word in ("--params", f"params/{name}.yaml")),
     *("--params", "benchmarks/gpu/learning.yaml"),
@@ -40,10 +40,12 @@ def full() -> list[Part]:
     return [
         Part("ceilings", "matrix product and copy", command=("benchmarks.ceilings", *device), seconds=60),
         *(sampling(rows, ("local", "transformers", "growing"), device) for rows in (64, 256, 1024)),
-        sampling(256, ("vllm",), device, package="vllm", seconds=150),
-        *training(("--model", "smollm2", *device, "--groups", "16", "--steps", "6"), seconds=100),
-        *learning(MODEL, imitation=180, seconds=450, grpo=100),
-        lag(MODEL, steps=8, seconds=200),
+        sampling(256, ("vllm",), device, package="vllm", seconds=120),
+        *training(
+            ("--model", "smollm2", *device, "--groups", "16", "--steps", "6", "--turns", "1"), seconds=100
+        ),
+        *learning(MODEL, imitation=140, seconds=400, grpo=100),
+        lag(MODEL, steps=8, seconds=180),
     ]
 
 
@@ -74,7 +76,7 @@ def sampling(
     *,
     model: str = "smollm2-135m",
     package: str = "",
-    seconds: float = 70,
+    seconds: float = 110,
 ) -> Part:
     """Engines with a number of rows. vLLM has a process of its own: it may fail, and it takes memory."""
     lengths = ("--longest", "64", "--new", "8") if model == "scratch" else ("--longest", "256", "--new", "64")

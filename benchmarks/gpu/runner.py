@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -68,6 +68,8 @@ class Runner:
     machine: Record
     done: dict[str, Record]
     """Records of the parts so far, by name."""
+    revision: str = field(default_factory=revision)
+    """The commit that is measured."""
 
     def run(self, part: Part) -> Record:
         """The record of a part: what it found, or why it did not."""
@@ -109,10 +111,10 @@ class Runner:
             "seconds": round(time.perf_counter() - began, 1),
             "limit": part.seconds,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "revision": revision(),
+            "revision": self.revision,
         }
         out, err = ((place / name).read_text("utf-8", "replace") for name in ("stdout", "stderr"))
-        result = last_json(out) if code == 0 else None
+        result = last_json(out) if code in (0, None) else None  # it may be stopped while it ends
         if result is not None:
             return {**record, "result": result}
         why = {None: f"stopped after {part.seconds:g} seconds", 0: "printed no JSON"}
@@ -188,10 +190,19 @@ def run_all(parts: Sequence[Part], folder: Path, about: Record, report: Callable
         about: what the record says besides the parts.
         report: receives the record after every part.
     """
-    runner = Runner(folder, about["machine"], {})
-    for part in parts:
-        print(f"{part.name}: {part.what} (at most {part.seconds:g} s)", file=sys.stderr, flush=True)
-        record = {**runner.run(part), "folder": str(runner.place(part))}
-        runner.done[part.name] = record
+    runner = Runner(folder, about["machine"], {}, about["revision"])
+
+    def keep(part: Part, record: Record) -> None:
+        runner.done[part.name] = {**record, "folder": str(runner.place(part))}
         print(f"{part.name}: {record.get('failed', 'done')}", file=sys.stderr, flush=True)
         report({**about, "parts": {name: without(each, "folder") for name, each in runner.done.items()}})
+
+    for number, part in enumerate(parts):
+        print(f"{part.name}: {part.what} (at most {part.seconds:g} s)", file=sys.stderr, flush=True)
+        try:
+            keep(part, runner.run(part))
+        except KeyboardInterrupt:
+            for late in parts[number:]:
+                why = "interrupted" if late is part else "not begun"
+                keep(late, {"what": late.what, "failed": why, "last_words": []})
+            raise

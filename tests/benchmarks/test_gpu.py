@@ -18,6 +18,7 @@ from benchmarks.gpu.runner import Runner, last_json, run_all
 from skillpress.core.storage import read_json
 
 HERE = {"processor": "here"}
+ABOUT = {"machine": HERE, "revision": "abc"}
 COUNTS = """
 import json, pathlib, sys
 ran = pathlib.Path(sys.argv[1]) / "ran"
@@ -32,12 +33,17 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 pathlib.Path(sys.argv[1], "child").write_text(str(child.pid))
 time.sleep(600)
 """
+LINGERS = """
+import time
+print('{"a": 1}', flush=True)
+time.sleep(600)
+"""
 
 
 @pytest.fixture
 def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """A runner beside three programs that parts may name."""
-    for name, source in {"counts": COUNTS, "fails": FAILS, "stays": STAYS}.items():
+    """A runner beside programs that parts may name."""
+    for name, source in {"counts": COUNTS, "fails": FAILS, "stays": STAYS, "lingers": LINGERS}.items():
         (tmp_path / f"{name}_here.py").write_text(source)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     return Runner(tmp_path / "kept", HERE, {})
@@ -83,7 +89,7 @@ def test_a_part_that_fails_leaves_its_last_words_and_the_others_run(runner: Runn
         Part("counts", "counting", ("counts_here", FOLDER), seconds=60),
     ]
     records: list[dict[str, Any]] = []
-    run_all(parts, tmp_path / "kept", {"machine": HERE}, records.append)
+    run_all(parts, tmp_path / "kept", ABOUT, records.append)
     assert [len(record["parts"]) for record in records] == [1, 2, 3, 4]
     found = records[-1]["parts"]
     assert found["fails"]["failed"] == "ended with exit code 3"
@@ -91,6 +97,27 @@ def test_a_part_that_fails_leaves_its_last_words_and_the_others_run(runner: Runn
     assert found["lacks"]["failed"] == "no-such-package is not installed"
     assert found["follows"]["failed"] == "fails did not finish"
     assert found["counts"]["result"]["ran"] == "once "
+
+
+def test_an_interrupt_is_recorded_with_the_parts_that_were_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmarks.gpu.runner.run_within", interrupted)
+    parts = [Part(name, name, ("counts_here", FOLDER), seconds=60) for name in ("first", "second")]
+    records: list[dict[str, Any]] = []
+    with pytest.raises(KeyboardInterrupt):
+        run_all(parts, tmp_path / "kept", ABOUT, records.append)
+    failed = {name: part["failed"] for name, part in records[-1]["parts"].items()}
+    assert failed == {"first": "interrupted", "second": "not begun"}
+
+
+def test_a_part_that_is_stopped_after_its_result_counts(runner: Runner) -> None:
+    part = Part("lingers", "lingering", ("lingers_here", FOLDER), seconds=10)
+    assert runner.run(part)["result"] == {"a": 1}
+    assert runner.run(part)["revision"] == runner.revision
 
 
 def test_a_part_over_its_time_is_stopped_with_all_that_it_started(runner: Runner) -> None:
@@ -136,7 +163,7 @@ def sampled(decoder: str, speeds: dict[str, float]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("decoder", "on_gpu", "said"),
     [
-        ("static", True, "measured: recorded and replayed, 4.0 times as fast as the cache that grows"),
+        ("static", True, "measured: the speed of the cache that grows 4.0 times with 64 rows"),
         ("growing", True, "not measured"),
         ("static", False, "not measured"),
     ],

@@ -12,9 +12,9 @@ the model, and the text after it.
 
 The engine works on the policy's device. On a CPU the cache grows with every token. On a GPU, decode steps of
 a few fixed shapes are recorded as CUDA graphs and replayed (``static_decoding.py``). Models that such a step
-does not support decode as on a CPU. The steps are tested on a CPU; recording them was **never run on a GPU so
-far**. So each step is compared with the model's own step before it is used, and the engine stops if they
-differ.
+does not support decode as on a CPU. The steps are tested on a CPU; recorded ones ran on one kind of GPU
+(``benchmarks/results/gpu.md``). So each step is compared with the model's own step before it is used, and the
+engine stops if they differ.
 """
 
 from __future__ import annotations

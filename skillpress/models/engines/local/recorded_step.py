@@ -36,7 +36,7 @@ class RecordedStepError(UserError):
 
 
 class CudaGraphs:
-    """Records steps as CUDA graphs with shared memory for intermediate results. Never run on a GPU so far."""
+    """Records steps as CUDA graphs with shared memory for intermediate results."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
