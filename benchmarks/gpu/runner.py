@@ -73,13 +73,17 @@ class Runner:
 
     def run(self, part: Part) -> Record:
         """The record of a part: what it found, or why it did not."""
+        found = self.found(part)
+        if found is None:
+            found = self._try(part)
+            if "result" in found:
+                write_json(self.place(part) / "found.json", found)
+        return found
+
+    def found(self, part: Part) -> Record | None:
+        """The record of a part that has finished; None if it has not."""
         kept = self.place(part) / "found.json"
-        if not kept.exists():
-            record = self._try(part)
-            if "result" not in record:
-                return record
-            write_json(kept, record)
-        found: Record = read_json(kept)
+        found: Record | None = read_json(kept) if kept.exists() else None
         return found
 
     def place(self, part: Part) -> Path:
@@ -204,5 +208,5 @@ def run_all(parts: Sequence[Part], folder: Path, about: Record, report: Callable
         except KeyboardInterrupt:
             for late in parts[number:]:
                 why = "interrupted" if late is part else "not begun"
-                keep(late, {"what": late.what, "failed": why, "last_words": []})
+                keep(late, runner.found(late) or {"what": late.what, "failed": why, "last_words": []})
             raise

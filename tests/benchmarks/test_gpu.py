@@ -106,12 +106,15 @@ def test_an_interrupt_is_recorded_with_the_parts_that_were_not_begun(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("benchmarks.gpu.runner.run_within", interrupted)
-    parts = [Part(name, name, ("counts_here", FOLDER), seconds=60) for name in ("first", "second")]
+    parts = [Part(name, name, ("counts_here", FOLDER), seconds=60) for name in ("first", "second", "third")]
+    done = Runner(tmp_path / "kept", HERE, {}).place(parts[2])
+    done.mkdir(parents=True)
+    (done / "found.json").write_text('{"result": 1}')
     records: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
         run_all(parts, tmp_path / "kept", ABOUT, records.append)
-    failed = {name: part["failed"] for name, part in records[-1]["parts"].items()}
-    assert failed == {"first": "interrupted", "second": "not begun"}
+    found = records[-1]["parts"]
+    assert [found[name].get("failed") for name in found] == ["interrupted", "not begun", None]
 
 
 def test_a_part_that_is_stopped_after_its_result_counts(runner: Runner) -> None:
