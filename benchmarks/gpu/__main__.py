@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="at tiny size on a CPU")
     parser.add_argument("--folder", type=Path, default=ROOT / "data" / "gpu", help="keeps the parts")
     parser.add_argument("--results", type=Path, help="of gpu.json and gpu.md; of a tiny run, --folder")
-    parser.add_argument("--revision", help="the commit, if this folder is a copy without git")
+    parser.add_argument("--revision", help="the commit, if git does not say it here")
     chosen = parser.parse_args()
     if not chosen.tiny and shutil.which("nvidia-smi") is None:
         parser.error("there is no nvidia-smi, so no GPU; --tiny runs the same parts on a CPU")

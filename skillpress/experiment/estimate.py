@@ -9,10 +9,10 @@ length. The estimate counts everything that grows with the model and the batch:
     engine     its own whole copy of the weights at every ZeRO stage; keys and values of the rows decoded at
                once, whose memory is bounded; if prompts grow, the same amount for rows that wait for the next
                step's prompts. On a GPU the local engine rounds rows and columns up and also holds prefilled
-               prompts, within the same bound: with few or short rows it takes more than this estimate, and
-               CUDA's graphs are not counted. vLLM's cache has its full size from the start; while the learner
-               updates, the GPU's memory for it and the weights is free. vLLM's own work space is not counted.
-               Servers have their own memory, which is not counted
+               prompts, within the same bound: with few or short rows it takes more than this estimate.
+               CUDA's graphs and half a GiB for its draws are not counted. vLLM's cache has its full
+               size from the start; while the learner updates, the GPU's memory for it and the weights is
+               free. vLLM's own work space is not counted. Servers have their own memory, which is not counted
     values     if the algorithm asks for them, a head of one weight per hidden unit and a bias: it is part of
                the learner and tiny. The pass that computes values before the updates keeps nothing for a
                backward pass
