@@ -20,6 +20,7 @@ import lzma
 import os
 import re
 import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -146,6 +147,24 @@ def _unpack(archive: Path, home: Path) -> None:
     """Unpack beside ``home``, then rename. A process that finishes second deletes its own copy."""
     try:
         with directory_made_once(home) as temporary, tarfile.open(archive) as opened:
-            opened.extractall(temporary, filter="data")
+            opened.extraction_filter = lambda member, path: member  # _members has looked at each
+            opened.extractall(temporary, _members(opened))
     except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
         raise StorageError(f"{archive}: damaged ({error}); get it again with alfworld-download") from error
+
+
+def _members(opened: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield what is to be unpacked: files and folders below ``json_2.1.1``, as the user's own.
+
+    tarfile's filter "data" does much the same, from Python 3.11.4 on. Debian 12 has 3.11.2.
+
+    Raises:
+        tarfile.TarError: the archive holds anything else.
+    """
+    for member in opened:
+        parts = Path(member.name).parts
+        if parts[:1] != (TREE,) or ".." in parts or not (member.isfile() or member.isdir()):
+            raise tarfile.TarError(f"{member.name} is not a file or folder of {TREE}")
+        member.mode = 0o755 if member.isdir() else 0o644
+        member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
+        yield member

@@ -112,6 +112,19 @@ def test_a_damaged_archive_leaves_nothing_behind(archive: Path, tmp_path: Path) 
     assert not list((tmp_path / "cache/skillpress/alfworld").iterdir())
 
 
+@pytest.mark.parametrize("name", ["json_2.1.1/../../stray", "/stray", "other/stray", "json_2.1.1/link"])
+def test_an_archive_that_would_write_elsewhere_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
+    with tarfile.open(archive, "w:xz") as opened:
+        stray = tarfile.TarInfo(name)
+        if name.endswith("link"):
+            stray.type, stray.linkname = tarfile.SYMTYPE, str(tmp_path)
+        opened.addfile(stray)
+    with pytest.raises(StorageError, match=rf"{name} is not a file or folder of json_2\.1\.1"):
+        unpacked(archive)
+    assert not list(tmp_path.rglob("stray"))
+    assert not list((tmp_path / "cache/skillpress/alfworld").iterdir())
+
+
 def test_an_archive_that_finds_no_room_says_so_and_leaves_nothing_behind(
     archive: Path, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
