@@ -38,7 +38,7 @@ help:
 	@echo "make quick     tests that import nothing heavy and start nothing (two minutes)"
 	@echo "make changed   tests that import what differs from the branch main"
 	@echo "make test      all tests but those below"
-	@echo "make test-thorough  further cases of what make test tries on fewer (an hour and more)"
+	@echo "make test-thorough  further cases of what make test tries on fewer (half an hour)"
 	@echo "make test-laws every property test, each on many more examples (an hour)"
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make test-agents  other libraries' agents play through the endpoint (1.5 GB, once)"

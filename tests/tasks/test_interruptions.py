@@ -152,10 +152,12 @@ def test_a_full_disk_is_one_line_in_every_stage_and_the_next_run_goes_on(
     clone: Clone, tmp_path: Path
 ) -> None:
     unshare = shutil.which("unshare")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(tmp_path)]
+    (clone.folder / "full_disk.py").write_text(FULL_DISK)
+    used = subprocess.run(["du", "-slm", str(clone.folder)], capture_output=True, text=True, check=True)
+    room = 32 + int(used.stdout.split()[0])  # MiB
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={room}m", "none", str(tmp_path)]
     if unshare is None or subprocess.run([unshare, "-Urm", *mount], check=False).returncode:
         pytest.skip("this machine lets nobody mount a small disk in a namespace of his own")
-    (clone.folder / "full_disk.py").write_text(FULL_DISK)
     inside = f'{" ".join(mount)} && cp -r "$0"/. {tmp_path} && cd {tmp_path} && exec "$@"'
     run = subprocess.run(
         [unshare, "-Urm", "sh", "-c", inside, str(clone.folder), sys.executable, "full_disk.py", *STAGES],
