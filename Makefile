@@ -83,7 +83,7 @@ test-thorough: setup-dev transformers4
 	$(PYTHON) -m pytest -n 2 -m thorough
 
 # Property tests, which hypothesis marks, on twenty-five times as many examples as in make test. One with a number of
-# examples of its own, since they are slow, keeps it.
+# examples of its own keeps it in both.
 EXAMPLES ?= 1000
 test-laws: setup-test
 	SKILLPRESS_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest -n 2 -m "hypothesis and $(FAST_SUITE)"
