@@ -76,6 +76,16 @@ class Learner:
         self.too_old[self.step] = collected.too_old or 0
         return collected
 
+    def settle(self, kept: int = 0) -> None:
+        """Wait for all groups in the air to finish, except for the number that the test keeps back.
+
+        A step learns from younger groups where an older one has not finished, and that one may be too old for
+        the next step. Tests that count dropped groups let each step's updates wait for all others: how fast
+        the thread plays then decides nothing."""
+        changed, unfinished = self.rollouts._changed, self.rollouts._unfinished
+        with changed:
+            assert changed.wait_for(lambda: len(unfinished()) <= kept, 60), unfinished()
+
     def oldest(self) -> dict[int, int]:
         """For each step the age of the oldest token that it learned from, by its span."""
         return {
@@ -159,11 +169,11 @@ def test_a_group_beyond_the_bound_is_dropped_and_played_again_by_the_newest_weig
     with learner(Holder(held=keeps), lag=2, last=6) as found:
         found.take(keeps.wait)
         for _ in range(2):
-            found.take()
-        found.take()
+            found.take(lambda: found.settle(kept=1))
+        found.take(found.settle)
         assert found.too_old == {1: 0, 2: 0, 3: 0, 4: 1}, "begun by weights 0, and weights 3 are the newest"
         for _ in range(2):
-            found.take()
+            found.take(found.settle)
         keeps.release()
     everything = [trajectory for played in found.played.values() for trajectory in played]
     assert names(everything) == planned(range(1, 7), found.rollouts.collect)
@@ -175,11 +185,11 @@ def test_an_episode_goes_on_under_new_weights_and_its_steps_say_which() -> None:
     with learner(Holder(held=keeps), lag=3, last=6) as found:
         found.take(keeps.wait)
         for _ in range(2):
-            found.take()
+            found.take(lambda: found.settle(kept=1))
         keeps.release()
         found.rollouts.rest()
         for _ in range(3):
-            found.take()
+            found.take(found.settle)
     versions = [
         (trajectory.policy_version, [span.version for step in trajectory.steps for span in step.weight_spans])
         for played in found.played.values()
@@ -197,10 +207,10 @@ def test_a_group_that_was_dropped_once_is_awaited_before_it_would_be_dropped_aga
     with learner(Holder(held=keeps), lag=2, last=9) as found:
         found.take(keeps.wait)
         for _ in range(2):
-            found.take()
+            found.take(lambda: found.settle(kept=1))
         found.take(keeps.wait)
         assert found.too_old[4] == 1
-        found.take()
+        found.take(lambda: found.settle(kept=1))
         release = threading.Timer(0.5, keeps.release)
         release.start()
         found.take()
