@@ -12,7 +12,7 @@ from docs.critical.results import ROUTINES, SUCCESSES, Critical
 from docs.made import Parts
 from docs.study.results import FLOORS, Level
 from docs.study.sections import state, what_would_tell
-from docs.study.words import NONE, p_value, percent, points, table
+from docs.study.words import NONE, p_value, points, table
 from skillpress.measure.analysis.reuse_conditions import Conditions, conditions
 from skillpress.measure.study.compression import MEASURES
 from skillpress.measure.study.contrasts import LEVEL, MISSING, Finding
@@ -260,7 +260,7 @@ def choices(found: Choices) -> Iterator[str]:
         yield "No start policy is measured yet."
         return
     heads = (
-        "benchmark", "seeds", "tasks won twice", "1: their wins differ in", "2: by (reward)",
+        "benchmark", "seeds", "tasks won twice", "1: their wins differ in", "2: by, of a success",
         "3: correlation with length", "4: with other tasks' phrases", "all hold",
     )  # fmt: skip
     yield from table(heads, rows)
@@ -273,9 +273,8 @@ def _choice(name: str, found: Conditions) -> tuple[str, ...]:
         f"`{name}`",
         str(found.policies),
         f"{found.won_twice} of {found.tasks}",
-        NONE if found.differ is None else percent(found.differ),
-        NONE if found.reward is None else f"{found.reward:.2f}",
-        *(NONE if one is None else one.in_words() for one in (found.length, found.others)),
+        *(NONE if one is None else one.in_words(".1%") for one in (found.differ, found.worth)),
+        *(NONE if one is None else one.in_words("+.2f") for one in (found.length, found.others)),
         found.verdict,
     )
 

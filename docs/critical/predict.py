@@ -11,7 +11,8 @@ them and charges them. The preference is
 the mean over groups that hold both kinds, after the buffer has filled with batches of the same p. Both kinds
 win, so this is all that tells them apart in a group: GRPO raises the share of routines where Delta > 0 and
 lowers it where Delta < 0. The start policy does both equally often, so the predicted sign is that of
-Delta(1/2), or none below ``INDIFFERENT``. Where Delta changes its sign with p, what prevails pays for itself.
+Delta(1/2), or none below ``INDIFFERENT`` of a success. Where Delta changes its sign with p, what prevails
+pays for itself.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from skillpress.environments.workshop.oracle import routine, shortcut
 from skillpress.environments.workshop.parameters import WorkshopParameters
 from skillpress.experiment.params import Params, check_params
 from skillpress.learn.training.reward_shaping import RewardShaper
+from skillpress.measure.analysis.reuse_conditions import INDIFFERENT
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.runs import planned_runs
@@ -50,8 +52,6 @@ BATCHES = 6
 UNCOUNTED = 2
 SEEDS = (0, 1)
 """Seeds of the calculation, which the plan's runs do not use."""
-INDIFFERENT = 0.1
-"""The largest preference, in units of reward (a success is 10), for which no sign is predicted."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,16 @@ def main() -> int:
         at_start = by_share[0.5]
         found.setdefault(cell, {})[method] = {
             "preference": round(at_start, 3),
-            "sign": "0" if abs(at_start) < INDIFFERENT else "+" if at_start > 0 else "-",
+            "sign": sign(at_start, params.reward.success),
             "by_share": {str(share): round(value, 3) for share, value in by_share.items()},
         }
     write_json(FILE, found)
     return 0
+
+
+def sign(preference: float, success: float) -> str:
+    """The predicted sign of a preference, where a success is rewarded with ``success``."""
+    return "0" if abs(preference) < INDIFFERENT * success else "+" if preference > 0 else "-"
 
 
 def preference(params: Params, share: float) -> float:

@@ -13,13 +13,14 @@ from skillpress.core.errors import StorageError
 from skillpress.measure.analysis.choice import Choice
 
 HOLDS = Choice(
-    tasks=128, won_twice=100, differ=80, deviation=1.0, of_length=0.1, of_others=0.5, per_segment=0.5
+    tasks=128, won_twice=100, differ=80, deviation=1.0, of_length=0.1, of_others=0.5, per_segment=0.05
 )
 
 
 def test_the_table_says_what_its_figures_are_divided_by() -> None:
     rows = list(choices({"countdown": {"20": HOLDS, "21": HOLDS}}))
-    assert rows[2].startswith("| `countdown` | 2 | 200 of 256 | 80.0 | 0.50 |")
+    shares = "80.0% (80.0% to 80.0%; 200 tasks) | 5.0% (5.0% to 5.0%; 200 tasks)"
+    assert rows[2].startswith(f"| `countdown` | 2 | 200 of 256 | {shares} |")
     assert rows[-1].startswith("Not measured yet: `equal`, `shorter`") and "`countdown`" not in rows[-1]
     assert list(choices({})) == ["No start policy is measured yet."]
 

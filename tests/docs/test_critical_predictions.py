@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docs.critical.predict import FILE, INDIFFERENT, PLAN, SHARES, batches, differences, preference
+from docs.critical.predict import FILE, PLAN, SHARES, batches, differences, preference, sign
 from skillpress.environments import bundle
 from skillpress.experiment.params import Params, check_params
 from skillpress.measure.study.plan import read_plan
@@ -60,7 +60,15 @@ def test_the_committed_figures_are_those_of_the_code(
     known = json.loads(FILE.read_text())[cell][method]
     found = preference(cells[cell, method], 0.5)
     assert known["preference"] == pytest.approx(found, abs=0.001)
-    assert known["sign"] == ("0" if abs(found) < INDIFFERENT else "+" if found > 0 else "-")
+    assert known["sign"] == sign(found, success=10.0)
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.1, 1.0, 3.0])
+def test_a_predicted_sign_does_not_depend_on_the_scale_of_rewards(scale: float) -> None:
+    """A hundredth of a success decides, so 0.09 of 10 has no sign and 0.09 of 1 has one."""
+    signs = {0.09: "0", 0.11: "+", -0.11: "-"}
+    assert {value: sign(value * scale, 10 * scale) for value in signs} == signs
+    assert sign(0.09, success=1.0) == "+"
 
 
 def test_every_planned_method_is_predicted_in_every_cell_at_every_share(

@@ -7,12 +7,16 @@ task's own wins did not contribute; otherwise it rewards what a task repeats.
 
 The dictionaries are fitted as training fits them without a buffer: to the wins of a batch of tasks.
 ``reuse_conditions`` judges what is found here.
+
+All figures are within tasks, so tasks are the trials. The intervals leave out one task at a time (jackknife;
+Efron and Stein 1981): each figure is a function of sums over tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, sqrt
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -21,6 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from skillpress.core.intervals import Interval, critical_value
 from skillpress.core.seeds import derive
 from skillpress.core.sequence_files import scan_sequences
 from skillpress.core.trajectory import Skills
@@ -31,10 +36,17 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+DEVIATION, CORRELATION = Interval(0.0, inf), Interval(-1.0, 1.0)
+"""The values that a figure can have."""
+
 
 @dataclass(frozen=True)
 class Choice:
-    """What the wins of a policy differ in, within tasks."""
+    """What the wins of a policy differ in, within tasks.
+
+    The intervals are over the tasks won twice, for this policy. They are None for fewer than two tasks, and
+    in records from before they were measured.
+    """
 
     tasks: int
     """Tasks that were played."""
@@ -53,7 +65,10 @@ class Choice:
     other tasks, in [-1, 1]. Near 1, what is cheap is what other tasks use too. None if no task's wins
     differ."""
     per_segment: float
-    """Reward that a segment costs, λ/T; a success is worth 10."""
+    """What a segment costs, as a share of the reward of a success: λ / (T · R)."""
+    deviation_interval: Interval | None = None
+    of_length_interval: Interval | None = None
+    of_others_interval: Interval | None = None
 
 
 def choice(
@@ -71,30 +86,32 @@ def choice(
         alphabet: Σ.
         skills: how dictionaries are fitted.
         tasks_per_batch: as many tasks share a dictionary.
-        per_segment: λ/T.
+        per_segment: λ / (T · R).
         seed: of the order in which tasks are put into batches.
     """
-    own, others, lengths, groups = [], [], [], []
+    found = []
     for batch in _batches([task for task, won in wins.items() if won], tasks_per_batch, seed):
         whole = fit_as(skills, [win for task in batch for win in wins[task]], alphabet, seed)
         for task in batch:
             if len(mine := wins[task]) < 2:
                 continue
             rest = [win for other in batch if other != task for win in wins[other]]
-            own.append(whole.costs(mine))
-            others.append(fit_as(skills, rest, alphabet, seed).costs(mine) if rest else list(map(len, mine)))
-            lengths.append([len(win) for win in mine])
-            groups.append(len(mine))
-    segments, elsewhere, length = map(_within, (own, others, lengths))
-    free = sum(groups) - len(groups)
+            elsewhere = fit_as(skills, rest, alphabet, seed).costs(mine) if rest else list(map(len, mine))
+            found.append(_sums(whole.costs(mine), list(map(len, mine)), elsewhere))
+    sums = np.array(found, np.float64).reshape(-1, 6)
+    differ = int(np.count_nonzero(sums[:, SEGMENTS]))
+    of_length, of_others = (_agreement(sums.sum(axis=0), other) for other in (LENGTH, OTHERS))
     return Choice(
         tasks=len(wins),
-        won_twice=len(groups),
-        differ=sum(len(set(costs)) > 1 for costs in own),
-        deviation=float(np.sqrt((segments**2).sum() / free)) if free else None,
-        of_length=_agreement(segments, length),
-        of_others=_agreement(segments, elsewhere),
+        won_twice=len(sums),
+        differ=differ,
+        deviation=float(_deviation(sums.sum(axis=0))) if len(sums) else None,
+        of_length=float(of_length) if differ else None,
+        of_others=float(of_others) if differ else None,
         per_segment=per_segment,
+        deviation_interval=_jackknife(sums, _deviation, len(sums), DEVIATION),
+        of_length_interval=_jackknife(sums, lambda each: _agreement(each, LENGTH), differ, CORRELATION),
+        of_others_interval=_jackknife(sums, lambda each: _agreement(each, OTHERS), differ, CORRELATION),
     )
 
 
@@ -117,14 +134,49 @@ def _batches(tasks: list[str], size: int, seed: int) -> Iterator[list[str]]:
         yield tasks[start : start + size]
 
 
-def _within(groups: Sequence[Sequence[int]]) -> Floats:
-    """All values, each less the mean of its group."""
-    return np.concatenate([np.empty(0), *(np.array(each) - np.mean(each) for each in groups)])
+FREE, SEGMENTS, LENGTH, OTHERS = range(4)
+"""A task's sums: wins less one; the squared deviations of its wins' segments, of their length, and of their
+segments by other tasks' phrases. Behind them are the products with the segments' deviations."""
+PRODUCT = {LENGTH: 4, OTHERS: 5}
 
 
-def _agreement(segments: Floats, other: Floats) -> float | None:
-    """The correlation of two deviations from group means; None if no segments deviate, 0 if nothing else."""
-    if not segments.any():
+def _sums(segments: Sequence[int], length: Sequence[int], others: Sequence[int]) -> list[float]:
+    mine, long, elsewhere = (np.array(each) - np.mean(each) for each in (segments, length, others))
+    products = (mine @ mine, long @ long, elsewhere @ elsewhere, mine @ long, mine @ elsewhere)
+    return [len(segments) - 1, *map(float, products)]
+
+
+def _deviation(sums: Floats) -> Floats:
+    """[...] the pooled deviation of segments, from sums [..., 6]."""
+    found: Floats = np.sqrt(sums[..., SEGMENTS] / sums[..., FREE])
+    return found
+
+
+def _agreement(sums: Floats, other: int) -> Floats:
+    """[...] the correlation of the segments with another figure, from sums [..., 6]; 0 for a constant."""
+    size = np.sqrt(sums[..., SEGMENTS] * sums[..., other])
+    found: Floats = sums[..., PRODUCT[other]] / np.where(size > 0, size, 1.0)
+    return np.clip(found, -1.0, 1.0)
+
+
+def _jackknife(
+    sums: Floats, figure: Callable[[Floats], Floats], tasks: int, possible: Interval
+) -> Interval | None:
+    """The interval of a figure of [tasks, 6] sums over draws of tasks; None for fewer than two.
+
+    Args:
+        figure: from sums [..., 6] to its values [...].
+        tasks: that say something about the figure.
+        possible: the lowest and the highest value of the figure.
+    """
+    if tasks < 2:
         return None
-    size = float(np.sqrt((segments**2).sum() * (other**2).sum()))
-    return float(segments @ other) / size if size else 0.0
+    whole = sums.sum(axis=0)
+    without = figure(whole - sums)
+    error = sqrt((len(sums) - 1) / len(sums) * float(((without - without.mean()) ** 2).sum()))
+    return within(possible, float(figure(whole)), critical_value(tasks) * error)
+
+
+def within(possible: Interval, middle: float, half: float) -> Interval:
+    """``middle`` ± ``half``, as far as a figure can have these values."""
+    return Interval(max(possible.low, middle - half), min(possible.high, middle + half))

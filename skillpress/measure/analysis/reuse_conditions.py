@@ -2,35 +2,58 @@
 
 They are judged by what the wins of a start policy differ in (``choice``), so before any training. Whether
 what is reused also transfers to new tasks cannot be read from the wins of training tasks.
+
+A condition holds or fails if its figure's whole 95% interval says so; otherwise it is undecided. So is a
+figure of fewer than :data:`FEWEST` tasks, whatever its interval. Several start policies are the trials of
+their figures; of a single one the tasks are, and the verdict is about this policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import mean, stdev
 
-from skillpress.core.intervals import critical_value
-from skillpress.measure.analysis.choice import Choice
+from skillpress.core.intervals import ROUGH, Interval, critical_value, wilson
+from skillpress.measure.analysis.choice import CORRELATION, DEVIATION, Choice, within
 
-DIFFER, INDIFFERENT, LENGTH = 0.5, 0.1, 0.7
-"""What the conditions 1 to 3 ask for: half of the tasks; a hundredth of a success, below which no sign is
-predicted either; and the correlation from which length explains half of the variance."""
+DIFFER, INDIFFERENT, LENGTH = 0.5, 0.01, 0.7
+"""What the conditions 1 to 3 ask for: half of the tasks; a hundredth of the reward of a success, below which
+no sign is predicted either; and the correlation from which length explains half of the variance."""
+FEWEST = ROUGH
+"""Fewer tasks than these decide nothing."""
+SHARE = Interval(0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class OverSeeds:
-    """A mean over start policies and its 95% interval (Student); no interval from one."""
+class Figure:
+    """What a condition is judged by."""
 
     mean: float
-    low: float | None
-    high: float | None
+    """Over start policies, or that of the only one."""
+    interval: Interval | None
+    """95%, over start policies (Student), or over the tasks of the only one; None where it has too few."""
+    tasks: int
+    """Tasks of all policies that say something about it."""
 
-    def in_words(self) -> str:
-        """The mean, such as ``+0.12 (-0.03 to +0.27)``."""
-        ends = "" if self.low is None or self.high is None else f" ({self.low:+.2f} to {self.high:+.2f})"
-        return f"{self.mean:+.2f}{ends}"
+    def above(self, threshold: float) -> bool | None:
+        """Whether the figure is more than the threshold; None if that is undecided."""
+        if self.interval is None or self.tasks < FEWEST:
+            return None
+        if self.interval.low > threshold:
+            return True
+        return False if self.interval.high <= threshold else None
+
+    def in_words(self, number: str) -> str:
+        """The figure with its interval and tasks, each number in this format: ``+0.12 (-0.03 to +0.27; 83
+        tasks)``."""
+        tasks = f"{self.tasks} task{'' if self.tasks == 1 else 's'}"
+        if self.interval is None:
+            return f"{self.mean:{number}} ({tasks})"
+        return (
+            f"{self.mean:{number}} ({self.interval.low:{number}} to {self.interval.high:{number}}; {tasks})"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,59 +64,83 @@ class Conditions:
     tasks: int
     """Played by all policies together."""
     won_twice: int
-    differ: float | None
-    """1, there is a choice: share of the tasks won twice whose wins cost differently; at least ``DIFFER``."""
-    reward: float | None
-    """2, it is worth something: the deviation of the penalty within a task; at least ``INDIFFERENT``."""
-    length: OverSeeds | None
-    """3, it is not length: correlation of segments with length; below ``LENGTH`` with its interval."""
-    others: OverSeeds | None
-    """4, it is reuse: correlation with the segments by other tasks' phrases; above 0 with its interval."""
+    differ: Figure | None
+    """1, there is a choice: share of the tasks won twice whose wins cost differently; above ``DIFFER``.
+    None if no task was won twice."""
+    worth: Figure | None
+    """2, it is worth something: the deviation of the penalty within a task, as a share of the reward of a
+    success; above ``INDIFFERENT``. None if no task was won twice."""
+    length: Figure | None
+    """3, it is not length: correlation of segments with length; below ``LENGTH``. None if no wins differ."""
+    others: Figure | None
+    """4, it is reuse: correlation with the segments by other tasks' phrases; above 0. None if no wins
+    differ."""
 
     @property
-    def failed(self) -> list[int]:
-        """The conditions that do not hold: 3 and 4 by their intervals, or by one policy's figure."""
-        if self.differ is None or self.reward is None or self.length is None or self.others is None:
-            return [1]
-        held = {
-            1: self.differ >= DIFFER,
-            2: self.reward >= INDIFFERENT,
-            3: (self.length.mean if self.length.low is None else self.length.low) < LENGTH,
-            4: (self.others.mean if self.others.high is None else self.others.high) > 0,
+    def held(self) -> dict[int, bool | None]:
+        """Condition to whether it holds; None if that is undecided."""
+        longer = None if self.length is None else self.length.above(LENGTH)
+        return {
+            1: None if self.differ is None else self.differ.above(DIFFER),
+            2: None if self.worth is None else self.worth.above(INDIFFERENT),
+            3: None if longer is None else not longer,
+            4: None if self.others is None else self.others.above(0.0),
         }
-        return [number for number, holds in held.items() if not holds]
 
     @property
     def verdict(self) -> str:
-        """``yes``; ``no`` and the numbers of the conditions that fail; or ``cannot be told``."""
-        if self.failed:
-            return f"no: {', '.join(map(str, self.failed))}"
-        assert self.length is not None and self.others is not None
-        if self.length.high is None or self.others.low is None:
-            return "cannot be told"
-        return "yes" if self.others.low > 0 and self.length.high < LENGTH else "cannot be told"
+        """``yes``; ``no`` and the numbers of the conditions that fail; or ``undecided`` and theirs."""
+        for word, answer in (("no", False), ("undecided", None)):
+            if numbers := [str(number) for number, holds in self.held.items() if holds is answer]:
+                return f"{word}: {', '.join(numbers)}"
+        return "yes"
 
 
 def conditions(found: Sequence[Choice]) -> Conditions:
     """The conditions over one or more start policies of a benchmark."""
-    twice = sum(one.won_twice for one in found)
-    rewards = [one.deviation * one.per_segment for one in found if one.deviation is not None]
+    twice, differ = sum(one.won_twice for one in found), sum(one.differ for one in found)
     return Conditions(
         policies=len(found),
         tasks=sum(one.tasks for one in found),
         won_twice=twice,
-        differ=sum(one.differ for one in found) / twice if twice else None,
-        reward=mean(rewards) if rewards else None,
-        length=_over_seeds([one.of_length for one in found if one.of_length is not None]),
-        others=_over_seeds([one.of_others for one in found if one.of_others is not None]),
+        differ=_figure(found, _share_that_differs, twice, SHARE),
+        worth=_figure(found, _worth, twice, DEVIATION),
+        length=_figure(found, lambda one: (one.of_length, one.of_length_interval), differ, CORRELATION),
+        others=_figure(found, lambda one: (one.of_others, one.of_others_interval), differ, CORRELATION),
     )
 
 
-def _over_seeds(values: Sequence[float]) -> OverSeeds | None:
-    """The mean over start policies. Its interval ends at -1 and 1, as correlations do."""
-    if not values:
+def _share_that_differs(one: Choice) -> tuple[float | None, Interval | None]:
+    if not one.won_twice:
+        return None, None
+    share = one.differ / one.won_twice
+    return share, wilson(share, one.won_twice)
+
+
+def _worth(one: Choice) -> tuple[float | None, Interval | None]:
+    if one.deviation is None:
+        return None, None
+    ends, cost = one.deviation_interval, one.per_segment
+    return one.deviation * cost, None if ends is None else Interval(ends.low * cost, ends.high * cost)
+
+
+def _figure(
+    found: Sequence[Choice],
+    of_one: Callable[[Choice], tuple[float | None, Interval | None]],
+    tasks: int,
+    possible: Interval,
+) -> Figure | None:
+    """The mean over start policies with its interval; None if no policy has the figure.
+
+    Args:
+        of_one: the figure of a policy, and its interval over tasks.
+        possible: the lowest and the highest value of the figure.
+    """
+    known = [(value, ends) for value, ends in map(of_one, found) if value is not None]
+    if not known:
         return None
+    values = [value for value, _ in known]
     if len(values) == 1:
-        return OverSeeds(values[0], low=None, high=None)
+        return Figure(values[0], known[0][1], tasks)
     middle, half = mean(values), critical_value(len(values)) * stdev(values) / sqrt(len(values))
-    return OverSeeds(middle, low=max(-1.0, middle - half), high=min(1.0, middle + half))
+    return Figure(middle, within(possible, middle, half), tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,15 @@ from hypothesis import strategies as st
 from skillpress.core.sequence_files import write_sequences
 from skillpress.core.trajectory import SkillSequence
 from skillpress.experiment.params import load_params
-from skillpress.measure.analysis.choice import choice, read_wins
+from skillpress.measure.analysis.choice import (
+    CORRELATION,
+    LENGTH,
+    _agreement,
+    _jackknife,
+    _sums,
+    choice,
+    read_wins,
+)
 from skillpress.pipeline.settings import ROOT
 from skillpress.skills.parameters import SkillParameters
 
@@ -98,3 +107,43 @@ def test_figures_keep_their_ranges_and_repeat(seed: int, tasks: int, batch: int)
     assert found.differ <= found.won_twice <= found.tasks == tasks
     assert found.of_length is None or abs(found.of_length) <= 1 + 1e-9
     assert found.of_others is None or abs(found.of_others) <= 1 + 1e-9
+    for value, ends in (
+        (found.deviation, found.deviation_interval),
+        (found.of_length, found.of_length_interval),
+        (found.of_others, found.of_others_interval),
+    ):
+        assert ends is None or (value is not None and ends.low <= value <= ends.high)
+
+
+def test_one_task_has_figures_and_no_interval() -> None:
+    found = choice({"t": [ROUTINE, private(0, 4)]}, ALPHABET, replaced(search="singletons"), 4, 0.5, seed=0)
+    assert found.differ == 0 and found.deviation_interval is None
+    found = choice({"t": [ROUTINE, private(0, 6)]}, ALPHABET, replaced(search="singletons"), 4, 0.5, seed=0)
+    assert found.differ == 1 and found.of_length == pytest.approx(1.0)
+    assert found.of_length_interval is None and found.of_others_interval is None
+
+
+def test_the_interval_is_that_of_figures_without_one_task_at_a_time() -> None:
+    """Under singletons segments are lengths. The deviation of four tasks of two wins each, by hand."""
+    wins = {f"t{task}": [("A",) * 2, ("A",) * (2 + task)] for task in range(1, 5)}
+    found = choice(wins, ALPHABET, replaced(search="singletons"), 16, 0.5, seed=0)
+    squares = [task**2 / 2 for task in range(1, 5)]  # of differences d the deviations from the mean are d/2
+    without = np.array([np.sqrt((sum(squares) - one) / 3) for one in squares])
+    error = np.sqrt(3 / 4 * ((without - without.mean()) ** 2).sum())
+    assert found.deviation == pytest.approx(np.sqrt(sum(squares) / 4))
+    assert found.deviation_interval is not None
+    half = 3.182446305284263 * error  # Student's t with 3 degrees of freedom
+    assert found.deviation_interval.high == pytest.approx(found.deviation + half)
+    assert found.deviation_interval.low == pytest.approx(max(0.0, found.deviation - half))
+
+
+def test_intervals_over_tasks_contain_the_truth_in_some_95_of_100_samples() -> None:
+    """Wins of 20 tasks whose segments and lengths are normal with a correlation of 0.8."""
+    random, covered = np.random.default_rng(0), 0
+    for _ in range(400):
+        drawn = [random.multivariate_normal((0, 0), ((1, 0.8), (0.8, 1)), size=6).T for _ in range(20)]
+        sums = np.array([_sums(list(one), list(other), list(one)) for one, other in drawn])
+        ends = _jackknife(sums, lambda each: _agreement(each, LENGTH), 20, CORRELATION)
+        assert ends is not None
+        covered += ends.low <= 0.8 <= ends.high
+    assert 0.91 < covered / 400 < 0.98
