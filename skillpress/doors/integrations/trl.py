@@ -48,6 +48,7 @@ from skillpress.environments import bundle
 from skillpress.environments.text.prompts import game_turn
 from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.play.agents.parameters import RewardParameters
+from skillpress.play.agents.reward import OutcomeReward
 from skillpress.play.workers.distributed import Ranks
 from skillpress.play.workers.launched import Launch, launch_of_environment
 from skillpress.skills.parameters import SkillParameters
@@ -182,6 +183,7 @@ class ToolEnvironments:
         if name not in REGISTERED:
             raise ParamsError(f"name: is {name!r}; allowed: {', '.join(REGISTERED)}")
         settings = {**REGISTERED[name], **section}
+        self.reward = reward
         self._make = partial(SkillpressEnv, split=split, tasks_seed=tasks_seed, reward=reward, **settings)
         self._make().close()  # so that a wrong argument fails here, and not at the first batch
         tasks, found = settings.pop("tasks"), bundle(settings["name"])
@@ -218,7 +220,7 @@ class SegCostReward(TrainerCallback):
     def __init__(
         self,
         environments: ToolEnvironments,
-        efficiency: float = 10.0,
+        efficiency: float | None = None,
         shaping: str = "segcost",
         skills: SkillParameters = SKILLS,
         seed: int = 0,
@@ -226,14 +228,24 @@ class SegCostReward(TrainerCallback):
         """
         Args:
             environments: the environments that TRL plays; they give the projection and T.
-            efficiency: lambda.
+            efficiency: lambda; None means the environments' reward of a success, the proportion of
+                params.yaml.
             shaping: what a success pays for, by its name in ``reward.shaping``; ``none`` is plain GRPO.
             skills: the ``skills`` section: the buffer, and how dictionaries are fitted.
             seed: the seed of searches and corpora that draw at random.
 
         Raises:
+            ParamsError: ``efficiency`` is None, and the environments' reward does not say what a success is
+                worth.
             pydantic.ValidationError: a value is wrong.
         """
+        if efficiency is None:
+            if not isinstance(environments.reward, OutcomeReward):
+                raise ParamsError(
+                    "efficiency: is None, must be a number: the environments' reward is "
+                    f"{type(environments.reward).__name__}, which does not say what a success is worth"
+                )
+            efficiency = environments.reward.success
         launch = launch_of_environment() or Launch(rank=0, size=1, local_rank=0, local_size=1)
         self._ranks = Ranks(
             launch.rank, launch.size, local_rank=launch.local_rank, local_size=launch.local_size

@@ -1,7 +1,7 @@
 """DAPO: decoupled clip and dynamic sampling (Yu et al. 2025, arXiv 2503.14476, section 3).
 
     A_k = (score_k - p_k - mean(group)) / (std(group) + eps), each trajectory of the group counting once
-    p_k = overlong_penalty * clip((|v_k| - (1 - c) L) / (c L), 0, 1)
+    p_k = overlong_penalty * R * clip((|v_k| - (1 - c) L) / (c L), 0, 1)
 
 Its four parts, and where they are in this repository:
 
@@ -11,8 +11,9 @@ Its four parts, and where they are in this repository:
     overlong shaping    p_k, Eq. 13: a response v_k close to the longest allowed length, L, is punished
 
 The punishment is a part of the reward that counts for its own step alone, since the next step's response has
-its own length. It grows over the last share c of L (4096 of 20480 tokens in the paper); the paper's is 1
-where an answer earns 1 or -1. The metric ``overlong`` is the share of punished responses. Left out: answers
+its own length. It grows over the last share c of L (4096 of 20480 tokens in the paper). It is a part of R,
+the reward of a success, so it goes with every scale of rewards; the paper's is 1 where an answer earns 1 or
+-1, half of their difference. The metric ``overlong`` is the share of punished responses. Left out: answers
 that were cut off are not hidden from the loss, which the paper tries before it arrives at p_k. The paper has
 no KL term; here it is optional.
 """
@@ -39,8 +40,9 @@ class DAPOParameters(ClippedParameters):
 
     overlong_share: Annotated[float, Field(gt=0, le=1)]
     """c, the last share of the longest allowed length, in which length costs."""
-    overlong_penalty: Annotated[float, Field(ge=0)]
-    """Cost of a response of the longest allowed length, in units of reward; 0 turns overlong shaping off."""
+    overlong_penalty: Annotated[float, Field(ge=0, le=1)]
+    """Cost of a response of the longest allowed length, as a part of ``reward.success``; 0 turns overlong
+    shaping off."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class DAPO(ClippedAlgorithm):
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, or of equal trajectories."""
-        costs = self.parameters.overlong_penalty * self._overlong(batch)
+        costs = self.parameters.overlong_penalty * batch.core_maximum * self._overlong(batch)
         punished = replace(batch, parts={**batch.parts, PART: -costs}, credit={**batch.credit, PART: "step"})
         return standardised(punished, "per_trajectory")
 

@@ -36,7 +36,7 @@ DR_GRPO = {
     "importance": "none", "importance_cap": 2.0, "select": {"name": "none"},
 }  # fmt: skip
 DAPO = {
-    "name": "dapo", "overlong_share": 0.2, "overlong_penalty": 5.0, "ratio": "token", "clip_low": 0.2,
+    "name": "dapo", "overlong_share": 0.2, "overlong_penalty": 0.5, "ratio": "token", "clip_low": 0.2,
     "clip_high": 0.28, "kl_coefficient": 0.0, "aggregation": "token_mean", "importance": "none",
     "importance_cap": 2.0, "select": {"name": "varied_groups", "refills": 10},
 }  # fmt: skip

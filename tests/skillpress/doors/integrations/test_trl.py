@@ -18,6 +18,7 @@ from transformers.utils import get_json_schema
 
 from skillpress.core.errors import ParamsError, StorageError, TaskError, UserError
 from skillpress.doors.integrations.trl import BUFFER, SegCostReward, ToolEnvironment, ToolEnvironments
+from skillpress.play.agents.reward import OutcomeReward
 
 WINS = ("op(-, 28, 1)", "op(*, 27, 2)")
 PUZZLE = {
@@ -115,6 +116,20 @@ def test_a_success_pays_for_its_phrases_and_a_failure_for_nothing() -> None:
     )
     assert rewards == [5.0, -0.01, 0.0]
     assert logged["dictionary/segments"] == 2.0
+
+
+@pytest.mark.parametrize("success", [0.9, 1.0, 100.0])
+def test_a_success_pays_the_same_part_of_itself_whatever_it_is_worth(success: float) -> None:
+    environments = countdown(reward=OutcomeReward(success=success, invalid_penalty=0.0))
+    (reward,) = SegCostReward(environments)(environments=[played(environments, *WINS)])
+    assert reward == pytest.approx(success / 2)
+
+
+def test_a_reward_that_does_not_say_what_a_success_is_worth_needs_an_efficiency() -> None:
+    environments = countdown(reward=lambda *step: ())
+    with pytest.raises(ParamsError, match="efficiency: is None, must be a number"):
+        SegCostReward(environments)
+    SegCostReward(environments, efficiency=1.0)
 
 
 def test_the_buffer_lasts_from_call_to_call() -> None:

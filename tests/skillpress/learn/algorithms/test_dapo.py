@@ -14,15 +14,15 @@ from tests.support.learn.batches import DAPO, GRPO, algorithm, of_returns, step,
 from tests.support.learn.scored import scored
 
 
-def responses(lengths: list[int], rewards: list[float]):
-    """A group of one-step episodes, with responses of these lengths."""
+def responses(lengths: list[int], rewards: list[float], success: float = 10.0):
+    """A group of one-step episodes, with responses of these lengths; ``success`` is the largest reward."""
     return batch_of(
         [
             trajectory([step([("success", reward, "trajectory")], tokens=count)])
             for count, reward in zip(lengths, rewards, strict=True)
         ],
         [0] * len(lengths),
-        10.0,
+        success,
     )
 
 
@@ -38,7 +38,7 @@ def eq_13(length: int, longest: int, cache: float) -> float:
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.floats(-10, 10)), min_size=2, max_size=8),
     st.sampled_from([0.1, 0.25, 0.5, 1.0]),
-    st.floats(0, 9),
+    st.floats(0, 1),
 )
 def test_advantages_are_those_of_grpo_on_rewards_with_the_papers_punishment(
     rollouts, share: float, penalty: float
@@ -47,7 +47,7 @@ def test_advantages_are_those_of_grpo_on_rewards_with_the_papers_punishment(
     method = algorithm(DAPO, 40, overlong_share=share, overlong_penalty=penalty)
     punished = np.array(
         [
-            reward + penalty * eq_13(length, 40, share * 40)
+            reward + penalty * 10 * eq_13(length, 40, share * 40)
             for length, reward in zip(lengths, rewards, strict=True)
         ]
     )
@@ -62,11 +62,20 @@ def test_a_punishment_by_hand_counts_for_its_own_step_alone() -> None:
     win = [step([], tokens=6), step([("success", 10.0, "trajectory")], tokens=8)]
     lost = [step([], tokens=1), step([], tokens=0)]
     played = batch_of([trajectory(win, True), trajectory(lost)], [0, 0], 10.0)
-    method = algorithm(DAPO, 10, overlong_share=0.4, overlong_penalty=4.0)
+    method = algorithm(DAPO, 10, overlong_share=0.4, overlong_penalty=0.4)
     found = method.advantages(played, one_process)
     np.testing.assert_allclose(found, np.array([5.5, 3.5, -4.5, -4.5]) / 41.5**0.5, rtol=1e-6)
     assert played.scores.tolist() == [10, 10, 0, 0], "the batch is as it was"
     assert method.describe(played, one_process) == {"overlong": 1 / 3}, "of three responses"
+
+
+@given(st.sampled_from([0.09, 0.1, 1.0, 30.0]))
+def test_the_scale_of_the_rewards_changes_no_advantage(scale: float) -> None:
+    lengths, rewards = [40, 36, 2, 39], np.array([10.0, 10.0, 0.0, 0.0])
+    method = algorithm(DAPO, 40, overlong_share=0.25, overlong_penalty=0.5)
+    expected = method.advantages(responses(lengths, rewards.tolist()), one_process)
+    scaled = responses(lengths, (scale * rewards).tolist(), success=10 * scale)
+    np.testing.assert_allclose(method.advantages(scaled, one_process), expected, rtol=1e-4)
 
 
 def test_the_metric_is_that_of_all_processes_and_nothing_where_nothing_was_sampled() -> None:
