@@ -58,6 +58,7 @@ DESCRIBING: Mapping[str, Mapping[str, str]] = {
         f"{_DESCRIBING}.action_metrics": "columns of the curve, from weights that it only reads",
         "skillpress.experiment.described_actions": "makes the parts of action_metrics",
         "skillpress.skills.exploitable": "one column of the curve",
+        "skillpress.skills.earlier_share": "one column of the curve",
     },
 }
 """Stage to the modules that describe its result and decide nothing of it, with the reason. What is not listed

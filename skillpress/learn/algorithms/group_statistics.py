@@ -64,7 +64,7 @@ def group_deviations(batch: Batch, weighting: Weighting) -> Floats:
 def compared(batch: Batch, baselines: Floats) -> Floats:
     """[steps] score_k - baseline_k; all 0 in a group of equal trajectories, so also in a group of one."""
     found = difference(batch.scores, baselines)
-    found[_alike(batch)[batch.step_group]] = 0.0
+    found[alike(batch)[batch.step_group]] = 0.0
     return found
 
 
@@ -99,7 +99,7 @@ def centred_over_ranks(values: Floats, counted: Flags, add: SumOverRanks) -> tup
     return centred, add({"squares": float((centred**2).sum())})["squares"] / steps
 
 
-def _alike(batch: Batch) -> NDArray[np.bool_]:
+def alike(batch: Batch) -> NDArray[np.bool_]:
     """[groups] whether the trajectories of each have the same scores, step by step."""
     scores = np.split(batch.scores, np.cumsum(batch.length))[:-1]
     different = {

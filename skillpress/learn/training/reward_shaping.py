@@ -5,10 +5,11 @@ dictionary is fitted to it, or one to the successes of each class of tasks (``sk
 success then pays for the number of phrases it needs. Without a success there is nothing to fit and rewards do
 not change. The same holds if no step of any success has a label, because a success without skills needs no
 phrase. With ``reward.centred`` the penalties of a group's successes are compared with their mean. The
-dictionary is fitted under every shaping, so that the curves of all methods show three things: how
+dictionary is fitted under every shaping, so that the curves of all methods show four things: how
 compressible their successes are; how many of them could pay less by doing more (``skills/exploitable_rate``,
-see ``skillpress.skills.exploitable``); and the share of their steps without a skill, which no dictionary
-charges for (``skills/unlabelled_rate``).
+see ``skillpress.skills.exploitable``); how much of the corpus earlier steps made
+(``dictionary/earlier_share``, 0 where the buffer adds nothing); and the share of their steps without a skill,
+which no dictionary charges for (``skills/unlabelled_rate``).
 
 Successes that are replayed (``training.replay``) pay by the dictionary of the step that replays them. They
 entered the buffer when they were new, so they do not enter the buffer or the corpus again. Only if no new
@@ -34,9 +35,11 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.buffer import Success
 from skillpress.skills.dictionaries import SHARED, by_dictionary, description_length, fit_each
 from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.earlier_share import earlier_share
 from skillpress.skills.exploitable import exploitable_share
 from skillpress.skills.parameters import SkillParameters
 from skillpress.skills.shaping import Played, StepSkills
+from skillpress.skills.step_corpus import StepCorpus
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,10 @@ class RewardShaper:
         metrics = self._unlabelled(skills[:new], trajectories[:new])
         if successes:
             started = time.perf_counter()
-            dictionaries = self._fitted(successes, [success for _, success in everybodys])
+            corpus = self._corpus(successes, [success for _, success in everybodys])
+            dictionaries = fit_each(self._skills, corpus, self._projection.alphabet, self._seed)
             metrics |= self._described(dictionaries, successes, started)
+            metrics["dictionary/earlier_share"] = earlier_share(corpus, successes)
         self.corpus.push(fresh)
         penalty, segments = self._judged(played, names, dictionaries)
         if self._centred:
@@ -148,8 +153,8 @@ class RewardShaper:
             charges=self._charges(skills, trajectories, own) if self._steps_pay else None,
         )
 
-    def _fitted(self, successes: Sequence[Success], played: Sequence[Success]) -> dict[str, SkillDictionary]:
-        """Name to dictionary, fitted to the corpus of a step with these successes.
+    def _corpus(self, successes: Sequence[Success], played: Sequence[Success]) -> StepCorpus:
+        """The corpus of a step with these successes.
 
         Args:
             played: all successes of the step, replayed ones too, for names of which the corpus has none.
@@ -157,8 +162,7 @@ class RewardShaper:
         corpus = self.corpus(successes)
         known = {success.dictionary for success in corpus.judged}
         without = [success for success in played if success.dictionary not in known]
-        corpus = replace(corpus, judged=[*corpus.judged, *without])
-        return fit_each(self._skills, corpus, self._projection.alphabet, self._seed)
+        return replace(corpus, judged=[*corpus.judged, *without])
 
     def _judged(
         self, played: Played, names: Sequence[str], dictionaries: Mapping[str, SkillDictionary]

@@ -37,6 +37,7 @@ METRICS = (
     Metric("success_length", "Length of successes", "steps"),
     Metric("dictionary/segments", "Phrases per success", "phrases"),
     Metric("dictionary/description_length", "Description length", "bits per success"),
+    Metric("dictionary/earlier_share", "Corpus from earlier steps", "share of successes", percent=True),
     Metric("skills/exploitable_rate", "Exploitable successes", "cheaper with one skill more", percent=True),
     Metric("invalid", "Invalid actions", "share of steps", percent=True),
     Metric("entropy", "Entropy of the policy", "nats per token"),

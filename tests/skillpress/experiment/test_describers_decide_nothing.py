@@ -31,6 +31,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
     monkeypatch.setattr(step, "batch_metrics", lambda *arguments: {"success": 0.0})
     monkeypatch.setattr(reward_shaping, "exploitable_share", lambda *arguments: 0.0)
+    monkeypatch.setattr(reward_shaping, "earlier_share", lambda *arguments: 0.0)
     monkeypatch.setattr(training_job, "action_metrics", nothing)
     monkeypatch.setattr(EpisodeSample, "take", nothing)
     monkeypatch.setattr(EpisodeSample, "write", nothing)
@@ -41,6 +42,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         "skillpress.learn.training.describing.action_metrics",
         "skillpress.experiment.described_actions",
         "skillpress.skills.exploitable",
+        "skillpress.skills.earlier_share",
     }
 
 

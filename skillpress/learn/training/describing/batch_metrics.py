@@ -10,7 +10,11 @@ per step. With ``response_tokens`` and the steps of an episode, these are the cu
 ``advantage_of_all_won`` is the part of the learning signal that says *how* to succeed and not *whether*:
 groups in which every episode succeeded have this share of the sum of |A| over steps. Only shaping
 distinguishes the episodes of such a group. Divided by the group's deviation, their advantages are as large as
-any others, however small the penalty.
+any others, however small the penalty (docs/methods.md has the calculation).
+
+``shaping_alone`` is the share of groups whose episodes did equally well (one core reward) and are told apart
+all the same: by the penalties of shaping and of invalid actions, or by measured facts. Among them are groups
+in which all failed. ``advantage_of_shaping_alone`` is their part of the sum of |A|.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from numpy.typing import NDArray
 
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.learn.algorithms.batch import CORE, Batch, Flags, Floats
+from skillpress.learn.algorithms.group_statistics import alike
 from skillpress.play.agents.reward import INVALID
 from skillpress.play.workers.distributed import Ranks
 
@@ -45,6 +50,8 @@ def batch_metrics(
     decisions = [step for trajectory in played for step in trajectory.decisions]
     rewarded = _rewarded(trajectory.steps for trajectory in played)
     size = _sizes(batch, advantages)
+    group_size = np.bincount(batch.step_group, size, minlength=batch.groups)
+    shaped = ~_varied(batch) & ~alike(batch)
     total = ranks.sum(
         {
             **rewarded,
@@ -61,7 +68,10 @@ def batch_metrics(
             "return": float(batch.returns.sum() + batch.own.sum()),
             "silent": float((~teaching).sum()),
             "advantage": float(size.sum()),
-            "advantage_of_all_won": float(size[_all_won(batch)[batch.step_group]].sum()),
+            "advantage_of_all_won": float(group_size[_all_won(batch)].sum()),
+            "groups": batch.groups,
+            "shaping_alone": float(shaped.sum()),
+            "advantage_of_shaping_alone": float(group_size[shaped].sum()),
         }
     )
     metrics = {
@@ -79,8 +89,10 @@ def batch_metrics(
     if total["taught"]:
         metrics["return"] = total["return"] / total["taught"]
         metrics["zero_advantage"] = total["silent"] / total["taught"]
+        metrics["shaping_alone"] = total["shaping_alone"] / total["groups"]
     if total["advantage"]:
-        metrics["advantage_of_all_won"] = total["advantage_of_all_won"] / total["advantage"]
+        for name in ("advantage_of_all_won", "advantage_of_shaping_alone"):
+            metrics[name] = total[name] / total["advantage"]
     if total["won"]:
         metrics["success_length"] = total["won_steps"] / total["won"]
     return metrics
@@ -106,6 +118,14 @@ def _all_won(batch: Batch) -> NDArray[np.bool_]:
     """[groups] True where all episodes of the group succeeded."""
     found: NDArray[np.bool_] = np.bincount(batch.group, ~batch.won) == 0
     return found
+
+
+def _varied(batch: Batch) -> NDArray[np.bool_]:
+    """[groups] True where the core rewards of the group's episodes are not all equal."""
+    lowest, highest = np.full(batch.groups, np.inf), np.full(batch.groups, -np.inf)
+    np.minimum.at(lowest, batch.group, batch.core_reward)
+    np.maximum.at(highest, batch.group, batch.core_reward)
+    return lowest < highest
 
 
 def _rewarded(episodes: Iterable[Sequence[Step]]) -> dict[str, float]:

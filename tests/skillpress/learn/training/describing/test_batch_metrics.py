@@ -112,3 +112,50 @@ def test_the_groups_deviation_makes_the_shaping_as_loud_as_success_however_small
 
     assert share("std", 1e-3) == pytest.approx(share("std", 1.0), abs=0.01) and share("std", 1.0) > 0.4
     assert share("none", 1e-3) < 0.001 < 0.1 < share("none", 1.0)
+
+
+def of_groups(
+    *groups: tuple[Sequence[bool], Sequence[float]], scale: str = "std"
+) -> tuple[dict[str, float], np.ndarray]:
+    """The metrics and advantages of groups, each of (won, penalty) per episode of one step."""
+    core = RewardPart("success", 10.0, "trajectory")
+    lost = step(True, 1, RIGHT, OutcomeReward(10.0, 0.01))
+    won = replace(lost, reward_parts=(core,))
+    wins = [win for group, _ in groups for win in group]
+    numbers = [number for number, (group, _) in enumerate(groups) for _ in group]
+    played = [trajectory([won if win else lost], won=win) for win in wins]
+    penalty = np.array([paid for _, paying in groups for paid in paying])
+    batch = replace(batch_of(played, numbers, 10.0), penalty=penalty)
+    advantages = (standardised if scale == "std" else centred)(batch, "per_trajectory")
+    return batch_metrics(played, batch, advantages, Ranks()), advantages
+
+
+@pytest.mark.parametrize("efficiency", [0.1, 1.0, 10.0, 31.6])
+def test_one_segment_more_among_eight_wins_has_the_advantage_of_a_failure_among_eight(
+    efficiency: float,
+) -> None:
+    """Sample deviation: seven of 0 and one of -c have mean -c / 8, deviation c / sqrt(8), and advantages of
+    -(7/8) sqrt(8) = -2.475 and (1/8) sqrt(8) = 0.354, whatever c is. So has one failure among wins."""
+    one_more = [efficiency / 30] + [0.0] * 7
+    _, of_segment = of_groups(([True] * 8, one_more))
+    _, of_failure = of_groups(([False] + [True] * 7, [0.0] * 8))
+    _, of_invalid_action = of_groups(([True] * 8, [0.01] + [0.0] * 7))
+    for found in (of_segment, of_failure, of_invalid_action):
+        np.testing.assert_allclose(found, [-2.475] + [0.354] * 7, atol=0.002)
+
+
+def test_shaping_alone_is_the_share_of_groups_of_equal_success_that_are_told_apart() -> None:
+    """Groups: a failure among wins; wins of different cost; wins of one cost; failures of which one was
+    invalid. Two of four are told apart by costs alone. All three that teach have |A| of 7/8 + 7/8 times
+    sqrt(8), so the two have two thirds of the sum."""
+    apart, equal = [0.5] + [0.0] * 7, [0.5] * 8
+    found, _ = of_groups(
+        ([False] + [True] * 7, [0.0] * 8), ([True] * 8, apart), ([True] * 8, equal), ([False] * 8, apart)
+    )
+    assert found["shaping_alone"] == 2 / 4
+    assert found["advantage_of_shaping_alone"] == pytest.approx(2 / 3, abs=1e-5)
+    assert found["advantage_of_all_won"] == pytest.approx(1 / 3, abs=1e-5)
+    centred, _ = of_groups(([False] + [True] * 7, [0.0] * 8), ([True] * 8, apart), scale="none")
+    assert centred["advantage_of_shaping_alone"] == pytest.approx(0.5 / 10.5)
+    nothing, _ = of_groups(([True] * 8, equal))
+    assert nothing["shaping_alone"] == 0 and "advantage_of_shaping_alone" not in nothing
