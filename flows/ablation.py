@@ -15,10 +15,11 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
@@ -35,6 +36,8 @@ from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, any_seed, real
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.storage import write_json, write_text
+from skillpress.experiment.indistinct import warnings
+from skillpress.experiment.params import check_params
 from skillpress.pipeline import exit_codes, nursery, parent
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.finished.comparison import as_json, page, paired_tests, table, text
@@ -49,7 +52,7 @@ from skillpress.play.workers import cores
 
 METHODS = tuple(
     f"params/{method}.yaml"
-    for method in ("imitation", "grpo", "round_length", "segcost", "segcost_no_buffer")
+    for method in ("imitation", "grpo", "round_length", "segcost_buffer", "segcost_no_buffer")
 )
 SEEDS = (0, 1, 2)
 AT_ONCE = 64
@@ -125,8 +128,10 @@ def ablation(
     """
     try:
         check_different(methods, seeds)
-        found = [Variant((*map(Path, common), Path(method))).values(ROOT) for method in methods]
-        processes = [values["processes"] for values in found]
+        found = {method: values_of(method, common) for method in methods}
+        processes = [values["processes"] for values in found.values()]
+        alike = [f"warning: {line}" for line in alike_among(found)]
+        print("\n".join(alike), file=sys.stderr, end="\n" * bool(alike), flush=True)
         compared = {"methods": list(methods), "seeds": list(seeds), "common": list(common)}
         with (
             exclusive(ROOT / FOLDER / ".ablation.lock", "the ablation", wait_seconds),
@@ -140,11 +145,22 @@ def ablation(
                 run.adopt(experiment.params)
             if finished:
                 publish(finished, run)
+                print("\n".join(alike), end="\n" * bool(alike))
     except UserError as error:
         return Failed(message=str(error))
     if failures:
         return Failed(message="\n".join(failures))
     return Completed(message=str(ROOT / RESULTS / "ablation.html"))
+
+
+def values_of(method: str, common: Sequence[str]) -> dict[str, Any]:
+    """The merged parameters of a method over the ``common`` overlays; ``ParamsError`` if they are wrong."""
+    return Variant((*map(Path, common), Path(method))).values(ROOT)
+
+
+def alike_among(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each two methods, given by their merged parameters, that cannot differ."""
+    return warnings({Path(method).stem: check_params(values, method) for method, values in found.items()})
 
 
 def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:

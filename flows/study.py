@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +34,8 @@ from flows.children import children_stopped
 from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, any_seed, real, whole
 from skillpress.core.errors import UserError
+from skillpress.experiment.indistinct import warnings
+from skillpress.experiment.params import Params, check_params
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.finished.run import read_run
@@ -167,7 +169,7 @@ def missing_of(runs: Sequence[PlannedRun], choice: Choice) -> list[PlannedRun]:
 def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
     """Make the missing runs; returns the error messages of those that failed."""
     missing = missing_of(runs, choice)
-    for line in forecast(runs, choice):
+    for line in (*forecast(runs, choice), *alike_among(runs)):
         tqdm.write(line)
     if not missing:
         return []
@@ -205,6 +207,17 @@ def forecast(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
     recorded = store.read_record(ROOT / choice.record).runs
     missing = missing_of(runs, choice)
     return list(describe(missing, recorded, len(runs), choice.beside(runs), datetime.now().astimezone()))
+
+
+def alike_among(runs: Sequence[PlannedRun]) -> Iterator[str]:
+    """A warning for each two methods of a benchmark that cannot differ."""
+    of_benchmark: dict[str, dict[str, Params]] = {}
+    for run in runs:
+        methods = of_benchmark.setdefault(run.benchmark, {})
+        if run.method not in methods:
+            methods[run.method] = check_params(run.params, run.name)
+    for benchmark, methods in of_benchmark.items():
+        yield from (f"warning: {benchmark}: {line}" for line in warnings(methods))
 
 
 def _late(began: float, choice: Choice) -> bool:
@@ -255,7 +268,7 @@ def dry_run(choice: Choice) -> int:
         runs = choice.runs()
         for run in missing_of(runs, choice):
             print(run.name)
-        print("\n".join(forecast(runs, choice)))
+        print("\n".join((*forecast(runs, choice), *alike_among(runs))))
     except UserError as error:
         exit_codes.say(error)
         return exit_codes.USER_ERROR

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from docs.made import Parts
 from docs.study.again import again_parts
+from docs.study.buffers import buffers
 from docs.study.paper import BEHAVIOR, SCALES, behavior, direction_table, table_1
 from docs.study.results import Results
 from docs.study.sections import compression, findings, levels, state
@@ -22,6 +23,7 @@ def parts(results: Results, again: Results) -> Parts:
         "state": lambda: state(results),
         "summary": lambda: summary(results),
         "starts": lambda: starts(results),
+        "buffers": lambda: buffers(results),
         "methods_in_short": lambda: methods_in_short(results, again),
         "levels": lambda: (line for name in results.plan.benchmarks for line in levels(results, name)),
         "table_1": lambda: table_1(results),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flows.ablation import check_different, room
+from flows.ablation import METHODS, alike_among, check_different, room, values_of
 from skillpress.core.errors import ParamsError
 
 
@@ -24,3 +24,22 @@ def test_no_experiment_is_counted_twice_and_no_two_methods_are_one() -> None:
         check_different(["params/grpo.yaml", "params/grpo.yaml"], [0])
     with pytest.raises(ParamsError, match="--seeds: 1 is named twice"):
         check_different(["params/grpo.yaml"], [1, 0, 1])
+
+
+def test_methods_that_cannot_differ_are_warned_of_and_the_shipped_ones_may_all_differ() -> None:
+    def found(*methods: str) -> list[str]:
+        return list(alike_among({method: values_of(method, ()) for method in methods}))
+
+    assert not found(*METHODS)
+    (line,) = found("params/grpo.yaml", "params/segcost.yaml", "params/segcost_no_buffer.yaml")
+    assert line.startswith(
+        "segcost and segcost_no_buffer differ in skills.buffer alone, and cannot differ in"
+    )
+    assert not list(
+        alike_among(
+            {
+                method: values_of(method, ["params/workshop.yaml"])
+                for method in ("params/segcost.yaml", "params/segcost_no_buffer.yaml")
+            }
+        )
+    ), "its steps have 128 episodes"

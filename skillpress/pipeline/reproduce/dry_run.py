@@ -25,6 +25,7 @@ from skillpress.experiment.disk import disk
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.fitting import demand
+from skillpress.experiment.indistinct import buffer_in_words
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.node import Devices
 from skillpress.experiment.params import Params, check_params
@@ -124,6 +125,8 @@ def _sizes(params: Params) -> Iterator[str]:
             f"  {part}: {amount.episodes:,} episodes, {amount.environment_steps:,} environment steps, "
             f"{amount.prompt_tokens:.3g} prompt and {amount.sampled_tokens:.3g} sampled tokens"
         )
+    if params.training.steps:
+        yield buffer_in_words(params)
     again = replayed(params)
     if again.episodes:
         yield f"  learned from again, not played: {again.episodes:,} episodes, {again.tokens:.3g} tokens"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any
@@ -282,6 +282,29 @@ def _pair(pair: Correspondence, has_library: bool) -> Row:
     return Row(ARROW.join(pair.phrase), (known, made, said), pair.printed)
 
 
+SHAPING_ALONE = "advantage_of_shaping_alone"
+"""The column with the part of a step's sum of |A| that tells apart episodes of equal success."""
+WORTH_SAYING = 0.1
+"""The part above which the page says it."""
+
+
+def shaping_notes(curves: Sequence[Curve]) -> Iterator[str]:
+    """A sentence per method that learned more than ``WORTH_SAYING`` from costs alone, the mean over steps."""
+    for method in dict.fromkeys(curve.method for curve in curves):
+        frames = [c.frame for c in curves if c.method == method and SHAPING_ALONE in c.frame.columns]
+        parts = [_mean(frame, SHAPING_ALONE) for frame in frames]
+        if not parts or (part := sum(parts) / len(parts)) <= WORTH_SAYING:
+            continue
+        groups = sum(_mean(frame, "shaping_alone") for frame in frames) / len(frames)
+        steps = sum(frame[SHAPING_ALONE].count() for frame in frames)
+        seeds = f", {min(parts):.0%} to {max(parts):.0%} by seed" if len(parts) > 1 else ""
+        yield (
+            f"{method}: {part:.0%} of the learning signal (the sum of |A|; mean of {steps} training steps of "
+            f"{len(parts)} seed{'' if len(parts) == 1 else 's'}{seeds}) told apart episodes that did equally "
+            f"well. In {groups:.0%} of the groups only shaping, other penalties or measures differ."
+        )
+
+
 MISMATCH_HEADS = ("Difference in nats", "Ratio of a token", "Ratio of a response", "Cut at the cap")
 
 
@@ -306,6 +329,11 @@ def _mismatch_values(frame: pl.DataFrame) -> tuple[Value, ...]:
         _ratio(frame, f"{source}/sequence_ratio"),
         Value(f"{_median(frame, 'importance/truncated'):.2%}" if weighted else NOTHING),
     )
+
+
+def _mean(frame: pl.DataFrame, name: str) -> float:
+    """The mean over the steps that have the column."""
+    return float(frame[name].drop_nulls().drop_nans().mean() or 0.0)  # type: ignore[arg-type]
 
 
 def _ratio(frame: pl.DataFrame, name: str) -> Value:

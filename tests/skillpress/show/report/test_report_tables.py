@@ -11,6 +11,7 @@ import pytest
 from skillpress.measure.analysis.mdl_report import phrase_table
 from skillpress.show.report.data import Curve
 from skillpress.show.report.figures import METRICS, learning_curve, success_lengths
+from skillpress.show.report.page import render_report
 from skillpress.show.report.tables import (
     NOTHING,
     behavior_table,
@@ -19,6 +20,7 @@ from skillpress.show.report.tables import (
     flat,
     mismatch_table,
     phrase_rows,
+    shaping_notes,
     success_table,
 )
 from skillpress.show.report.theme import looks
@@ -145,3 +147,31 @@ def test_ratios_of_all_that_was_trained_are_shown_where_they_were_weighted() -> 
 
 def test_a_run_that_measured_no_mismatch_has_no_line(ablation) -> None:
     assert mismatch_table(ablation.curves).rows == ()
+
+
+def with_parts(parts: list[float | None], method: str = "segcost", seed: int = 0) -> Curve:
+    steps = list(range(1, len(parts) + 1))
+    frame = pl.DataFrame(
+        {"step": steps, "success": [0.9] * len(parts), "shaping_alone": [0.25] * len(parts)}
+    ).with_columns(advantage_of_shaping_alone=pl.Series(parts, dtype=pl.Float64))
+    return Curve(method, frame, seed)
+
+
+def test_the_report_says_where_more_than_a_tenth_of_the_signal_is_about_costs_alone() -> None:
+    """Steps without any advantage have no part."""
+    (note,) = shaping_notes([with_parts([0.2, None, 0.4]), with_parts([0.5, 0.5], seed=1)])
+    assert note.startswith(
+        "segcost: 40% of the learning signal (the sum of |A|; mean of 4 training steps of 2"
+    )
+    assert "30% to 50% by seed" in note and "In 25% of the groups" in note
+
+
+def test_a_tenth_or_less_and_curves_without_the_column_are_not_worth_a_note() -> None:
+    without = Curve("grpo", pl.DataFrame({"step": [1, 2]}))
+    assert not list(shaping_notes([with_parts([0.1, 0.1]), with_parts([None], "rloo"), without]))
+
+
+def test_the_page_has_the_note(experiment) -> None:
+    assert "Groups that are all won" not in render_report(experiment)
+    loud = replace(experiment, curves=[with_parts([0.4])])
+    assert "segcost: 40% of the learning signal" in render_report(loud)
