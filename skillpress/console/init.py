@@ -5,7 +5,8 @@
 
 Writes a git repository with the reference lab's parameters, stages, flows and infrastructure. It adds a small
 environment and an algorithm with their tests (my_lab/), a Makefile, a README and continuous integration. The
-lab pins this version of skillpress; `skillpress upgrade` takes it to a later one.
+lab pins this version of skillpress; `skillpress upgrade` takes it to a later one. origin.mk says where this
+version came from, so that make uses this environment, or installs from the same place.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillpress.console.origin import LAYERS, write_origin
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
 from skillpress.core.lab import PACKAGE, REFERENCE
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that is not there yet, or empty")
     folder: Path = parser.parse_args(arguments).folder
     write_lab(folder)
-    print(f"{folder}: a lab with skillpress {__version__}; next: cd {folder} && make run")
+    print(f"{folder}: a lab with skillpress {__version__}; next: cd {folder} && make check")
     return 0
 
 
@@ -67,6 +69,7 @@ def write_lab(folder: Path) -> None:
         (folder / place).write_bytes(content)
     hashes = {str(place): digest(content) for place, content in written.items()}
     Manifest(name=name, version=__version__, files=hashes).write(folder)
+    write_origin(folder)
     _make_repository(folder)
 
 
@@ -118,7 +121,7 @@ def contents(name: str) -> dict[Path, bytes]:
 
 def pin() -> str:
     """The requirement of a lab: this version of skillpress."""
-    return f"skillpress[train,pipeline]=={__version__}"
+    return f"skillpress[{','.join(LAYERS)}]=={__version__}"
 
 
 def files() -> Iterator[tuple[Path, Path]]:

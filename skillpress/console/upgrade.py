@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillpress.console.init import MANIFEST, REQUIREMENTS, Manifest, contents, digest
+from skillpress.console.origin import write_origin
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError, did_you_mean
 from skillpress.core.lab import need_lab
@@ -124,6 +125,7 @@ def apply(folder: Path, manifest: Manifest, found: Sequence[Change], merged: Seq
     files = {name: value for name, value in hashes.items() if Path(name) not in left} | kept
     upgraded = Manifest(manifest.name, __version__, files)
     upgraded.write(folder)
+    write_origin(folder)
     return upgraded
 
 

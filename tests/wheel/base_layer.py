@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import urllib.request
 import zipfile
@@ -322,6 +323,50 @@ def test_a_new_lab_runs_what_the_page_shows_and_an_edit_reruns_the_stages_that_u
     found = stages("run", *LAB, folder=tmp_path / "lab")
     # The weights come out as before, so nothing is evaluated again. The report shows seconds of the training.
     assert found[:2] == ["pin_inputs", "train_policy"] and set(found[2:]) <= {"report"}
+
+
+LAB_PAGE = Path("docs/lab.md")
+
+
+def test_the_pages_first_commands_work_one_after_the_other_and_install_nothing_twice(
+    wheel: Path, repository: Path, tmp_path: Path
+) -> None:
+    """In a fresh environment that finds this one's packages, apart from skillpress, by a .pth file. pip gets
+    skillpress from the wheel's folder, and from nowhere else."""
+    (words,) = re.findall(
+        r"```\n(pip install .*?)```", (repository / LAB_PAGE).read_text(encoding="utf-8"), re.DOTALL
+    )
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    pip(
+        environment / "bin" / "python", "uninstall", "--yes", "setuptools"
+    )  # older than the one that torch needs
+    own, others = (Path(sysconfig.get_path("purelib", vars=base(place))) for place in (environment, None))
+    (tmp_path / "others").mkdir()
+    for entry in others.iterdir():
+        if not re.match(r"(__editable__.*)?skillpress|pip\b", entry.name.replace("-", "_")):
+            (tmp_path / "others" / entry.name).symlink_to(entry)
+    (own / "others.pth").write_text(str(tmp_path / "others"))
+    kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+    variables = {**kept, "PATH": f"{environment / 'bin'}:/usr/bin:/bin"}
+    variables |= {"PIP_FIND_LINKS": str(wheel.parent), "PIP_NO_INDEX": "1"}
+    done = subprocess.run(
+        ["bash", "-e", "-c", words], cwd=tmp_path, env=variables, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lab = tmp_path / "my-study"
+    assert "  ok     demonstrations " in done.stdout and "6 passed" in done.stdout
+    (report,) = (lab / "workspaces").glob("*/results/report.html")
+    assert str(report.relative_to(lab)) in done.stdout
+    assert not (lab / ".venv").exists(), "skillpress was installed already"
+    recorded = (lab / "origin.mk").read_text(encoding="utf-8")
+    assert f"INSTALLED ?= {environment}/bin/python" in recorded
+    assert f"PIP_FIND_LINKS ?= {wheel.parent}\n" in recorded
+
+
+def base(place: Path | None) -> dict[str, str]:
+    """sysconfig's variables of an environment; None means this one."""
+    return {} if place is None else {"base": str(place), "platbase": str(place)}
 
 
 def write_page(page: Path, lab: Path) -> None:

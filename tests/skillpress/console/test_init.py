@@ -56,6 +56,40 @@ def test_the_tests_of_its_environment_and_its_algorithm_pass(study: Path, reposi
     assert done.returncode == 0 and "6 passed" in done.stdout, done.stdout + done.stderr
 
 
+def test_its_makefile_says_which_python_it_needs(study: Path, tmp_path: Path) -> None:
+    (study / "origin.mk").unlink()
+    old = tmp_path / "python3.10"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    for python in (str(old), "no-such-python", ""):
+        command = ["make", f"BASE_PYTHON={python}", "check"]
+        done = subprocess.run(command, cwd=study, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and not (study / ".venv").exists()
+        assert f"Python 3.11 is needed, found '{python}'; name another: make BASE_PYTHON=..." in done.stderr
+
+
+def test_make_uses_the_environment_that_wrote_the_lab_while_it_is_there(study: Path, tmp_path: Path) -> None:
+    used = tmp_path / "python"
+    used.write_text('#!/bin/sh\necho "used for $*"\n')
+    used.chmod(0o755)
+    command = ["make", "--no-print-directory", "check"]
+    (study / "origin.mk").write_text(f"INSTALLED ?= {used}\n")
+    done = subprocess.run(command, cwd=study, capture_output=True, text=True, check=True)
+    assert done.stdout == "used for -m skillpress.console.command check --params params/my_lab.yaml\n"
+    (study / "origin.mk").write_text(
+        f"INSTALLED ?= {tmp_path / 'gone'}\nSKILLPRESS ?= skillpress @ file:///x\n"
+    )
+    done = subprocess.run([*command, "--dry-run"], cwd=study, capture_output=True, text=True, check=True)
+    assert "-m venv .venv" in done.stdout and "-r requirements.txt" in done.stdout
+    assert done.stdout.count("'skillpress @ file:///x'") == 1
+    assert f"{study}/.venv/bin/python -m skillpress" in done.stdout
+
+
+def test_git_does_not_know_where_skillpress_came_from_on_this_machine(study: Path) -> None:
+    assert (study / "origin.mk").is_file()
+    assert Path("origin.mk") not in source_files(study)
+
+
 def test_a_folder_that_holds_something_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

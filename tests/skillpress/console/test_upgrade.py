@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.console import init, upgrade
+from skillpress.console import init, origin, upgrade
 from skillpress.console.command import main
 from skillpress.console.init import MANIFEST, Manifest, contents, write_lab
 from skillpress.pipeline import exit_codes
@@ -43,11 +43,11 @@ def newer(lab: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def texts(lab: Path) -> dict[str, bytes]:
-    """Every file of the lab outside of git's folder."""
+    """Every file of the lab that git knows."""
     return {
         str(file.relative_to(lab)): file.read_bytes()
         for file in sorted(lab.rglob("*"))
-        if file.is_file() and ".git" not in file.relative_to(lab).parts
+        if file.is_file() and file.name != origin.FILE and ".git" not in file.relative_to(lab).parts
     }
 
 
