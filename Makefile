@@ -44,7 +44,7 @@ help:
 	@echo "make test-agents  other libraries' agents play through the endpoint (1.5 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make nightly   all of these, docs and the wheel; a table says what failed"
-	@echo "make wheel-test  the wheel's base layer in an empty environment (two minutes)"
+	@echo "make wheel-test  the wheel's base layer in an empty environment, and a lab made from it (five minutes)"
 	@echo "make lint      style, types, import rules, plain English"
 	@echo "make docs      the documentation site, site/html/index.html"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"

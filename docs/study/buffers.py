@@ -61,5 +61,5 @@ def earlier_share(run: RecordedRun) -> float | None:
 
 
 def episodes_of_a_step(params: Mapping[str, Any]) -> int:
-    """Of a run's parameters."""
+    """The most episodes that a training step with these parameters plays."""
     return int(params["training"]["tasks_per_step"] * params["training"]["rollouts_per_task"])

@@ -45,7 +45,7 @@ def write_origin(folder: Path) -> None:
 
 def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """make's variables: ``INSTALLED``, a Python that has what a lab needs; ``SKILLPRESS``, a requirement with
-    an address; and those of :data:`PIP`. What is not known, or holds a password, is left out.
+    an address; and those of :data:`PIP`. Unknown values, and those with a password, are left out.
 
     Args:
         environment: the variables of this process.

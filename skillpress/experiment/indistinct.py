@@ -1,6 +1,6 @@
 """Variants of an experiment that train the same policy, although their parameters differ.
 
-Two kinds can be told before anything runs. Some keys decide nothing under the other parameters: how a
+Two kinds are known before anything runs. Some keys decide nothing under the other parameters: how a
 dictionary is fitted, where no reward reads it. And a buffer adds nothing to a step whose own successes fill
 it: Algorithm 1 keeps the newest ``skills.buffer`` successes, and a batch that holds as many is the whole
 corpus, as it is without a buffer.
@@ -100,7 +100,7 @@ def _deciding(params: Params) -> dict[str, Any]:
 
 
 def _without_buffer(values: dict[str, Any]) -> None:
-    """As the corpus is in a step whose own successes fill the buffer."""
+    """Set the keys that make the corpus of a step whose own successes fill the buffer."""
     if values["skills.corpus"] in DISPLACED or not values["skills.buffer"]:
         values["skills.buffer"] = 0
     if values["skills.corpus"] in ("batch_accepts", "buffer_and_batch") and not values["skills.buffer"]:

@@ -338,9 +338,7 @@ def test_the_pages_first_commands_work_one_after_the_other_and_install_nothing_t
     )
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    pip(
-        environment / "bin" / "python", "uninstall", "--yes", "setuptools"
-    )  # older than the one that torch needs
+    pip(environment / "bin" / "python", "uninstall", "--yes", "setuptools")  # torch needs a later one
     own, others = (Path(sysconfig.get_path("purelib", vars=base(place))) for place in (environment, None))
     (tmp_path / "others").mkdir()
     for entry in others.iterdir():

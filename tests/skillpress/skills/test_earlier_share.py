@@ -18,7 +18,7 @@ def successes(count: int, step: int = 0) -> list[Success]:
 
 
 def share_of(corpus: SuccessCorpus, *batches: int) -> float:
-    """In the last of steps with so many successes."""
+    """The share in the last of several steps, given their numbers of successes."""
     *before, last = [successes(count, step) for step, count in enumerate(batches)]
     for batch in before:
         corpus.push(batch)

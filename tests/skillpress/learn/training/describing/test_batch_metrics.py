@@ -146,7 +146,7 @@ def test_one_segment_more_among_eight_wins_has_the_advantage_of_a_failure_among_
 
 def test_shaping_alone_is_the_share_of_groups_of_equal_success_that_are_told_apart() -> None:
     """Groups: a failure among wins; wins of different cost; wins of one cost; failures of which one was
-    invalid. Two of four are told apart by costs alone. All three that teach have |A| of 7/8 + 7/8 times
+    invalid. Costs alone make the difference in two of four. All three that teach have |A| of 7/8 + 7/8 times
     sqrt(8), so the two have two thirds of the sum."""
     apart, equal = [0.5] + [0.0] * 7, [0.5] * 8
     found, _ = of_groups(
