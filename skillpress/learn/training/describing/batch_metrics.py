@@ -13,8 +13,8 @@ distinguishes the episodes of such a group. Divided by the group's deviation, th
 any others, however small the penalty (docs/methods.md has the calculation).
 
 ``shaping_alone`` is the share of groups whose episodes did equally well (one core reward) and have different
-scores all the same: by the penalties of shaping and of invalid actions, or by measured facts. Among them are groups
-in which all failed. ``advantage_of_shaping_alone`` is their part of the sum of |A|.
+scores all the same: by the penalties of shaping and of invalid actions, or by measured facts. Among them are
+groups in which all failed. ``advantage_of_shaping_alone`` is their part of the sum of |A|.
 """
 
 from __future__ import annotations
