@@ -14,7 +14,7 @@ from typing import Any
 
 from skillpress.core.registry import SHAPINGS, lookup
 from skillpress.experiment.params import Params
-from skillpress.skills.shaping import Constant, NoShaping, RoundLength, Rounds
+from skillpress.skills.shaping import Constant, NoShaping, RoundLength, Rounds, SegmentationCost
 
 WITHOUT_DICTIONARY = (NoShaping, Constant, RoundLength, Rounds)
 """Shapings that read no dictionary; any other may."""
@@ -89,12 +89,18 @@ def _deciding(params: Params) -> dict[str, Any]:
         shaping = NoShaping
     if skills.library is None and (shaping in WITHOUT_DICTIONARY or not trained):
         unread.append("skills")
+    elif skills.library is None and skills.search == "singletons" and shaping is SegmentationCost:
+        unread += [
+            f"skills.{name}" for name in type(skills).model_fields if name not in ("search", "library")
+        ]
     found = {
         key: value
         for key, value in _flat(_values(params)).items()
         if not any(key == name or key.startswith(f"{name}.") for name in unread)
     }
-    if found.get("skills.buffer", 2) < 2:  # a dictionary is only fitted to a step that has a success
+    if (
+        "skills.buffer" in found and found["skills.buffer"] < 2
+    ):  # a dictionary is only fitted to a step that has a success
         _without_buffer(found)
     return found
 

@@ -46,6 +46,7 @@ def test_the_default_with_and_without_buffer_is_one_computation_from_half_of_a_s
         ((skills(corpus="buffer_and_batch"),), (skills(buffer=0),)),
         (("skills_decayed",), (skills(buffer=0),)),
         (("segcost",), ("skills_each_task_once",)),
+        (("bits", skills(search="singletons")), ("bits", skills(search="singletons", buffer=1024))),
         (("segcost",), ("grpo",)),
         (("segcost",), ("skills_refined",)),
         (("segcost",), ("segcost_no_buffer", {"training": {"learning_rate": 0.1}})),
@@ -68,6 +69,7 @@ def test_variants_that_may_differ_are_not_warned_of(one: Any, other: Any) -> Non
         (("segcost",), ("segcost", {"training": {"probe": {"every": 5, "tasks": 16}}}), "training.probe"),
         (("imitation",), ("imitation", "grpo"), "reward.shaping"),
         ((skills(buffer=1),), (skills(buffer=0),), "skills.buffer"),
+        ((skills(search="singletons"),), (skills(search="singletons", buffer=1024),), "skills.buffer"),
         ((skills(buffer=0),), (skills(buffer=0, corpus="buffer_and_batch"),), "skills.corpus"),
     ],
 )

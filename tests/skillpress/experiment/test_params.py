@@ -39,6 +39,13 @@ def test_every_overlay_that_ships_is_valid_and_changes_something(overlay: Path) 
     assert changed or overlay.stem == "segcost"  # the default experiment is the paper's method
 
 
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
+def test_lambda_is_in_the_usual_proportion_to_the_success_whatever_that_is_worth(overlay: Path) -> None:
+    """An overlay that changes the scale of rewards changes the penalty with it."""
+    reward = load_params(DEFAULT, overlay).reward
+    assert reward.efficiency == reward.success
+
+
 @pytest.mark.parametrize("overlay", PAPER, ids=lambda path: path.stem)
 def test_every_value_of_a_papers_overlay_names_its_source(overlay: Path) -> None:
     lines = [line for line in overlay.read_text().splitlines() if line.strip() and not line.startswith("#")]
