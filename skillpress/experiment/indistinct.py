@@ -20,6 +20,8 @@ WITHOUT_DICTIONARY = (NoShaping, Constant, RoundLength, Rounds)
 """Shapings that read no dictionary; any other may."""
 DISPLACED = ("algorithm_1", "batch_accepts", "each_task_once")
 """Corpora whose buffer a batch of as many successes displaces."""
+OF_PHRASES = ("max_phrase_length", "buffer", "corpus", "closure", "dictionaries")
+"""Keys of ``skills`` that decide nothing where no phrases are searched for."""
 NOT_TRAINED = ("rollouts", "training.probe")
 """What describes a training and decides no weight of it."""
 
@@ -90,17 +92,14 @@ def _deciding(params: Params) -> dict[str, Any]:
     if skills.library is None and (shaping in WITHOUT_DICTIONARY or not trained):
         unread.append("skills")
     elif skills.library is None and skills.search == "singletons" and shaping is SegmentationCost:
-        unread += [
-            f"skills.{name}" for name in type(skills).model_fields if name not in ("search", "library")
-        ]
+        unread += [f"skills.{name}" for name in OF_PHRASES]
     found = {
         key: value
         for key, value in _flat(_values(params)).items()
         if not any(key == name or key.startswith(f"{name}.") for name in unread)
     }
-    if (
-        "skills.buffer" in found and found["skills.buffer"] < 2
-    ):  # a dictionary is only fitted to a step that has a success
+    # A dictionary is only fitted to a step that has a success, which displaces a buffer of one.
+    if "skills.buffer" in found and found["skills.buffer"] < 2:
         _without_buffer(found)
     return found
 
