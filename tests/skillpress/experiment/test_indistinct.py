@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from skillpress.experiment.indistinct import buffer_in_words, warnings, why_alike
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.pipeline.settings import ROOT
+from tests.support.experiment.killed_training import same_weights
+from tests.support.experiment.small_training import train_small
+from tests.support.programs.training_program import prepare
 
 
 def variant(*overlays: str | dict[str, Any]) -> Params:
@@ -93,3 +98,35 @@ def test_two_overlays_of_equal_values_cannot_differ() -> None:
 )
 def test_a_dry_run_says_when_the_buffer_counts(overlays: Any, said: str) -> None:
     assert said in buffer_in_words(variant(*overlays))
+
+
+SMALL = """
+processes: 1
+environment: {max_steps: 8, max_numbers: 3}
+"""
+TRAINING = {"training": {"steps": 3, "learning_rate": 0.01}}
+
+
+def test_variants_that_cannot_differ_leave_the_same_weights(tmp_path: Path) -> None:
+    """The smoke experiment on easy puzzles. Its steps play 16 episodes, of which some win."""
+    prepare(tmp_path, SMALL)
+    small = yaml.safe_load(SMALL) | TRAINING
+    never = {"reward": {"shaping": "round_length"}}
+    pairs = {
+        "buffer": (skills(buffer=0), skills(buffer=1)),
+        "search": (never, merge(never, skills(search="refined", buffer=4))),
+    }
+    curves = {}
+    for name, (one, other) in pairs.items():
+        for which, overlay in (("one", one), ("other", other)):
+            curves[name, which] = train_small(tmp_path, f"{name}-{which}", small, overlay)
+        smoke = read_yaml(ROOT / "params" / "smoke.yaml")
+        found = why_alike(variant(smoke, small, one), variant(smoke, small, other))
+        assert found is not None and found.startswith("cannot differ: "), name
+        assert same_weights(tmp_path, f"{name}-one", f"{name}-other"), name
+    assert any(row["success"] for row in curves["buffer", "one"])
+    assert not same_weights(tmp_path, "buffer-one", "search-one"), "trainings can differ"
+    kept = train_small(tmp_path, "kept", small, skills(buffer=64))
+    assert why_alike(variant(smoke, small), variant(smoke, small, skills(buffer=64))) is None
+    assert any(row.get("dictionary/earlier_share", 0) for row in kept)
+    assert not any(row.get("dictionary/earlier_share", 0) for row in curves["buffer", "other"])
