@@ -67,6 +67,7 @@ def render_report(data: ReportData) -> str:
         learning=list(_learning(data, styles, figures.METRICS)),
         rewards=list(_learning(data, styles, figures.reward_metrics(data.curves))),
         smoothing=figures.SMOOTHING,
+        buffer_note=tables.buffer_note(data.curves, data.parameters),
         shaping_notes=list(tables.shaping_notes(data.curves)),
         mismatch_table=tables.mismatch_table(data.curves),
         length_figure=_html(figures.success_lengths(data.policies, styles), "lengths"),

@@ -305,6 +305,21 @@ def shaping_notes(curves: Sequence[Curve]) -> Iterator[str]:
         )
 
 
+def buffer_note(curves: Sequence[Curve], parameters: Mapping[str, Any]) -> str:
+    """A sentence if the run's buffer added nothing to any corpus; empty if it did, or for several methods."""
+    buffer, column = parameters.get("skills", {}).get("buffer"), "dictionary/earlier_share"
+    known = [curve.frame[column] for curve in curves if column in curve.frame.columns]
+    if not buffer or len({curve.method for curve in curves}) != 1 or not known:
+        return ""
+    steps = sum(shares.count() for shares in known)
+    if not steps or any(float(shares.max() or 0.0) > 0 for shares in known):  # type: ignore[arg-type]
+        return ""
+    return (
+        f"The buffer of {buffer} successes added nothing to the dictionary in any of {steps} training steps: "
+        "without it this training would be the same."
+    )
+
+
 MISMATCH_HEADS = ("Difference in nats", "Ratio of a token", "Ratio of a response", "Cut at the cap")
 
 

@@ -15,6 +15,7 @@ from skillpress.show.report.page import render_report
 from skillpress.show.report.tables import (
     NOTHING,
     behavior_table,
+    buffer_note,
     comparison_table,
     failure_table,
     flat,
@@ -175,3 +176,17 @@ def test_the_page_has_the_note(experiment) -> None:
     assert "Groups that are all won" not in render_report(experiment)
     loud = replace(experiment, curves=[with_parts([0.4])])
     assert "segcost: 40% of the learning signal" in render_report(loud)
+
+
+def test_a_buffer_that_added_nothing_is_named_and_no_other() -> None:
+    def curve(shares: list[float | None], method: str = "segcost") -> Curve:
+        return Curve(method, pl.DataFrame({"dictionary/earlier_share": pl.Series(shares, dtype=pl.Float64)}))
+
+    buffered = {"skills": {"buffer": 256}}
+    said = buffer_note([curve([0.0, None, 0.0])], buffered)
+    assert said.startswith("The buffer of 256 successes added nothing to the dictionary in any of 2 training")
+    assert not buffer_note([curve([0.0, 0.1])], buffered)
+    assert not buffer_note([curve([0.0])], {"skills": {"buffer": 0}})
+    assert not buffer_note([curve([None])], buffered), "no dictionary was fitted"
+    assert not buffer_note([curve([0.0]), curve([0.0], "other")], buffered), "whose buffer is it?"
+    assert not buffer_note([], {})
