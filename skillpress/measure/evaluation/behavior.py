@@ -5,9 +5,9 @@ by all steps of these episodes. Figures that have to read the actions (resets, o
 environment and are in ``paper/<environment>``. They use the same three constructors: :func:`share`,
 :func:`average` and :func:`count`.
 
-A step can fail in two ways, counted apart: its action is not carried out (``refused``, the paper's "invalid"),
-or it is carried out although the response has a bad format (``misformatted``). ``malformed`` counts every
-response in a bad format, whether its action was carried out or not.
+A step can fail in two ways, counted apart: its action is not carried out (``refused``, the paper's
+"invalid"), or it is carried out although the response has a bad format (``misformatted``). ``malformed``
+counts every response in a bad format, whether its action was carried out or not.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
 
 
 def misformatted_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of the steps in won episodes that were carried out in spite of a bad format; the paper has no such
-    figure."""
+    """Share of the steps in won episodes that were carried out in spite of a bad format; the paper has no
+    such figure."""
     won, part = episodes.filter("won"), pl.col("invalid_steps") - pl.col("refused_steps")
     label = "Carried out in a bad format, successes"
     return share("misformatted_rate_success", label, won, part, pl.col("length"))
@@ -122,10 +122,8 @@ def general_behavior(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
     """The figures of any environment, in the order of Table 9. The shares of failures, one for each outcome
     that occurred, add up to 1."""
     length, invalid, refused = pl.col("length"), pl.col("invalid_steps"), pl.col("refused_steps")
-    malformed, outcomes = (
-        pl.col("malformed_steps"),
-        episodes.filter(~pl.col("won"))["outcome"].unique().sort(),
-    )
+    malformed = pl.col("malformed_steps")
+    outcomes = episodes.filter(~pl.col("won"))["outcome"].unique().sort()
     return (
         success_length(episodes),
         invalid_rate_of_successes(episodes),

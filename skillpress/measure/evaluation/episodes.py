@@ -105,9 +105,9 @@ def pooled(evaluations: Iterable[EvaluationSteps]) -> EvaluationSteps:
 
 def episode_table(steps: EvaluationSteps) -> pl.DataFrame:
     """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``, of these
-    ``refused_steps`` (the action was not carried out) and ``malformed_steps`` (the response had a bad format; a
-    step may be both), and ``repeated_steps`` (steps with an action that was taken before in the same episode; a
-    step without an action does not count).
+    ``refused_steps`` (the action was not carried out) and ``malformed_steps`` (the response had a bad
+    format; a step may be both), and ``repeated_steps`` (steps with an action that was taken before in the
+    same episode; a step without an action does not count).
 
     Raises:
         EvaluationError: an episode has a gap or a duplicate step, so its file is damaged or merged.

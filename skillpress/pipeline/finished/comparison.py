@@ -33,6 +33,9 @@ class MethodRow:
     """A row of the comparison's table; shares are in [0, 1]."""
 
     method: str
+    """The comparison's word for it, such as the name of its overlay."""
+    ran: str
+    """What its parameters say that it is, or what the policy without training is."""
     seeds: int
     pass_at_1: float
     std_over_seeds: float | None
@@ -69,6 +72,7 @@ def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRo
     rules = sorted({experiment.params.training.keep for experiment in experiments})
     return MethodRow(
         method=label,
+        ran=experiments[0].method.label if policy == TRAINED else label,
         seeds=len(experiments),
         pass_at_1=scores.mean(),
         std_over_seeds=stdev(seeds) if len(seeds) > 1 else None,
@@ -142,7 +146,8 @@ def text(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> Iterator
         others = ""
         if line.trainings_low is not None:
             others = f"; other trainings [{line.trainings_low:.3f}, {line.trainings_high:.3f}]"
-        yield f"{line.method:20} Pass@1 {line.pass_at_1:.3f} [{line.low:.3f}, {line.high:.3f}]{others}"
+        ran = "" if line.ran == line.method else f"; it is {line.ran}"
+        yield f"{line.method:20} Pass@1 {line.pass_at_1:.3f} [{line.low:.3f}, {line.high:.3f}]{others}{ran}"
     for name, comparison in tests.items():
         test = comparison.tests[-1]
         others = ""

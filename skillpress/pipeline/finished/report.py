@@ -55,7 +55,7 @@ def report_data(run: FinishedRun, episodes_page: str) -> ReportData:
     compared = comparisons(RESULTS)
     change = effect(compared, run.params.training.steps)
     return ReportData(
-        title=f"skillpress: {run.played}, seed {run.seed}",
+        title=f"skillpress: {run.played}, {run.method.label}, seed {run.seed}",
         verdict="" if change is None else verdict(change),
         advice=f"../{ADVICE}" if change is not None and change.worse else "",
         policies=policy_results(run, TRAINED),
