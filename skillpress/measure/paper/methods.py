@@ -208,11 +208,12 @@ def methods(runs: Sequence[Params]) -> list[Method]:
 
 def keys_of(params: Params) -> dict[str, Any]:
     """Dotted key to value of all parameters that do not only describe a run."""
-    return {
-        key: value
-        for key, value in flatten(params.model_dump(mode="json"))
-        if not _belongs(key, DESCRIBING) or key in SETTINGS
-    }
+    return {key: value for key, value in flatten(params.model_dump(mode="json")) if decides(key)}
+
+
+def decides(key: str) -> bool:
+    """Whether a key can decide a result; see :data:`DESCRIBING`."""
+    return key in SETTINGS or not _belongs(key, DESCRIBING)
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

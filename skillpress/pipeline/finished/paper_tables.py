@@ -28,7 +28,7 @@ from skillpress.measure.paper.methods import Method
 from skillpress.measure.paper.phrases import fit_each, membership_lines, phrase_lines
 from skillpress.measure.paper.text import csv_text, markdown
 from skillpress.pipeline.files import RESULTS, TRAINED
-from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, by_environment, read_run
+from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, by_environment, read_unchanged
 from skillpress.show.report.paper_page import render_paper_page
 
 
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     parser.add_argument("--out", type=Path, default=RESULTS / "paper", help="folder to write to")
     chosen = parser.parse_args(arguments)
-    runs = [read_run(folder) for folder in chosen.runs]
+    runs = [read_unchanged(folder) for folder in chosen.runs]
     tables, notes = tables_of(runs), notes_on(runs)
     write_text(chosen.out / "tables.md", markdown(tables, notes))
     write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))

@@ -14,7 +14,7 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
-from skillpress.experiment.params import Params, load_params
+from skillpress.experiment.params import Params, load_params, read_yaml
 from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.measure.evaluation.episodes import (
     EvaluationSteps,
@@ -24,7 +24,16 @@ from skillpress.measure.evaluation.episodes import (
 )
 from skillpress.measure.paper.method_episodes import GRADES as GRADED
 from skillpress.measure.paper.method_episodes import read_grades
-from skillpress.measure.paper.methods import VANILLA, Method, method, methods
+from skillpress.measure.paper.methods import (
+    ABSENT,
+    VANILLA,
+    Method,
+    decides,
+    flatten,
+    in_words,
+    method,
+    methods,
+)
 from skillpress.pipeline.files import (
     EVALUATION_ROLLOUTS,
     EXPLORER,
@@ -141,6 +150,51 @@ def read_run(folder: Path, label: str = "") -> FinishedRun:
         tasks=tuple(read_tasks(folder / split_file("test"))),
         label=label,
     )
+
+
+DECIDING = ("prepare_tasks", "prepare_policy", "train_policy", "evaluate_policy")
+"""The stages whose results are shown."""
+
+
+def read_unchanged(folder: Path) -> FinishedRun:
+    """The run in a folder, whose params.yaml is the one that its results were made with.
+
+    Raises:
+        RunsError: params.yaml was changed since; dvc.lock has the parameters of every stage.
+        UserError: a file is missing or wrong.
+    """
+    run = read_run(folder)
+    for stage, key, made, now in _changed(folder):
+        raise RunsError(
+            f"{folder / 'params.yaml'}: {key} is {in_words(now)}, but {stage} ran with {in_words(made)} "
+            "(dvc.lock); restore that value, or let `skillpress run` make the results again"
+        )
+    return run
+
+
+def _changed(folder: Path) -> Iterator[tuple[str, str, Any, Any]]:
+    """Stage, key, the value that it ran with by dvc.lock, and that of params.yaml, where the two differ."""
+    lock = folder / "dvc.lock"
+    if not lock.is_file():
+        return
+    values, stages = read_yaml(folder / "params.yaml"), read_yaml(lock).get("stages")
+    for stage in DECIDING:
+        read = _inside(stages, stage, "params", "params.yaml")
+        if not isinstance(read, Mapping):  # this stage has not run, or its entry is damaged
+            continue
+        made = dict(flatten(read))
+        now = dict(flatten({key: _inside(values, *key.split(".")) for key in read}))
+        for key in dict.fromkeys((*made, *now)):
+            one, other = made.get(key, ABSENT), now.get(key, ABSENT)
+            if one != other and (key == "seed" or decides(key)):
+                yield stage, key, one, other
+
+
+def _inside(values: Any, *keys: str) -> Any:
+    """The value under nested keys; ``ABSENT`` if there is none."""
+    for key in keys:
+        values = values.get(key, ABSENT) if isinstance(values, Mapping) else ABSENT
+    return values
 
 
 Named = Mapping[str, Sequence[tuple[FinishedRun, Method]]]

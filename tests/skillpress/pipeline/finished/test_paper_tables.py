@@ -3,70 +3,22 @@
 from __future__ import annotations
 
 import csv
-import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-import yaml
 
 from skillpress.console.command import main as command
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
-from skillpress.core.task_files import write_tasks
-from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.measure.paper.text import csv_text, markdown
 from skillpress.pipeline import exit_codes
-from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY, split_file
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY
 from skillpress.pipeline.finished.paper_tables import main, notes_on, tables_of, tables_or_reason
 from skillpress.pipeline.finished.run import RunsError, read_run
-from skillpress.play.rollout import requests
 from skillpress.skills.history import write_history
 from skillpress.skills.library.library import SkillLibrary, Version, write_library
+from tests.support.pipeline.finished_run import play_run
 
-SMALL = {
-    "tasks": {"train": 1, "validation": 1, "test": 24},
-    "evaluation": {"runs": 2, "votes": 1},
-    "sampling": {"slots": 64},
-    "training": {"steps": 7},
-}
 GRPO = {"reward": {"shaping": "none"}}
-
-
-def play_run(folder: Path, repository: Path, *overlays: dict) -> Path:
-    """A folder like that of a finished experiment; every policy is the random explorer."""
-    values = read_yaml(repository / "params.yaml")
-    for overlay in (SMALL, *overlays):
-        values = merge(values, overlay)
-    params = check_params(values, "test")
-    experiment, section = Experiment(params), params.evaluation
-    made = experiment.bundle.make_tasks(
-        params.environment, SplitSizes(**params.tasks.model_dump()), params.seed
-    )
-    tasks = [task for task in made if task.split == "test"]
-    episodes = []
-    for policy, step in (("explorer", 0), ("start", 0), ("trained", params.training.steps)):
-        wanted = [
-            request
-            for run in range(section.runs)
-            for request in requests(
-                tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run
-            )
-        ]
-        episodes += experiment.collector(experiment.explorer()).collect(wanted, policy_version=step)
-    (folder / "results").mkdir(parents=True)
-    (folder / "params.yaml").write_text(yaml.safe_dump(values))
-    write_tasks(folder / split_file("test"), tasks)
-    write_rollouts(folder / EVALUATION_ROLLOUTS, episodes)
-    evaluation = {
-        "checkpoint": asdict(SelectedCheckpoint("last", params.training.steps, None)),
-        "policies": {},
-        "comparisons": {},
-    }
-    (folder / "results" / "evaluation.json").write_text(json.dumps(evaluation))
-    return folder
 
 
 @pytest.fixture
