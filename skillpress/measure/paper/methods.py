@@ -2,9 +2,9 @@
 
 A method is what its whole parameters say. Every row has a manifest, the keys that it sets. Of all other keys
 some are settings, which the runs of one table share (:data:`SETTINGS`), and some only describe a run
-(:data:`DESCRIBING`). A key in none of these lists distinguishes methods, whatever its value: a new parameter
-does until somebody lists it, and a test walks all of them. So two runs have one name in a table only if
-nothing but their seeds and describing keys differ.
+(:data:`DESCRIBING`). A key in none of these lists distinguishes methods, whatever its value. So a new
+parameter distinguishes until it is listed; a test changes every key in turn. Two runs have one name in a
+table only if they differ in nothing but their seeds and describing keys.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from skillpress.experiment.params import Params
 from skillpress.measure.paper.layout import L0_METHODS, METHODS
 
-Keys = Mapping[str, Any]
+Keys = dict[str, Any]
 """Dotted keys of params.yaml to their values."""
 
 VANILLA = "vanilla"
@@ -152,7 +152,7 @@ class Method:
 
     @property
     def name(self) -> str:
-        """The row's name in the tables' files; of a run that is no row, its label."""
+        """The row's name in the tables' files; the label of a run that has no row."""
         return self.label if self.differing else self.row
 
     @property
@@ -173,7 +173,7 @@ class Method:
 
 
 def label_of(name: str) -> str:
-    """The label of a name in the tables' files; a name that is no row's is a label already."""
+    """The label of a name in the tables' files; a name without a row is a label already."""
     return ROWS[name].label if name in ROWS else METHODS.get(name, name)
 
 

@@ -102,6 +102,17 @@ def test_methods_are_paired_by_seed_and_unfinished_seeds_left_out(make) -> None:
     assert found.tests[-1].mcnemar_p == 1 and found.tests[-1].trainings is None
 
 
+def test_a_line_says_what_ran_whatever_its_overlay_is_called(make) -> None:
+    *floors, row = table([make("grpo", seed, a="1", b="0") for seed in (0, 1)])
+    assert [(one.method, one.ran) for one in floors] == [(one.method, one.method) for one in floors]
+    assert (row.method, row.ran) == ("grpo", "SegCost (buffer)")
+    assert [line.endswith("; it is SegCost (buffer)") for line in text([*floors, row], {})] == [
+        False,
+        False,
+        True,
+    ]
+
+
 def test_every_seed_of_two_methods_is_in_their_test(make) -> None:
     base = [make("grpo", seed, a="00", b="00", c="11") for seed in range(3)]
     other = [make("segcost", seed, a="11", b="0" + "01"[seed % 2], c="11") for seed in range(3)]
