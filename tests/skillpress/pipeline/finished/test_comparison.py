@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import stdev
 
@@ -111,6 +112,18 @@ def test_a_line_says_what_ran_whatever_its_overlay_is_called(make) -> None:
         False,
         True,
     ]
+
+
+def test_methods_with_another_start_have_baselines_of_their_own(make) -> None:
+    one, same, other = (make(name, 0, a="1", b="0") for name in ("grpo", "segcost", "history"))
+    policy = other.params.policy.model_copy(update={"history": 1})
+    other = replace(other, params=other.params.model_copy(update={"policy": policy}))
+    assert [row.method for row in table([one, same])][:2] == ["random explorer", "imitation start"]
+    assert [row.method for row in table([one, same, other])] == [
+        "random explorer of grpo", "imitation start of grpo",
+        "random explorer of history", "imitation start of history",
+        "grpo", "segcost", "history",
+    ]  # fmt: skip
 
 
 def test_every_seed_of_two_methods_is_in_their_test(make) -> None:
