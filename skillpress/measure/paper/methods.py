@@ -26,19 +26,25 @@ ABSENT = "absent"
 
 DESCRIBING: Mapping[str, str] = {
     "seed": "a method is trained with several",
-    "rollouts": "episodes of the start policy, for the report; training reads none of them",
-    "engine": "where an engine is and how much memory it may take, never what it samples",
+    "rollouts.tasks": "episodes of the start policy, for the report; training reads none of them",
+    "rollouts.per_task": "likewise",
+    "engine.cache_gib": "how much memory an engine may take, not what it samples",
+    "engine.urls": "where servers are, not what they sample",
+    "engine.answer_seconds": "how long an answer may take before the run stops",
+    "engine.transfer": "by which way weights travel to a server, not which",
     "skills.library.teacher.url": "where a server is, not what it answers",
     "skills.library.teacher.key_variable": "where a key is, not what a server answers",
     "training.probe": "plays with seeds of its own, into a file alone",
+    "training.probe.every": "likewise",
+    "training.probe.tasks": "likewise",
     "training.timeout": "how long a process waits before it gives up",
     "training.mismatch_limit": "stops a run; one that finished has not reached it",
 }
-"""Keys and sections that decide no result of a finished run, and why."""
+"""Keys that decide no result of a finished run, and why."""
 
 SETTINGS = frozenset(
     {
-        "processes", "environment", "tasks", "policy", "imitation", "engine.name", "sampling", "evaluation",
+        "processes", "environment", "tasks", "policy", "imitation", "engine", "sampling", "evaluation",
         "reward.success", "reward.invalid_penalty", "reward.measures", "reward.efficiency",
         "skills.max_phrase_length", "skills.buffer", "skills.corpus", "skills.search", "skills.closure",
         "skills.dictionaries",
@@ -199,7 +205,7 @@ def methods(runs: Sequence[Params]) -> list[Method]:
         if not run.trained:
             continue
         for key in every:
-            if key not in run.sets and (_belongs(key, SETTINGS) or key in run.convention):
+            if key not in run.sets and (is_setting(key) or key in run.convention):
                 value, of = run.keys.get(key, ABSENT), run.algorithm if key.startswith("algorithm.") else ""
                 if shared.setdefault((of, key), value) != value:
                     run.differing[key] = value
@@ -213,7 +219,7 @@ def keys_of(params: Params) -> dict[str, Any]:
 
 def decides(key: str) -> bool:
     """Whether a key can decide a result; see :data:`DESCRIBING`."""
-    return key in SETTINGS or not _belongs(key, DESCRIBING)
+    return key not in DESCRIBING
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -257,13 +263,13 @@ def unexplained(keys: Keys, expected: Keys) -> dict[str, Any]:
     """A run's values of the keys that are neither settings nor as expected."""
     differing = {}
     for key in dict.fromkeys((*keys, *expected)):
-        free = key not in expected and _belongs(key, SETTINGS)
+        free = key not in expected and is_setting(key)
         if not free and keys.get(key, ABSENT) != expected.get(key, ABSENT):
             differing[key] = keys.get(key, ABSENT)
     return differing
 
 
-def _belongs(key: str, listed: Mapping[str, str] | frozenset[str]) -> bool:
-    """Whether a key or a section around it is listed."""
+def is_setting(key: str) -> bool:
+    """Whether a key or a section around it is listed among :data:`SETTINGS`."""
     parts = key.split(".")
-    return any(".".join(parts[:depth]) in listed for depth in range(1, len(parts) + 1))
+    return any(".".join(parts[:depth]) in SETTINGS for depth in range(1, len(parts) + 1))

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from skillpress.core.yaml_files import read_yaml_file
-from skillpress.experiment.params import Params, load_params
+from skillpress.experiment.params import Params, check_params, load_params, merge
 from skillpress.learn.algorithms.grpo import GRPOParameters
-from skillpress.measure.paper.methods import DESCRIBING, SETTINGS, Method, flatten, keys_of, method, methods
+from skillpress.measure.paper.methods import DESCRIBING, Method, flatten, is_setting, keys_of, method, methods
+from skillpress.models.engines.local import LocalParameters
 from skillpress.pipeline.graph import read_stages
 
 ROOT = Path(__file__).parents[4]
@@ -50,10 +51,6 @@ def leaves(params: Params) -> list[tuple[str, Any]]:
     return [(key, value) for key, value in flatten(params.model_dump(mode="json"))]
 
 
-def is_listed(key: str, listed: Any) -> bool:
-    return any(key == entry or key.startswith(f"{entry}.") for entry in listed)
-
-
 BASES = {
     "segcost": experiment("segcost"),
     "segcost_no_buffer": experiment("segcost_no_buffer"),
@@ -63,10 +60,6 @@ BASES = {
 }
 
 
-def describes(key: str) -> bool:
-    return is_listed(key, DESCRIBING) and key not in SETTINGS
-
-
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 @pytest.mark.parametrize("row", BASES)
 def test_a_run_with_any_one_key_changed_leaves_its_row_unless_the_key_only_describes(row: str) -> None:
@@ -74,7 +67,7 @@ def test_a_run_with_any_one_key_changed_leaves_its_row_unless_the_key_only_descr
     for key, value in leaves(params):
         one, two = methods([params, changed(changed(params, "seed", 8), key, other(value))])
         assert one == Method(row)
-        if describes(key):
+        if key in DESCRIBING:
             assert two == one, key
         elif two.row != "vanilla":  # training.steps 0 is another row
             assert key in two.differing and f"{key} " in two.label and two.name != row, key
@@ -86,9 +79,9 @@ def test_a_run_alone_stays_in_its_row_only_if_the_changed_key_is_a_setting(row: 
     for key, value in leaves(BASES[row]):
         found = method(changed(BASES[row], key, other(value)))
         if found == Method(row):
-            assert describes(key) or is_listed(key, SETTINGS), key
+            assert key in DESCRIBING or is_setting(key), key
         else:
-            assert not describes(key), key
+            assert key not in DESCRIBING, key
 
 
 def test_a_new_parameter_distinguishes_until_somebody_lists_it_whatever_its_value() -> None:
@@ -178,10 +171,34 @@ def test_the_first_row_says_the_settings_even_behind_a_run_that_is_none() -> Non
     assert two == Method("segcost")
 
 
-def test_sections_that_describe_are_read_by_no_stage_that_decides() -> None:
-    read = {
-        key for stage in read_stages(ROOT / "dvc.yaml") if stage.name in DECIDE for key in stage.parameters
-    }
-    whole = [key for key in DESCRIBING if "." not in key and key != "seed"]
-    assert whole == ["rollouts", "engine"] and not read & set(whole)
-    assert all(DESCRIBING.values())
+def test_keys_that_describe_are_keys_and_no_stage_that_decides_reads_their_sections() -> None:
+    stages = [stage for stage in read_stages(ROOT / "dvc.yaml") if stage.name in DECIDE]
+    read = {key for stage in stages for key in stage.parameters}
+    assert not read & {"rollouts", "engine"} and all(DESCRIBING.values())
+    library = {"retrieval": "by_task", "top_k": 1, "every": 1, "new": 1}
+    teacher = {
+        "name": "server", "url": "http://h/v1", "model": "", "key_variable": "", "max_new_tokens": 9
+    }  # fmt: skip
+    words = {"rendering": "text", "model": "m"}
+    overlays = (
+        {},
+        {"training": {"probe": {"every": 1, "tasks": 2}}},
+        {
+            "skills": {"library": library | {"teacher": teacher}},
+            "policy": {"rendering": "text", "model": "m"},
+        },
+        {"engine": {"name": "server", "urls": ["http://127.0.0.1:1"], "answer_seconds": 1.0}},
+        {"engine": {"name": "vllm", "cache_gib": 1.0}},
+    )
+    base = read_yaml_file(ROOT / "params.yaml")
+    known = {key for over in overlays for key, _ in leaves(check_params(merge(base, over), "test"))}
+    assert set(DESCRIBING) <= known
+
+
+def test_an_engines_new_key_distinguishes_runs_of_a_table() -> None:
+    class Threaded(LocalParameters):
+        threads: int
+
+    params = experiment("segcost")
+    one, two = (params.model_copy(update={"engine": Threaded(name="local", threads=n)}) for n in (1, 2))
+    assert methods([one, two]) == [Method("segcost"), Method("segcost", {"engine.threads": 2})]
