@@ -153,6 +153,11 @@ def carried_out() -> pl.Expr:
     return reason.is_null() | (reason.is_in(LET_THROUGH) & (pl.col("action") != ""))
 
 
+def was_carried_out(action: str, reason: str | None) -> bool:
+    """The same of one step, whose record gives this reason for being invalid."""
+    return reason is None or (reason in LET_THROUGH and action != "")
+
+
 def check_complete(episodes: pl.DataFrame, task_ids: Sequence[str], runs: int, votes: int) -> None:
     """Every run holds every task exactly ``votes`` times, and nothing else.
 

@@ -12,7 +12,12 @@ from skillpress.core.parsed_action import FORMAT_REASONS
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step
 from skillpress.measure.evaluation.behavior import count, general_behavior, success_lengths
-from skillpress.measure.evaluation.episodes import carried_out, episode_table, evaluation_steps
+from skillpress.measure.evaluation.episodes import (
+    carried_out,
+    episode_table,
+    evaluation_steps,
+    was_carried_out,
+)
 from skillpress.play.agents.parsing import lenient, plain, tagged
 
 
@@ -116,6 +121,7 @@ def test_an_action_carried_out_in_spite_of_its_format_is_malformed_and_one_refus
     steps = evaluation_steps(rollout_frame([played]))
     (rows,) = steps.stretches()
     assert rows.filter(carried_out())["action"].to_list() == ["look", "look up"]
+    assert [was_carried_out(*step) for step in taken] == [True, False, True]
 
 
 def test_a_strict_parser_lets_nothing_through(episode):

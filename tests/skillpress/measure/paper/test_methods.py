@@ -183,10 +183,7 @@ def test_keys_that_describe_are_keys_and_no_stage_that_decides_reads_their_secti
     overlays = (
         {},
         {"training": {"probe": {"every": 1, "tasks": 2}}},
-        {
-            "skills": {"library": library | {"teacher": teacher}},
-            "policy": {"rendering": "text", "model": "m"},
-        },
+        {"skills": {"library": library | {"teacher": teacher}}, "policy": words},
         {"engine": {"name": "server", "urls": ["http://127.0.0.1:1"], "answer_seconds": 1.0}},
         {"engine": {"name": "vllm", "cache_gib": 1.0}},
     )
