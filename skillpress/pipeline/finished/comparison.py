@@ -54,17 +54,12 @@ class MethodRow:
 
 
 def table(experiments: Sequence[FinishedRun]) -> list[MethodRow]:
-    """The random explorer and the imitation start, of each start that the methods have, then every method in
-    the given order."""
+    """The random explorer and the imitation start of the first method, then every method in the given
+    order."""
     groups = by_method(experiments)
-    first: dict[str, str] = {}
-    for method, ending in starts(groups).items():
-        first.setdefault(ending, method)
-    rows = [
-        row(f"{label}{ending}", groups[method], policy)
-        for ending, method in first.items()
-        for policy, label in BASELINES.items()
-    ]
+    method, first = next(iter(groups.items()))
+    ending = starts(groups)[method]
+    rows = [row(f"{label}{ending}", first, policy) for policy, label in BASELINES.items()]
     return rows + [row(method, group, TRAINED) for method, group in groups.items()]
 
 
