@@ -22,7 +22,7 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.core.arguments import Parser
-from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.errors import ParamsError, StorageError, UserError
 from skillpress.core.intervals import wilson
 from skillpress.core.lab import lab_file
 from skillpress.core.storage import write_text
@@ -252,7 +252,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for reason in unread:
         print(f"not read: {reason}")
     if chosen.csv is not None:
-        write_text(chosen.csv, table(lines).write_csv())
+        try:
+            write_text(chosen.csv, table(lines).write_csv())
+        except (OSError, StorageError) as error:
+            raise UserError(f"--csv {chosen.csv}: {error}") from error
     print(f"runs: {len(runs)} finished runs of {len(lines)} methods")
     return 0
 
