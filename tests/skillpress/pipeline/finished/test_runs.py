@@ -98,7 +98,8 @@ def test_a_folder_without_a_run_and_a_lab_without_any_are_refused(
     assert command(["runs", str(tmp_path)]) == exit_codes.USER_ERROR
     assert "holds neither results/evaluation.json" in capsys.readouterr().err
     record = str(Path(__file__).parents[4] / "docs" / "language_model")
-    for path in (tmp_path, tmp_path / "none" / "runs.csv"):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "runs.csv"):
         assert command(["runs", record, "--csv", str(path)]) == exit_codes.USER_ERROR
         assert f"--csv {path}: " in capsys.readouterr().err
     monkeypatch.setattr(module, "ROOT", tmp_path)
