@@ -30,7 +30,8 @@ def main(stage: Stage) -> None:
     write_json(RESULTS / "behavior.json", behavior)
     page = RESULTS / "report.html"
     write_text(page, render_report(data))
-    write_text(EPISODES, some_episodes(Path(), f"Episodes of {run.played}, seed {run.seed}", run.seed))
+    ran = f"{run.played}, {run.method.label}, seed {run.seed}"
+    write_text(EPISODES, some_episodes(Path(), f"Episodes of {ran}", run.seed))
     stage.run.log_summary({f"{policy}/{k}": v for policy, row in behavior.items() for k, v in row.items()})
     stage.run.log_file(page)
     stage.run.log_file(EPISODES)

@@ -87,6 +87,7 @@ COMMANDS = {
         layers=("train",),
     ),
     "view": Command("skillpress.console.viewing.view", "leaf through episodes in a browser"),
+    "runs": Command("skillpress.pipeline.finished.runs", "every finished run: what ran, and what it came to"),
     "tables": Command(
         "skillpress.pipeline.finished.paper_tables", "the paper's tables from finished experiments"
     ),

@@ -11,16 +11,29 @@ import pytest
 from docs.language_model.__main__ import PAGE, PLAN, RECORD, files
 from docs.language_model.behaviour import STEPS
 from docs.language_model.curves import draw, means
+from docs.language_model.names import NAMES
 from docs.language_model.page import in_short, parts
 from docs.language_model.trainings import corrected
 from docs.study.results import Results, assembled, read_results
+from skillpress.experiment.params import check_params
+from skillpress.measure.paper.methods import method
 from skillpress.measure.study.plan import read_plan
-from skillpress.pipeline.study.store import Record
+from skillpress.pipeline.study.store import Record, read_record
 from tests.support.pipeline.small_study import recorded, runs_of
 
 WON = {"imitation": 1, "grpo": 3, "segcost": 2}
 """How many of a seed's four puzzles a method wins; every start wins one."""
 CURVE = {"step": [float(step) for step in range(1, 11)], "success": [0.2] * 5 + [0.6] * 5}
+
+
+def test_the_page_calls_a_training_by_its_parameters(repository: Path) -> None:
+    record = read_record(repository / RECORD)
+    trained = [run for run in record.runs if run.params["training"]["steps"]]
+    assert {run.method for run in trained} == set(NAMES)
+    for run in trained:
+        params = check_params(run.params, run.id)
+        assert method(params).row == run.method
+        assert NAMES[run.method].endswith(f", {params.training.steps} steps")
 
 
 def made_up(repository: Path, seeds: tuple[int, ...] = (1, 2, 3)) -> Results:

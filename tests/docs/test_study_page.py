@@ -19,6 +19,8 @@ from docs.study.results import Results, assembled
 from docs.study.sections import findings, levels, what_would_tell
 from docs.study.summary import methods_in_short, starts, summary
 from skillpress.core.storage import read_json
+from skillpress.experiment.params import check_params
+from skillpress.measure.paper.methods import methods
 from skillpress.measure.study.behavior_signs import TRAINED
 from skillpress.measure.study.compression import MODEL
 from skillpress.measure.study.contrasts import OPEN, YES, Finding
@@ -30,6 +32,23 @@ from tests.support.pipeline.small_study import outcomes, recorded, runs_of, writ
 def test_page_and_figures_are_what_the_record_gives(repository: Path) -> None:
     for path, text in files(read_study(repository), repository).items():
         assert (repository / path).read_text() == text, f"{path}: run python -m docs.study"
+
+
+@pytest.mark.parametrize("folder", ["study", "critical", "cooking_again", "language_model"])
+def test_a_plans_word_for_a_method_is_what_its_parameters_say(repository: Path, folder: str) -> None:
+    """The four methods of the paper are its rows, except for keys that a benchmark changes in all of them; no
+    two methods of a benchmark have one name."""
+    runs = [
+        run for run in runs_of(read_plan(repository / "params" / folder)) if run.params["training"]["steps"]
+    ]
+    for benchmark in {run.benchmark for run in runs}:
+        of_method = {run.method: run.params for run in runs if run.benchmark == benchmark}
+        called = methods([check_params(params, benchmark) for params in of_method.values()])
+        assert len({one.name for one in called}) == len(of_method)
+        papers = {name: one for name, one in zip(of_method, called, strict=True) if name in TRAINED}
+        assert {name: one.row for name, one in papers.items()} == {name: name for name in papers}
+        base = {str(one.differing) for one in papers.values()}
+        assert len(base) <= 1, base
 
 
 def test_the_page_states_the_model_that_is_fitted(repository: Path) -> None:

@@ -260,6 +260,14 @@ def test_tables_says_the_same_as_with_everything_installed(
     assert bare == whole and "Table 1" in bare
 
 
+def test_runs_says_the_same_as_with_everything_installed(
+    skillpress: Installed, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare, _ = skillpress("runs", run)
+    assert main(["runs", str(run)]) == 0
+    assert bare == capsys.readouterr().out and "SegCost (buffer)" in bare
+
+
 def test_view_serves_the_episodes(skillpress: Installed, run: Path) -> None:
     started = subprocess.Popen(
         skillpress.command("view", run, "--no-browser"), cwd=skillpress.folder, env=skillpress.variables,

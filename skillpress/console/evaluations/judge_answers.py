@@ -26,7 +26,7 @@ from skillpress.measure.judge.simpleqa import PROMPT, Answered, JudgeCounts, cou
 from skillpress.measure.paper.method_episodes import write_grades
 from skillpress.measure.paper.notebook_qa.scores import submitted
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, GRADES, POLICIES
-from skillpress.pipeline.finished.run import FinishedRun, read_run
+from skillpress.pipeline.finished.run import FinishedRun, read_unchanged
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_judge(parser)
     chosen = parser.parse_args(arguments)
     params = evaluation_params("notebook_qa", chosen.model, chosen.params, assignments=chosen.set)
-    for run in map(read_run, chosen.runs):
+    for run in map(read_unchanged, chosen.runs):
         if not isinstance(run.params.environment, NotebookQaParameters):
             raise ParamsError(
                 f"{run.folder}: plays {run.environment}; only answers of notebook_qa are graded"

@@ -5,8 +5,9 @@ by all steps of these episodes. Figures that have to read the actions (resets, o
 environment and are in ``paper/<environment>``. They use the same three constructors: :func:`share`,
 :func:`average` and :func:`count`.
 
-A step can fail in two ways, counted apart: the response does not have the format that the parser reads
-(``malformed``), or the environment does not carry out the action (``refused``).
+A step can fail in two ways, counted apart: its action is not carried out (``refused``, the paper's
+"invalid"), or it is carried out although the response has a bad format (``misformatted``). ``malformed``
+counts every response in a bad format, whether its action was carried out or not.
 """
 
 from __future__ import annotations
@@ -92,8 +93,17 @@ def success_length(episodes: pl.DataFrame) -> BehaviorFigure:
 
 
 def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of the steps in won episodes that changed nothing (Tables 2, 6 and 9)."""
-    return _of_won_steps("invalid_rate_success", "Invalid actions, successes", episodes, "invalid_steps")
+    """Share of the steps in won episodes whose action was not carried out (Tables 2, 6 and 9): ALFWorld
+    answers "Nothing happens.", which the paper calls invalid."""
+    return _of_won_steps("invalid_rate_success", "Refused actions, successes", episodes, "refused_steps")
+
+
+def misformatted_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of the steps in won episodes that were carried out in spite of a bad format; the paper has no
+    such figure."""
+    won, part = episodes.filter("won"), pl.col("invalid_steps") - pl.col("refused_steps")
+    label = "Carried out in a bad format, successes"
+    return share("misformatted_rate_success", label, won, part, pl.col("length"))
 
 
 def repetition_rate(episodes: pl.DataFrame) -> BehaviorFigure:
@@ -111,14 +121,16 @@ def failure_share(episodes: pl.DataFrame, outcome: str) -> BehaviorFigure:
 def general_behavior(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
     """The figures of any environment, in the order of Table 9. The shares of failures, one for each outcome
     that occurred, add up to 1."""
-    length, invalid, malformed = pl.col("length"), pl.col("invalid_steps"), pl.col("malformed_steps")
-    refused, outcomes = invalid - malformed, episodes.filter(~pl.col("won"))["outcome"].unique().sort()
+    length, invalid, refused = pl.col("length"), pl.col("invalid_steps"), pl.col("refused_steps")
+    malformed = pl.col("malformed_steps")
+    outcomes = episodes.filter(~pl.col("won"))["outcome"].unique().sort()
     return (
         success_length(episodes),
         invalid_rate_of_successes(episodes),
-        share("invalid_rate", "Invalid actions, all episodes", episodes, invalid, length),
-        share("malformed_rate", "Malformed responses, all episodes", episodes, malformed, length),
-        share("refused_rate", "Inadmissible actions, all episodes", episodes, refused, length),
+        misformatted_rate_of_successes(episodes),
+        share("invalid_rate", "Refused or in a bad format, all episodes", episodes, invalid, length),
+        share("refused_rate", "Refused actions, all episodes", episodes, refused, length),
+        share("malformed_rate", "Responses in a bad format, all episodes", episodes, malformed, length),
         repetition_rate(episodes),
         *(failure_share(episodes, outcome) for outcome in outcomes),
     )

@@ -104,9 +104,10 @@ def pooled(evaluations: Iterable[EvaluationSteps]) -> EvaluationSteps:
 
 
 def episode_table(steps: EvaluationSteps) -> pl.DataFrame:
-    """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``,
-    ``malformed_steps`` (the part of them that the parser could not read) and ``repeated_steps`` (steps with
-    an action that was taken before in the same episode; a step without an action does not count).
+    """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``, of these
+    ``refused_steps`` (the action was not carried out) and ``malformed_steps`` (the response had a bad
+    format; a step may be both), and ``repeated_steps`` (steps with an action that was taken before in the
+    same episode; a step without an action does not count).
 
     Raises:
         EvaluationError: an episode has a gap or a duplicate step, so its file is damaged or merged.
@@ -121,6 +122,7 @@ def _episodes(steps: pl.DataFrame) -> pl.DataFrame:
         pl.col("won").first(),
         pl.col("outcome").first(),
         pl.col("invalid").is_not_null().sum().cast(pl.Int64).alias("invalid_steps"),
+        (~carried_out()).sum().cast(pl.Int64).alias("refused_steps"),
         malformed().sum().cast(pl.Int64).alias("malformed_steps"),
         (taken.len().cast(pl.Int64) - taken.n_unique().cast(pl.Int64)).alias("repeated_steps"),
         (pl.col("step").sort() == pl.int_range(pl.len())).all().alias("whole"),
@@ -149,6 +151,11 @@ def carried_out() -> pl.Expr:
     """Whether the environment carried out a step's action; a lenient parser passes on malformed ones."""
     reason = pl.col("invalid")
     return reason.is_null() | (reason.is_in(LET_THROUGH) & (pl.col("action") != ""))
+
+
+def was_carried_out(action: str, reason: str | None) -> bool:
+    """The same of one step, whose record gives this reason for being invalid."""
+    return reason is None or (reason in LET_THROUGH and action != "")
 
 
 def check_complete(episodes: pl.DataFrame, task_ids: Sequence[str], runs: int, votes: int) -> None:

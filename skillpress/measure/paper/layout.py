@@ -8,7 +8,7 @@ stored with its total (Table 7's n; for Table 4 the sum of the column).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
@@ -26,7 +26,10 @@ METHODS = {
     "segcost": "SegCost (buffer)",
     "segcost_no_buffer": "SegCost (no buffer)",
 }
-"""Methods of a table by their names in ``printed_figures.csv``. The explorer, a floor, is not the paper's."""
+"""Methods of ReuseRL's tables by their names in ``printed_figures.csv``. The explorer, a floor, is not the
+paper's."""
+L0_METHODS = {"explorer": METHODS["explorer"], "vanilla": METHODS["vanilla"], "l0": "L0-RL"}
+"""The same of L0's table."""
 
 UNTRAINED = frozenset({"explorer", "vanilla"})
 """Methods without a training run, and so without a checkpoint to choose."""
@@ -65,7 +68,8 @@ class Panel:
     figures: Callable[[MethodEpisodes], tuple[BehaviorFigure, ...]]
     """Computes the rows, by the keys of ``printed_figures.csv``; every method has the same rows."""
     printed: Callable[[str], Mapping[str, str]] | None = None
-    """Maps a row's key to the paper's figure of each method; None means ``printed_figures.csv``."""
+    """Maps a row's key to the paper's figure of each method of its table; None means
+    ``printed_figures.csv``."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Line:
     key: str
     label: str
     cells: Mapping[str, Cell]
-    """Cells by method, in the order of ``METHODS``."""
+    """Cells by method: the table's own in its order, then methods of these runs that it has no place for."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +153,16 @@ def panel_lines(environment: str, panel: Panel, by_method: Mapping[str, MethodEp
     for key, first in next(iter(found.values())).items():
         cells = {
             method: cell(found[method][key], paper) if method in found else Cell(unit=first.unit, paper=paper)
-            for method, paper in printed(key).items()
+            for method, paper in places(printed(key), found).items()
         }
         label = f"{first.label}, steps" if first.unit == "steps" else first.label
         yield Line(environment=environment, heading=panel.heading, key=key, label=label, cells=cells)
+
+
+def places(printed: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
+    """Every method that has a place in a line, to the paper's figure: the table's own, then the others that
+    were found."""
+    return {**printed, **{method: "" for method in found if method not in printed}}
 
 
 def paper_row(table: int, environment: str, key: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ import polars as pl
 
 from skillpress.core.trajectory import Skills, skill_sequence
 from skillpress.environments import EnvironmentBundle
-from skillpress.measure.paper.layout import Cell, Line, paper_row
+from skillpress.measure.paper.layout import Cell, Line, paper_row, places
 from skillpress.measure.paper.method_episodes import MethodEpisodes
 from skillpress.skills.fit import fit
 
@@ -45,7 +45,7 @@ def phrase_lines(
 ) -> tuple[Line, ...]:
     """An environment's lines of Table 10: the fitted dictionary's phrases, and the last training step's."""
     of_fitted, of_last = {}, {}
-    for method, paper in paper_row(10, name, "phrases").items():
+    for method, paper in places(paper_row(10, name, "phrases"), by_method).items():
         of_fitted[method] = of_last[method] = Cell(unit=UNIT, paper=paper)
         if method in by_method:
             learned, episodes = fitted[method]
@@ -82,7 +82,7 @@ def membership_lines(
         for phrase in phrases:
             key = "_".join(phrase).lower()
             cells = {}
-            for method, paper in paper_row(11, name, f"fitted_{key}").items():
+            for method, paper in places(paper_row(11, name, f"fitted_{key}"), by_method).items():
                 cells[method] = Cell(paper=paper)
                 if method not in by_method:
                     continue

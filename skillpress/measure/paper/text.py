@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from skillpress.measure.paper.layout import METHOD_ROWS, METHODS, UNTRAINED, Cell, PaperTable
+from skillpress.measure.paper.layout import METHOD_ROWS, UNTRAINED, Cell, PaperTable
+from skillpress.measure.paper.methods import label_of
 
 NOT_RUN = "–"
 """The mark for a method without a run."""
@@ -38,15 +39,19 @@ class Grid:
 
 def grid(table: PaperTable) -> Grid:
     """Figures in rows and methods in columns, or transposed if the paper's table is."""
+    methods = {method: label_of(method) for line in table.lines for method in line.cells}
     if table.number in METHOD_ROWS:
         heads = tuple(f"{line.heading}: {line.label}" for line in table.lines)
         rows = tuple(
-            GridRow(name, "", tuple(line.cells[method] for line in table.lines))
-            for method, name in METHODS.items()
+            GridRow(name, "", tuple(line.cells.get(method, Cell()) for line in table.lines))
+            for method, name in methods.items()
         )
         return Grid(heads, rows)
-    lines = tuple(GridRow(line.label, line.heading, tuple(line.cells.values())) for line in table.lines)
-    return Grid(tuple(METHODS.values()), lines)
+    lines = tuple(
+        GridRow(line.label, line.heading, tuple(line.cells.get(method, Cell()) for method in methods))
+        for line in table.lines
+    )
+    return Grid(tuple(methods.values()), lines)
 
 
 def markdown(tables: Sequence[PaperTable], notes: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ first one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import mean, stdev
 from typing import Any
 
@@ -23,7 +23,7 @@ from skillpress.measure.evaluation.trainings import over_trainings
 from skillpress.pipeline.files import TRAINED
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
 from skillpress.pipeline.finished.results import BASELINES, curves, policy_results
-from skillpress.pipeline.finished.run import FinishedRun
+from skillpress.pipeline.finished.run import COMMON, FinishedRun
 from skillpress.show.report.data import ReportData
 from skillpress.show.report.page import render_report
 
@@ -33,6 +33,9 @@ class MethodRow:
     """A row of the comparison's table; shares are in [0, 1]."""
 
     method: str
+    """The comparison's word for it, such as the name of its overlay."""
+    ran: str
+    """What its parameters say that it is, or what the policy without training is."""
     seeds: int
     pass_at_1: float
     std_over_seeds: float | None
@@ -51,11 +54,24 @@ class MethodRow:
 
 
 def table(experiments: Sequence[FinishedRun]) -> list[MethodRow]:
-    """The random explorer, the imitation start, then every method in the given order."""
+    """The random explorer and the imitation start of the first method, then every method in the given
+    order."""
     groups = by_method(experiments)
-    first = next(iter(groups.values()))
-    rows = [row(label, first, policy) for policy, label in BASELINES.items()]
+    method, first = next(iter(groups.items()))
+    ending = starts(groups)[method]
+    rows = [row(f"{label}{ending}", first, policy) for policy, label in BASELINES.items()]
     return rows + [row(method, group, TRAINED) for method, group in groups.items()]
+
+
+def starts(groups: Mapping[str, Sequence[FinishedRun]]) -> dict[str, str]:
+    """Method to the ending of its baselines' names: none if all methods share a start and an evaluation, else
+    the first method with the same ones, such as `` of grpo``."""
+    first: dict[str, str] = {}
+    of = {}
+    for method, (run, *_) in groups.items():
+        common = [getattr(run.params, section).model_dump_json() for section in COMMON]
+        of[method] = first.setdefault("".join(common), method)
+    return {method: f" of {named}" if len(first) > 1 else "" for method, named in of.items()}
 
 
 def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRow:
@@ -69,6 +85,7 @@ def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRo
     rules = sorted({experiment.params.training.keep for experiment in experiments})
     return MethodRow(
         method=label,
+        ran=experiments[0].method.label if policy == TRAINED else label,
         seeds=len(experiments),
         pass_at_1=scores.mean(),
         std_over_seeds=stdev(seeds) if len(seeds) > 1 else None,
@@ -109,9 +126,12 @@ def page(
     tables, notes = tables_or_reason(experiments)
     results = []
     shown: set[tuple[str, int]] = set()
+    endings = starts(by_method(experiments))
     for experiment in experiments:
-        for result in policy_results(experiment, experiment.label):
-            if (result.method, result.seed) not in shown:  # all methods share the baselines of a seed
+        for found in policy_results(experiment, experiment.label):
+            ending = endings[experiment.label] if found.baseline else ""
+            result = replace(found, method=f"{found.method}{ending}")
+            if (result.method, result.seed) not in shown:  # methods with one start share its baselines
                 shown.add((result.method, result.seed))
                 results.append(result)
     return render_report(
@@ -142,7 +162,8 @@ def text(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> Iterator
         others = ""
         if line.trainings_low is not None:
             others = f"; other trainings [{line.trainings_low:.3f}, {line.trainings_high:.3f}]"
-        yield f"{line.method:20} Pass@1 {line.pass_at_1:.3f} [{line.low:.3f}, {line.high:.3f}]{others}"
+        ran = "" if line.ran == line.method else f"; it is {line.ran}"
+        yield f"{line.method:20} Pass@1 {line.pass_at_1:.3f} [{line.low:.3f}, {line.high:.3f}]{others}{ran}"
     for name, comparison in tests.items():
         test = comparison.tests[-1]
         others = ""

@@ -3,9 +3,10 @@
     skillpress tables . workspaces/grpo-seed0 workspaces/grpo-seed1 --out results/paper
 
 A run is a folder in which an experiment was reproduced: the repository, or a workspace. Its method follows
-from its parameters, so the folder's name does not matter. Runs of one environment must agree in everything
-that the method and its start share; runs that differ only in the seed are pooled. Writes tables.md,
-tables.csv and tables.html.
+from all of its parameters, so the folder's name does not matter. Runs that differ only in the seed are
+pooled. A run that is not a row of the paper has the nearest row's name with the keys that differ. Runs of one
+environment must agree in everything that the start of training and the evaluation depend on; the first that
+is a row also says the settings of training. Writes tables.md, tables.csv and tables.html.
 """
 
 from __future__ import annotations
@@ -23,19 +24,17 @@ from skillpress.measure.evaluation.episodes import EvaluationSteps, pooled
 from skillpress.measure.paper import environment_figures
 from skillpress.measure.paper.layout import Line, PaperTable, paper_tables
 from skillpress.measure.paper.method_episodes import MethodEpisodes
+from skillpress.measure.paper.methods import Method
 from skillpress.measure.paper.phrases import fit_each, membership_lines, phrase_lines
 from skillpress.measure.paper.text import csv_text, markdown
 from skillpress.pipeline.files import RESULTS, TRAINED
-from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, check_runs, read_run
+from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, by_environment, read_unchanged
 from skillpress.show.report.paper_page import render_paper_page
 
 
 def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
     """The tables that get rows from these runs, or ``RunsError``; tables of dictionaries come last."""
-    check_runs(runs)
-    of_environment: dict[str, list[FinishedRun]] = {}
-    for run in runs:
-        of_environment.setdefault(run.environment, []).append(run)
+    of_environment = by_environment(runs)
     of_methods = {name: episodes_by_method(group) for name, group in of_environment.items()}
     environments = {name: bundle(name) for name in of_methods}
     figures = {name: environment_figures(name) for name in of_methods}
@@ -45,7 +44,7 @@ def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
     for name, group in of_environment.items():
         if not figures[name].panels:
             continue
-        fitted = fit_each(environments[name], of_methods[name], group[0].params.skills.max_phrase_length)
+        fitted = fit_each(environments[name], of_methods[name], group[0][0].params.skills.max_phrase_length)
         phrases += phrase_lines(name, figures[name].panels[0].heading, fitted, of_methods[name])
         named += membership_lines(name, tuple(figures[name].named_skills), fitted, of_methods[name])
     dictionaries = ((10, phrases), (11, named))
@@ -60,17 +59,17 @@ def tables_or_reason(runs: Sequence[FinishedRun]) -> tuple[list[PaperTable], lis
         return [], [f"No tables of the paper here: {error}."]
 
 
-def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]:
+def episodes_by_method(runs: Sequence[tuple[FinishedRun, Method]]) -> dict[str, MethodEpisodes]:
     """Method to all its episodes in one environment; all methods share the baselines of a seed."""
     parts: dict[tuple[str, int], EvaluationSteps] = {}
     grades: dict[tuple[str, int], pl.DataFrame] = {}
-    for run in runs:
-        for policy, method in (*BASELINES.items(), (TRAINED, run.method)):
+    for run, called in runs:
+        for policy, method in (*BASELINES.items(), (TRAINED, called.name)):
             parts.setdefault((method, run.params.seed), run.steps(policy))
             grades.setdefault((method, run.params.seed), run.grades(policy))
-    tasks = {task.task_id: task for run in runs for task in run.tasks}
+    tasks = {task.task_id: task for run, _ in runs for task in run.tasks}
     methods = dict.fromkeys(method for method, _ in parts)
-    params = runs[0].params
+    params = runs[0][0].params
     return {
         method: MethodEpisodes(
             steps=(steps := pooled(part for (name, _), part in parts.items() if name == method)),
@@ -78,7 +77,9 @@ def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]
             votes=params.evaluation.votes,
             max_steps=params.environment.max_steps,
             last_dictionaries=[
-                last for run in runs if run.method == method and (last := run.last_dictionary) is not None
+                last
+                for run, called in runs
+                if called.name == method and (last := run.last_dictionary) is not None
             ],
             grades=pl.concat(part for (name, _), part in grades.items() if name == method),
         )
@@ -89,13 +90,15 @@ def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]
 def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
     """How the figures were computed, one sentence each."""
     seeds: dict[str, list[str]] = {}
-    for run in runs:
-        seeds.setdefault(f"{run.played} {run.method}", []).append(str(run.params.seed))
+    for run, called in (pair for group in by_environment(runs).values() for pair in group):
+        seeds.setdefault(f"{run.played}: {called.label}", []).append(str(run.seed))
     trained = sorted({run.checkpoint.step for run in runs if run.params.training.steps})
     steps = ", ".join(map(str, trained)) or "0"
-    named = [f"{name} (seed {', '.join(those)})" for name, those in seeds.items()]
+    listed = [f"{name} (seed {', '.join(those)})" for name, those in seeds.items()]
     return [
-        f"Runs: {'; '.join(named)}.",
+        f"Runs: {'; '.join(listed)}.",
+        "A run has a row of the paper only if all of its parameters are the row's. Others have the nearest "
+        "row's name with the keys of params.yaml that differ.",
         f"Checkpoint of every trained policy: {runs[0].checkpoint.rule} (training step {steps}); no other "
         "was evaluated.",
         *(played(params) for params in {run.environment: run.params for run in runs}.values()),
@@ -127,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     parser.add_argument("--out", type=Path, default=RESULTS / "paper", help="folder to write to")
     chosen = parser.parse_args(arguments)
-    runs = [read_run(folder) for folder in chosen.runs]
+    runs = [read_unchanged(folder) for folder in chosen.runs]
     tables, notes = tables_of(runs), notes_on(runs)
     write_text(chosen.out / "tables.md", markdown(tables, notes))
     write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))

@@ -15,7 +15,7 @@ from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.measure.analysis.mdl_report import read_phrases
 from skillpress.measure.evaluation import EvaluationSteps
-from skillpress.measure.evaluation.episodes import episode_table
+from skillpress.measure.evaluation.episodes import episode_table, was_carried_out
 from skillpress.measure.paper import environment_figures
 from skillpress.measure.paper.correspondence import correspondences
 from skillpress.pipeline.files import (
@@ -55,7 +55,7 @@ def report_data(run: FinishedRun, episodes_page: str) -> ReportData:
     compared = comparisons(RESULTS)
     change = effect(compared, run.params.training.steps)
     return ReportData(
-        title=f"skillpress: {run.played}, seed {run.seed}",
+        title=f"skillpress: {run.played}, {run.method.label}, seed {run.seed}",
         verdict="" if change is None else verdict(change),
         advice=f"../{ADVICE}" if change is not None and change.worse else "",
         policies=policy_results(run, TRAINED),
@@ -141,7 +141,7 @@ def example(
 ) -> Example:
     """A trajectory in the form that the report shows."""
     steps = [
-        ExampleStep(step.action, skills, step.invalid is not None)
+        ExampleStep(step.action, skills, not was_carried_out(step.action, step.invalid))
         for step, skills in zip(trajectory.steps, step_skills(projection, task, trajectory), strict=True)
     ]
     return Example.of(f"{title} ({len(steps)} steps)", told, steps, dictionary)

@@ -39,6 +39,7 @@ def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
             baseline=name in BASELINES,
             environment_behavior=behavior(steps),
             failures=failure_figures(kinds_of_episodes(steps)),
+            ran="" if name in BASELINES else run.method.label,
             checkpoint="" if name in BASELINES else weights,
         )
         for name, summary in summaries.items()

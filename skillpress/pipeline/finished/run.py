@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
-from skillpress.experiment.params import Params, load_params
+from skillpress.experiment.params import Params, load_params, read_yaml
 from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.measure.evaluation.episodes import (
     EvaluationSteps,
@@ -24,6 +24,16 @@ from skillpress.measure.evaluation.episodes import (
 )
 from skillpress.measure.paper.method_episodes import GRADES as GRADED
 from skillpress.measure.paper.method_episodes import read_grades
+from skillpress.measure.paper.methods import (
+    ABSENT,
+    VANILLA,
+    Method,
+    decides,
+    flatten,
+    in_words,
+    method,
+    methods,
+)
 from skillpress.pipeline.files import (
     EVALUATION_ROLLOUTS,
     EXPLORER,
@@ -38,7 +48,6 @@ from skillpress.pipeline.files import (
 from skillpress.skills.history import read_history
 from skillpress.skills.library.library import SkillLibrary, read_library
 
-VANILLA = "vanilla"
 BASELINES = {EXPLORER: "explorer", START: VANILLA}
 """Policies without training, to their methods in the paper's tables."""
 
@@ -61,7 +70,7 @@ class FinishedRun:
     tasks: tuple[Task, ...]
     """The tasks of its evaluation."""
     label: str = ""
-    """A comparison's name for its method, such as the name of its overlay; empty if it has none."""
+    """A comparison's word for its method, such as the name of its overlay; empty if it has none."""
 
     @property
     def seed(self) -> int:
@@ -74,34 +83,9 @@ class FinishedRun:
         return self.folder / RESULTS
 
     @property
-    def method(self) -> str:
-        """The name in ``measure.paper.layout.METHODS``; ``RunsError`` if the paper has no column."""
-        params, skills, shaping = self.params, self.params.skills, self.params.reward.shaping
-        if params.training.steps == 0:
-            return VANILLA
-        self._only("algorithm.name", params.algorithm.name, "grpo")
-        if skills.library is not None:
-            raise RunsError(
-                f"{self.folder}: skills.library is set; the paper's tables have no place for it, and Table "
-                "11 is measured in the run's own report"
-            )
-        self._only("reward.shaping", shaping, "none", "round_length", "segcost")
-        self._only("reward.centred", str(params.reward.centred).lower(), "false")
-        if shaping != "segcost":
-            return "grpo" if shaping == "none" else shaping
-        self._only("skills.search", skills.search, "greedy")
-        self._only("skills.closure", skills.closure, "none")
-        self._only("skills.corpus", skills.corpus, "algorithm_1", "buffer_and_batch", "batch_accepts")
-        self._only("skills.dictionaries", skills.dictionaries, "shared")
-        return "segcost" if params.skills.buffer else "segcost_no_buffer"
-
-    def _only(self, key: str, value: str, *papers: str) -> None:
-        *others, last = map(repr, papers)
-        if value not in papers:
-            raise RunsError(
-                f"{self.folder}: {key} is {value!r}; the paper's tables have a place for "
-                f"{' and '.join([', '.join(others), last] if others else [last])} alone"
-            )
+    def method(self) -> Method:
+        """What it is called by itself; in a table see :func:`by_environment`."""
+        return method(self.params)
 
     @property
     def last_dictionary(self) -> dict[tuple[str, ...], int] | None:
@@ -168,28 +152,84 @@ def read_run(folder: Path, label: str = "") -> FinishedRun:
     )
 
 
-def check_runs(runs: Sequence[FinishedRun]) -> None:
-    """Check that there is one checkpoint rule, that each method has each seed once, and that runs of an
-    environment agree in what they share.
+DECIDING = ("prepare_tasks", "prepare_policy", "train_policy", "evaluate_policy")
+"""The stages whose results are shown."""
+
+
+def read_unchanged(folder: Path) -> FinishedRun:
+    """The run in a folder, whose params.yaml is the one that its results were made with.
+
+    Raises:
+        RunsError: params.yaml was changed since; dvc.lock has the parameters of every stage.
+        UserError: a file is missing or wrong.
+    """
+    run = read_run(folder)
+    for stage, key, made, now in _changed(folder):
+        raise RunsError(
+            f"{folder / 'params.yaml'}: {key} is {in_words(now)}, but {stage} ran with {in_words(made)} "
+            "(dvc.lock); restore that value, or let `skillpress run` make the results again"
+        )
+    return run
+
+
+def _changed(folder: Path) -> Iterator[tuple[str, str, Any, Any]]:
+    """Stage, key, the value that it ran with by dvc.lock, and that of params.yaml, where the two differ."""
+    lock = folder / "dvc.lock"
+    if not lock.is_file():
+        return
+    values, stages = read_yaml(folder / "params.yaml"), read_yaml(lock).get("stages")
+    for stage in DECIDING:
+        read = _inside(stages, stage, "params", "params.yaml")
+        if not isinstance(read, Mapping):  # this stage has not run, or its entry is damaged
+            continue
+        made = dict(flatten(read))
+        now = dict(flatten({key: _inside(values, *key.split(".")) for key in read}))
+        for key in dict.fromkeys((*made, *now)):
+            one, other = made.get(key, ABSENT), now.get(key, ABSENT)
+            if one != other and (key == "seed" or decides(key)):
+                yield stage, key, one, other
+
+
+def _inside(values: Any, *keys: str) -> Any:
+    """The value under nested keys; ``ABSENT`` if there is none."""
+    for key in keys:
+        values = values.get(key, ABSENT) if isinstance(values, Mapping) else ABSENT
+    return values
+
+
+Named = Mapping[str, Sequence[tuple[FinishedRun, Method]]]
+"""Environment to its runs, each with what it is called among them."""
+
+
+def by_environment(runs: Sequence[FinishedRun]) -> Named:
+    """The runs of a table, checked: there is one checkpoint rule, each method has each seed once, and runs of
+    an environment agree in what they share.
 
     Raises:
         RunsError: one of these is not the case.
     """
     if len(rules := {run.checkpoint.rule for run in runs}) > 1:
         raise RunsError(f"trained policies were chosen by different rules: {', '.join(sorted(rules))}")
-    seen: dict[tuple[str, str, int], Path] = {}
-    first: dict[str, FinishedRun] = {}
+    of_environment: dict[str, list[FinishedRun]] = {}
     for run in runs:
-        key = (run.environment, run.method, run.params.seed)
+        of_environment.setdefault(run.environment, []).append(run)
+    return {name: _named(group) for name, group in of_environment.items()}
+
+
+def _named(runs: Sequence[FinishedRun]) -> list[tuple[FinishedRun, Method]]:
+    seen: dict[tuple[str, int], Path] = {}
+    found = list(zip(runs, methods([run.params for run in runs]), strict=True))
+    for run, called in found:
+        for difference in differences(runs[0], run):
+            raise RunsError(f"{runs[0].folder} and {run.folder} cannot stand in one table: {difference}")
+        key = (called.name, run.seed)
         if key in seen:
             raise RunsError(
-                f"{run.folder} and {seen[key]} are both {run.method}, seed {run.params.seed}, on "
+                f"{run.folder} and {seen[key]} are both {called.label}, seed {run.seed}, on "
                 f"{run.environment}; name one of them"
             )
         seen[key] = run.folder
-        reference = first.setdefault(run.environment, run)
-        for difference in differences(reference, run):
-            raise RunsError(f"{reference.folder} and {run.folder} cannot stand in one table: {difference}")
+    return found
 
 
 def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:

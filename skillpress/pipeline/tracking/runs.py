@@ -38,6 +38,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from skillpress.core.version import __version__
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.experiment.params import Params
+from skillpress.measure.paper.methods import flatten, method
 from skillpress.pipeline.redaction import without_secrets
 from skillpress.pipeline.revision import revision
 from skillpress.pipeline.tracking.episode_trace import StageRecord, log_traces
@@ -56,6 +57,8 @@ _PARENT = "mlflow.parentRunId"
 """MLflow's own tag for the parent of a run."""
 _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql"
+LONGEST_NAME = 200
+"""The most characters of a method in a run's name; PostgreSQL keeps 250 of the whole name."""
 CREATE_SECONDS = 300
 """The longest time that another process may take to create PostgreSQL's tables."""
 
@@ -120,15 +123,6 @@ def _experiment(artifacts: str | None) -> str:
     if found is not None:
         return str(found.experiment_id)
     return client.create_experiment(name, artifact_location=artifacts and f"{artifacts}/{name}")
-
-
-def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """``section.key`` and value of nested parameters."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def points(metrics: Mapping[str, float], step: int = 0) -> list[Metric]:
@@ -214,9 +208,9 @@ class StageRun:
         workspace = folder.name if folder.parent.name == "workspaces" else "default"
         tags = {"pipeline_run_id": identity, "level": "experiment", "workspace": workspace}
         tags |= {_PARENT: above} if above else {}
-        method = workspace.removesuffix(f"-seed{params.seed}")
+        called = method(params).label[:LONGEST_NAME]
         run = self._client.create_run(
-            self._experiment_id, tags=tags, run_name=f"{method} seed {params.seed} {identity[:6]}"
+            self._experiment_id, tags=tags, run_name=f"{called} seed {params.seed} {identity[:6]}"
         )
         values = [Param(name, str(value)) for name, value in flatten(params.model_dump(mode="json"))]
         self._client.log_batch(run.info.run_id, params=values)

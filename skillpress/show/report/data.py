@@ -34,6 +34,8 @@ class PolicyResult:
     """The figures that only this environment's actions show."""
     failures: tuple[BehaviorFigure, ...] = ()
     """The kinds of its steps, see ``analysis/failures.py``; empty if they were not computed."""
+    ran: str = ""
+    """What the parameters of its training say that it is; empty if nothing was trained."""
     checkpoint: str = ""
     """Which weights of a training were evaluated; empty if nothing was trained."""
 

@@ -39,7 +39,7 @@ METRICS = (
     Metric("dictionary/description_length", "Description length", "bits per success"),
     Metric("dictionary/earlier_share", "Corpus from earlier steps", "share of successes", percent=True),
     Metric("skills/exploitable_rate", "Exploitable successes", "cheaper with one skill more", percent=True),
-    Metric("invalid", "Invalid actions", "share of steps", percent=True),
+    Metric("invalid", "Actions refused or in a bad format", "share of steps", percent=True),
     Metric("entropy", "Entropy of the policy", "nats per token"),
     Metric("actions/entropy", "Entropy of actions", "nats per action"),
     Metric("actions/oracle", "The oracle's action", "its probability", percent=True),

@@ -63,7 +63,8 @@ def success_table(policies: Sequence[PolicyResult]) -> Table:
         values.append(Value(f"{mean(s.budget.area for s in summaries):.3f}"))
         episodes = sum(s.pass_at_1.episodes for s in summaries)
         behind = [f"{len(results)} seeds"] if len(results) > 1 else []
-        behind += [_count(episodes, "episode"), *sorted({r.checkpoint for r in results if r.checkpoint})]
+        told = dict.fromkeys(text for r in results for text in (r.ran, r.checkpoint) if text)
+        behind += [_count(episodes, "episode"), *told]
         rows.append(Row(method, tuple(values), ", ".join(behind)))
     return Table(tuple(heads), tuple(rows))
 

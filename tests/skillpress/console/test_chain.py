@@ -105,6 +105,7 @@ class TestOfAnExperiment:
     def test_tables_reads_it(self, home: Path, tmp_path: Path) -> None:
         assert main(["tables", ".", "--out", str(tmp_path)]) == 0
         assert "Table 1" in (tmp_path / "tables.md").read_text()
+        assert main(["runs", "."]) == 0
 
     def test_reverse_parse_reads_its_successes(
         self, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -48,6 +48,7 @@ NAMING = {
     "view": ["view", "FILE", "--no-browser"],
     "view --tokenizer": ["view", "ROLLOUTS", "--no-browser", "--tokenizer", "FILE"],
     "tables": ["tables", "FILE", "--out", "out"],
+    "runs": ["runs", "FILE"],
     "serve --params": ["serve", "--environment", "countdown", "--params", "FILE"],
     "export": ["export", "--format", "atif", "FILE", "--output", "out"],
     "export --tokenizer": [

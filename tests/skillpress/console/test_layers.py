@@ -25,7 +25,7 @@ def test_a_layer_holds_what_pyproject_asks_for_and_all_holds_the_others(reposito
 def test_every_layer_that_a_command_needs_is_there() -> None:
     assert {layer for command in COMMANDS.values() for layer in command.layers} <= set(layers.layers())
     bare = {name for name, command in COMMANDS.items() if not command.layers}
-    assert bare >= {"skills", "view", "export", "compare", "tables", "doctor"}
+    assert bare >= {"skills", "view", "export", "compare", "runs", "tables", "doctor"}
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *gone: str) -> None:

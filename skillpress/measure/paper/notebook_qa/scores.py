@@ -17,12 +17,13 @@ from skillpress.environments.notebook_qa.answers import exact_match, f1, f1_rule
 from skillpress.environments.notebook_qa.environment import WRONG_ANSWER
 from skillpress.measure.evaluation.behavior import BehaviorFigure, share
 from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps
-from skillpress.measure.paper.layout import METHODS
+from skillpress.measure.paper.layout import L0_METHODS
 from skillpress.measure.paper.method_episodes import MethodEpisodes
 from skillpress.measure.paper.notebook_qa.printed import AVERAGE, METRICS, printed
 
-BACKBONE, UNTRAINED = "Qwen2.5-7B-Instruct", "L0-Scaffold"
-"""The printed figures beside ours are those of an untrained policy in L0's loop."""
+BACKBONE = "Qwen2.5-7B-Instruct"
+PRINTED = {"vanilla": "L0-Scaffold", "l0": "L0-RL"}
+"""Methods to L0's names of them: the untrained policy in its loop, and the trained one."""
 TABLE = "L0, Table 2"
 
 
@@ -107,7 +108,7 @@ def _means(figures: Iterable[BehaviorFigure]) -> tuple[BehaviorFigure, ...]:
 def printed_row(key: str) -> dict[str, str]:
     """Method to the paper's figure, in percent; empty if the paper has none."""
     metric, _, dataset = key.partition("_")
-    rows = printed().filter(table=2, backbone=BACKBONE, method=UNTRAINED, metric=metric, dataset=dataset)[
-        "percent"
-    ]
-    return dict.fromkeys(METHODS, "") | ({"vanilla": f"{rows[0]:.2f}"} if len(rows) else {})
+    rows = printed().filter(table=2, backbone=BACKBONE, metric=metric, dataset=dataset)
+    percent = dict(rows.select("method", "percent").iter_rows())
+    found = {method: percent.get(name) for method, name in PRINTED.items()}
+    return dict.fromkeys(L0_METHODS, "") | {m: f"{x:.2f}" for m, x in found.items() if x is not None}

@@ -94,10 +94,22 @@ def test_each_answer_is_graded_once_and_the_tables_show_the_judges_score(
     ]  # fmt: skip
     assert not list(run.glob("results/*.unfinished/*")), "nothing unfinished is left"
     assert shown(run, tmp_path / "after", "judge_simpleqa") == {
-        "explorer": "0.0%", "vanilla": "50.0%", "segcost": "100.0%"
+        "explorer": "0.0%", "vanilla": "50.0%", "l0": "", "segcost": "100.0%"
     }  # fmt: skip
     assert shown(run, tmp_path / "after", "em_simpleqa")["segcost"] == "50.0%"
     assert "L0's Table 2" in (tmp_path / "after" / "tables.md").read_text()
+
+
+def test_l0s_own_training_stands_in_the_row_of_its_table_beside_the_printed_figures(
+    tmp_path: Path, repository: Path
+) -> None:
+    run = write_run(tmp_path / "run", repository)
+    values = merge(read_yaml(run / "params.yaml"), read_yaml(OVERLAY.parent / "notebook_qa_l0.yaml"))
+    (run / "params.yaml").write_text(yaml.safe_dump(values))
+    found = shown(run, tmp_path / "out", "em_simpleqa")
+    assert found == {"explorer": "0.0%", "vanilla": "0.0%", "l0": "50.0%"}
+    lines = (tmp_path / "out" / "tables.md").read_text().splitlines()
+    assert any("| L0-RL |" in line and "paper: 61.68 %" in line for line in lines)
 
 
 def test_an_evaluation_that_was_made_again_has_no_score_until_it_is_graded_again(

@@ -12,7 +12,12 @@ from skillpress.core.parsed_action import FORMAT_REASONS
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step
 from skillpress.measure.evaluation.behavior import count, general_behavior, success_lengths
-from skillpress.measure.evaluation.episodes import carried_out, episode_table, evaluation_steps
+from skillpress.measure.evaluation.episodes import (
+    carried_out,
+    episode_table,
+    evaluation_steps,
+    was_carried_out,
+)
 from skillpress.play.agents.parsing import lenient, plain, tagged
 
 
@@ -68,13 +73,27 @@ def test_success_lengths_count_wins_by_steps(played):
     assert success_lengths(table) == {1: 1, 3: 1}
 
 
-def test_malformed_and_refused_partition_the_invalid_steps(episode):
-    reasons = [None, "two_actions", "missing_action", "not_admissible"]
-    steps = tuple(Step((), (), (), "", "x", "", reason, ()) for reason in reasons)
-    found = figures([replace(episode("a", 0, ["x"], won=False), steps=steps)])
-    assert found["invalid_rate"].value == 3 / 4
-    assert found["malformed_rate"].value == 2 / 4
-    assert found["refused_rate"].value == 1 / 4
+def test_refused_and_carried_out_in_a_bad_format_partition_the_invalid_steps(episode):
+    steps = [
+        ("a", None),
+        ("", "two_actions"),
+        ("look", "missing_thought"),
+        ("fly", "missing_thought+not_admissible"),
+        ("fly", "not_admissible"),
+    ]
+    found = figures([with_steps(episode("a", 0, ["x"], won=True), *steps)])
+    assert found["invalid_rate"].value == 4 / 5
+    assert found["refused_rate"].value == 3 / 5
+    assert found["malformed_rate"].value == 3 / 5
+    assert found["misformatted_rate_success"].value == 1 / 5
+
+
+def test_the_papers_invalid_actions_are_those_that_were_refused(episode):
+    """ALFWorld answers them with "Nothing happens."; an action that its lenient parser passed on and the game
+    carried out is none of them."""
+    steps = [("look", "missing_thought"), ("look", None), ("fly", "missing_thought+not_admissible")]
+    found = figures([with_steps(episode("a", 0, ["x"], won=True), *steps)])["invalid_rate_success"]
+    assert (found.value, found.table) == (1 / 3, "Tables 2, 9")
 
 
 @pytest.mark.parametrize("text", ["", "<think>a", "<think>a</think>", "<action>a</action>",
@@ -98,10 +117,11 @@ def test_an_action_carried_out_in_spite_of_its_format_is_malformed_and_one_refus
     taken = [("look", "missing_thought"), ("fly", "missing_thought+not_admissible"), ("look up", None)]
     played = with_steps(episode("a", 0, ["x"], won=False), *taken)
     assert figures([played])["malformed_rate"].value == 2 / 3
-    assert figures([played])["refused_rate"].value == 0
+    assert figures([played])["refused_rate"].value == 1 / 3
     steps = evaluation_steps(rollout_frame([played]))
     (rows,) = steps.stretches()
     assert rows.filter(carried_out())["action"].to_list() == ["look", "look up"]
+    assert [was_carried_out(*step) for step in taken] == [True, False, True]
 
 
 def test_a_strict_parser_lets_nothing_through(episode):

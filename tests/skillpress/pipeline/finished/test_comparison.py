@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import stdev
 
@@ -15,7 +16,7 @@ from skillpress.core.trajectory import Step, Trajectory
 from skillpress.experiment.params import load_params, read_yaml
 from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS
-from skillpress.pipeline.finished.comparison import as_json, paired_tests, table, text
+from skillpress.pipeline.finished.comparison import as_json, paired_tests, starts, table, text
 from skillpress.pipeline.finished.run import FinishedRun
 
 STEP = Step((1,), (2,), (0.0,), "", "go", "", None, ())
@@ -100,6 +101,30 @@ def test_methods_are_paired_by_seed_and_unfinished_seeds_left_out(make) -> None:
     assert (found.seeds, found.tasks, found.first_episodes) == (1, 2, 2)
     assert found.tests[-1].per_seed == (0.5,)
     assert found.tests[-1].mcnemar_p == 1 and found.tests[-1].trainings is None
+
+
+def test_a_line_says_what_ran_whatever_its_overlay_is_called(make) -> None:
+    *floors, row = table([make("grpo", seed, a="1", b="0") for seed in (0, 1)])
+    assert [(one.method, one.ran) for one in floors] == [(one.method, one.method) for one in floors]
+    assert (row.method, row.ran) == ("grpo", "SegCost (buffer)")
+    assert [line.endswith("; it is SegCost (buffer)") for line in text([*floors, row], {})] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_the_baselines_of_one_method_are_not_called_those_of_methods_that_start_differently(make) -> None:
+    one, same, other = (make(name, 0, a="1", b="0") for name in ("grpo", "segcost", "history"))
+    policy = other.params.policy.model_copy(update={"history": 1})
+    other = replace(other, params=other.params.model_copy(update={"policy": policy}))
+    assert [row.method for row in table([one, same])][:2] == ["random explorer", "imitation start"]
+    assert [row.method for row in table([one, same, other])][:2] == [
+        "random explorer of grpo",
+        "imitation start of grpo",
+    ]
+    groups = {run.label: [run] for run in (one, same, other)}
+    assert starts(groups) == {"grpo": " of grpo", "segcost": " of grpo", "history": " of history"}
 
 
 def test_every_seed_of_two_methods_is_in_their_test(make) -> None:

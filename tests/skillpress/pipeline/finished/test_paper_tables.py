@@ -3,69 +3,22 @@
 from __future__ import annotations
 
 import csv
-import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-import yaml
 
 from skillpress.console.command import main as command
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
-from skillpress.core.task_files import write_tasks
-from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
+from skillpress.measure.paper.text import csv_text, markdown
 from skillpress.pipeline import exit_codes
-from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY, split_file
-from skillpress.pipeline.finished.paper_tables import main, tables_of, tables_or_reason
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY
+from skillpress.pipeline.finished.paper_tables import main, notes_on, tables_of, tables_or_reason
 from skillpress.pipeline.finished.run import RunsError, read_run
-from skillpress.play.rollout import requests
 from skillpress.skills.history import write_history
 from skillpress.skills.library.library import SkillLibrary, Version, write_library
+from tests.support.pipeline.finished_run import play_run
 
-SMALL = {
-    "tasks": {"train": 1, "validation": 1, "test": 24},
-    "evaluation": {"runs": 2, "votes": 1},
-    "sampling": {"slots": 64},
-    "training": {"steps": 7},
-}
 GRPO = {"reward": {"shaping": "none"}}
-
-
-def play_run(folder: Path, repository: Path, *overlays: dict) -> Path:
-    """A folder like that of a finished experiment; every policy is the random explorer."""
-    values = read_yaml(repository / "params.yaml")
-    for overlay in (SMALL, *overlays):
-        values = merge(values, overlay)
-    params = check_params(values, "test")
-    experiment, section = Experiment(params), params.evaluation
-    made = experiment.bundle.make_tasks(
-        params.environment, SplitSizes(**params.tasks.model_dump()), params.seed
-    )
-    tasks = [task for task in made if task.split == "test"]
-    episodes = []
-    for policy, step in (("explorer", 0), ("start", 0), ("trained", params.training.steps)):
-        wanted = [
-            request
-            for run in range(section.runs)
-            for request in requests(
-                tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run
-            )
-        ]
-        episodes += experiment.collector(experiment.explorer()).collect(wanted, policy_version=step)
-    (folder / "results").mkdir(parents=True)
-    (folder / "params.yaml").write_text(yaml.safe_dump(values))
-    write_tasks(folder / split_file("test"), tasks)
-    write_rollouts(folder / EVALUATION_ROLLOUTS, episodes)
-    evaluation = {
-        "checkpoint": asdict(SelectedCheckpoint("last", params.training.steps, None)),
-        "policies": {},
-        "comparisons": {},
-    }
-    (folder / "results" / "evaluation.json").write_text(json.dumps(evaluation))
-    return folder
 
 
 @pytest.fixture
@@ -79,35 +32,59 @@ def cells(tables, table: int, key: str):
 
 
 def test_the_method_of_a_run_is_what_its_parameters_say_whatever_its_folder_is_called(make) -> None:
-    assert read_run(make("x")).method == "segcost"
-    assert read_run(make("y", {"skills": {"buffer": 0}})).method == "segcost_no_buffer"
-    assert read_run(make("segcost", GRPO)).method == "grpo"
-    assert read_run(make("z", {"training": {"steps": 0}})).method == "vanilla"
+    assert read_run(make("x")).method.name == "segcost"
+    assert read_run(make("y", {"skills": {"buffer": 0}})).method.name == "segcost_no_buffer"
+    assert read_run(make("segcost", GRPO)).method.name == "grpo"
+    assert read_run(make("z", {"training": {"steps": 0}})).method.name == "vanilla"
 
 
-@pytest.mark.parametrize(
-    ("overlay", "said"),
-    [
-        ({"reward": {"centred": True}}, r"reward\.centred is 'true'"),
-        ({"reward": {"shaping": "bits"}}, r"reward\.shaping is 'bits'"),
-        ({"skills": {"corpus": "each_task_once"}}, r"skills\.corpus is 'each_task_once'"),
-        ({"skills": {"dictionaries": "per_class"}}, r"skills\.dictionaries is 'per_class'"),
-    ],
-)
-def test_a_run_of_a_method_of_our_own_has_no_column_in_the_papers_tables(make, overlay, said) -> None:
-    with pytest.raises(RunsError, match=said):
-        _ = read_run(make("x", overlay)).method
+LAMBDA = "SegCost (buffer) with reward.efficiency 31.6"
+REPLAY = "SegCost (buffer) with training.replay.groups 4, training.replay.staleness 2"
 
 
-def test_a_run_with_a_skill_library_stands_in_no_table_of_the_paper_and_has_its_library(make) -> None:
+def test_other_methods_stand_beside_the_papers_row_and_are_no_seeds_of_it(make) -> None:
+    replay = {"algorithm": {"importance": "token"}, "training": {"replay": {"groups": 4, "staleness": 2}}}
+    runs = [
+        make("a"),
+        make("b", {"seed": 1}, replay),
+        make("c", {"seed": 2}, {"reward": {"efficiency": 31.6}}),
+        make("d", {"seed": 3}, {"training": {"learning_rate": 0.001}}),
+    ]
+    rate = "SegCost (buffer) with training.learning_rate 0.001"
+    replayed = REPLAY.replace("with ", "with algorithm.importance token, ")
+    found = [read_run(run) for run in runs]
+    tables = tables_of(found)
+    success = cells(tables, 1, "all")
+    assert {method: cell.episodes for method, cell in success.items() if cell.episodes} == {
+        "explorer": 192, "vanilla": 192, "segcost": 48, replayed: 48, LAMBDA: 48, rate: 48,
+    }  # fmt: skip
+    assert all(cell.paper == "" for method, cell in success.items() if " with " in method)
+    text = markdown(tables, notes_on(found))
+    assert f"{replayed} (seed 1); " in text and f"| {LAMBDA} | **" in text
+    closing = text[text.index("## Table 4") :]
+    assert f"| {LAMBDA} | {rate} |\n" in closing[: closing.index("|---")]
+    assert f",{LAMBDA},last," in csv_text(tables, "last")
+
+
+def test_a_run_with_a_skill_library_has_its_own_name_and_its_library(make) -> None:
     library = {"retrieval": "by_task", "top_k": 1, "every": 1, "new": 1, "teacher": None}
     run = read_run(make("x", GRPO, {"skills": {"library": library}}))
-    with pytest.raises(RunsError, match=r"skills\.library is set.*Table 11"):
-        tables_of([run])
+    assert run.method.row == "grpo" and run.method.label.startswith(
+        "GRPO with skills.library.retrieval by_task"
+    )
+    assert cells(tables_of([run]), 1, "all")["grpo"].text == ""
     assert run.library == SkillLibrary()
     grown = SkillLibrary((Version(step=1, failures=("train/1/a/0",), added=()),))
     write_library(run.folder / LIBRARY, grown)
     assert run.library == grown
+
+
+def test_the_report_of_an_erl_run_does_not_call_it_segcost(make) -> None:
+    erl = {"name": "erl", "distill": 0.5, "kl": 0.5, "retries": 8, "reflection": "own"}
+    run = read_run(make("x", {"experience": erl, "policy": {"knowledge_words": 8}}))
+    tables, notes = tables_or_reason([run])
+    assert cells(tables, 1, "all")["segcost"].text == ""
+    assert "SegCost (buffer) with experience.name erl, experience.distill 0.5" in notes[0]
 
 
 def test_seeds_of_a_method_are_pooled_and_every_cell_counts_its_episodes(make) -> None:
@@ -155,7 +132,7 @@ def test_the_command_writes_markdown_csv_and_a_page(make, tmp_path: Path, capsys
 
 
 def test_two_runs_of_one_method_and_seed_are_refused(make) -> None:
-    with pytest.raises(RunsError, match="are both grpo, seed 0, on countdown"):
+    with pytest.raises(RunsError, match="are both GRPO, seed 0, on countdown"):
         tables_of([read_run(make("a", GRPO)), read_run(make("b", GRPO))])
 
 
@@ -178,15 +155,6 @@ def test_a_policy_evaluated_with_other_weights_than_training_left_is_refused(mak
     file.write_text(file.read_text().replace('"step": 7', '"step": 8'))
     with pytest.raises(RunsError, match=r"evaluated at training step \[7\], its weights are of 8"):
         tables_of([read_run(folder)])
-
-
-@pytest.mark.parametrize("control", [{"search": "random"}, {"closure": "prefixes"}])
-def test_a_control_stands_in_no_table_and_its_own_report_says_why(make, control) -> None:
-    run = read_run(make("a", {"skills": control}))
-    with pytest.raises(RunsError, match="the paper's tables have a place for"):
-        tables_of([run])
-    tables, (note,) = tables_or_reason([run])
-    assert tables == [] and "the paper's tables have a place for" in note
 
 
 def test_a_run_that_misses_an_episode_is_refused_by_the_command(make, tmp_path: Path, capsys) -> None:

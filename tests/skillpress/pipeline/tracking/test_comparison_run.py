@@ -53,7 +53,7 @@ def test_an_experiments_run_stands_below_the_comparison_and_its_name_has_the_see
         assert run_of(compared.run_id).info.status == "RUNNING", "from the first minute"
     experiment = run_of(stage.parent_id)
     assert experiment.data.tags["mlflow.parentRunId"] == compared.run_id
-    assert experiment.info.run_name.startswith("grpo seed 3 ")
+    assert experiment.info.run_name.startswith("SegCost (buffer) seed 3 "), "not what the folder says"
     assert run_of(stage.run_id).data.tags["mlflow.parentRunId"] == stage.parent_id
     whole = run_of(compared.run_id)
     assert whole.info.status == "FINISHED" and whole.data.tags["prefect.flow_run_id"] == "flow"
