@@ -53,11 +53,27 @@ class Spawner:
             self._shown[path] = self._thread.submit(self._mount, path).result()
         return self._shown[path]
 
-    def spawn(self, command: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
-        """Start a command with these descriptors; its stdout and stderr are pipes."""
-        return self._thread.submit(self._spawn, command, descriptors).result()
+    def writable(self, folder: Path) -> Path:
+        """Give a folder and its content to the user of its children; where they find it, as ``shown``."""
+        if not self._root:
+            return folder
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        return self.shown(folder.parent) / folder.name
 
-    def _spawn(self, command: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    def spawn(
+        self, command: Sequence[str], descriptors: Sequence[int], output: int | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a command with these descriptors.
+
+        Args:
+            output: the descriptor of its stdout and stderr; None makes a pipe of each.
+        """
+        return self._thread.submit(self._spawn, command, descriptors, output).result()
+
+    def _spawn(
+        self, command: Sequence[str], descriptors: Sequence[int], output: int | None
+    ) -> subprocess.Popen[bytes]:
         forked = self._root and self._setpriv is None
         if self._setpriv is not None:
             nobody = [self._setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -65,8 +81,8 @@ class Spawner:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE if output is None else output,
+            stderr=subprocess.PIPE if output is None else output,
             bufsize=0,
             cwd="/",
             env=MINIMAL_ENVIRONMENT,

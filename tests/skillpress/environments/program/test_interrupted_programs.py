@@ -82,7 +82,7 @@ def test_an_open_request_is_told_to_ask_again_when_the_run_stops_and_a_late_one_
     program = Tester()
     with Endpoint() as endpoint, ThreadPoolExecutor(2) as threads:
         environment = ProgramEnvironment(
-            section("walk"), endpoint, program, lambda played: Verdict(True), walled=False
+            section("walk"), endpoint, program, lambda played: Verdict(True), isolated=False
         )
         begun = threads.submit(environment.reset, Task("a", "program", 0, {"id": "a"}))
         while not hasattr(program, "url"):
