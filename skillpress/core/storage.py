@@ -132,6 +132,23 @@ def sweep(destination: str | Path) -> None:
             left.unlink(missing_ok=True)
 
 
+def private_folder(folder: Path) -> Path:
+    """A folder that nobody else can write to or look into, made if need be. For places among temporary files
+    whose name others can guess: they could have made it before, and filled it.
+
+    Raises:
+        StorageError: it belongs to another user, is a link, or others may enter it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+        return folder
+    raise StorageError(
+        f"{folder}: has owner {found.st_uid} and mode {stat.filemode(found.st_mode)}, so another user may "
+        f"have put files there; remove it, since only user {os.getuid()} may be able to enter it"
+    )
+
+
 def remove_tree(folder: Path) -> None:
     """Remove a folder, whatever lies in it: any depth, any names, any permissions. Nobody may write there
     meanwhile. Nothing happens if the folder is gone.

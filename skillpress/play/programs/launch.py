@@ -232,10 +232,14 @@ class _Command:
         Raises:
             RuntimeError: it has not ended half a minute later.
         """
-        inside = children_of_all().get(self.process.pid, [])
+        children = children_of_all().get(self.process.pid, [])
+        inside = [process for pid in children if (process := _process(pid))]
         self.process.kill()
+        for process in inside:  # one that has only begun would outlive bwrap, in which nothing has run
+            with suppress(psutil.Error):
+                process.kill()
         self.process.wait(END_SECONDS)
-        _, left = psutil.wait_procs([p for pid in inside if (p := _process(pid))], timeout=END_SECONDS)
+        _, left = psutil.wait_procs(inside, timeout=END_SECONDS)
         if left:
             raise RuntimeError(f"program {left[0].pid} is still there {END_SECONDS:g} s after SIGKILL")
 

@@ -170,8 +170,7 @@ def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
             )
         if not can_be_sent(function):
             raise RefusedRequestError(
-                f"tools[{number}]: is nested more than {LEVELS} levels deep, or has a number that JSON cannot "
-                "carry",
+                f"tools[{number}]: has more than {LEVELS} levels, or a number that JSON cannot carry",
                 "tools",
                 "invalid_value",
             )

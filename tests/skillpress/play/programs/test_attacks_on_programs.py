@@ -25,6 +25,16 @@ from tests.support.play import asking
 from tests.support.play.attacking import ROOT, SECRET
 from tests.support.play.isolated import IsolatedSnippets
 
+TRIED = {
+    "infinite_loop": "test_a_program_that_ignores_its_end_is_gone_when_its_episode_is",
+    "daemon": "test_a_program_that_ignores_its_end_is_gone_when_its_episode_is",
+    "host_files": "test_only_what_the_command_names_is_there",
+    "host_file_names": "test_only_what_the_command_names_is_there",
+    "traps_in_the_folder": "test_whatever_an_episode_leaves_ends_with_it",
+    "names_that_are_no_text": "test_whatever_an_episode_leaves_ends_with_it",
+    "other_sockets": "test_netlink_lists_interfaces_and_no_other_protocol_is_there",
+}
+"""Rows of the table in docs/sandbox.md that a test of another name tries; others are ``test_attack_ROW``."""
 HELLO = {"messages": [{"role": "user", "content": "1"}], "max_tokens": 1}
 
 
@@ -197,6 +207,71 @@ def test_a_program_that_ignores_its_end_is_gone_when_its_episode_is() -> None:
     assert not [p for p in psutil.process_iter(["cmdline"]) if "3611" in (p.info["cmdline"] or [])]
 
 
+FLOODS = {
+    "fork_bomb": "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError: pass",
+    "many_processes": "import os, time\nwhile os.fork(): pass\ntime.sleep(1000)",
+    "many_threads": "from threading import Thread\nfrom time import sleep\n"
+    "while True: Thread(target=sleep, args=(1000,)).start()",
+}
+
+
+def over_processes(name: str) -> None:
+    (episode,) = play(isolated(FLOODS[name], memory_mb=8192), TASKS[:1], rollouts=1)
+    said = episode.steps[-1].observation
+    # Whichever counts first: the watchdog at 512, or the kernel a little above.
+    assert any(words in said for words in ("more than 512 processes", "BlockingIOError", "start new thread"))
+    assert episode.outcome in ("over_limits", "crashed")
+
+
+def test_attack_fork_bomb() -> None:
+    over_processes("fork_bomb")
+
+
+def test_attack_many_processes() -> None:
+    over_processes("many_processes")
+
+
+def test_attack_many_threads() -> None:
+    over_processes("many_threads")
+
+
+def test_attack_descriptors() -> None:
+    assert "Too many open files" in (attack("import os\nwhile True: os.pipe()").error or "")
+
+
+def test_attack_inherited_descriptors(tmp_path: Path) -> None:
+    code = """
+        import os
+        paths = [f'/proc/self/fd/{number}' for number in range(1024)]
+        sorted({os.readlink(path).split('/')[-1] for path in paths if os.path.exists(path)})
+    """
+    with open(__file__) as held:
+        os.set_inheritable(held.fileno(), True)
+        assert attack(code).result in ("['null', 'printed.txt']", "['null']")  # outside of what it sees
+
+
+FLOOD = "import os\nwhile True: os.write(1, bytes(1 << 20))"
+
+
+def test_attack_output_flood() -> None:
+    (episode,) = play(isolated(FLOOD), TASKS[:1], rollouts=1)
+    assert episode.outcome in ("crashed", "over_limits")
+
+
+def test_attack_output_flood_of_a_child() -> None:
+    (episode,) = play(isolated(f"import os\nos.fork()\n{FLOOD}"), TASKS[:1], rollouts=1)
+    assert episode.outcome in ("crashed", "over_limits")
+
+
+def test_attack_standard_input() -> None:
+    code = """
+        import os, sys
+        sys.stdin.read(), os.path.exists('/dev/tty') and os.open('/dev/tty', os.O_RDWR)
+    """
+    told = attack(code)
+    assert told.result == "('', False)" or "OSError" in (told.error or "")
+
+
 def test_isolation_of_a_function_is_refused() -> None:
     with pytest.raises(ValueError, match="walls: bubblewrap isolates commands, and run names the function"):
         section("walk", walls="bubblewrap")
@@ -250,7 +325,7 @@ def test_a_body_is_refused_when_its_bytes_are_too_many(endpoint: Endpoint) -> No
 
     with suppress(httpx.TransportError):
         assert post(endpoint, f"/e/{session.key}/v1/chat/completions", long()).status_code == 413
-    assert len(sent) < (LARGEST_BODY >> 15) + 100  # what is counted, what is passed over, and buffers
+    assert len(sent) < LARGEST_BODY >> 14  # what is counted, what is passed over, and buffers
     assert session.budget.bytes_in_flight == 0
 
 
