@@ -74,12 +74,15 @@ class ProgramEnvironment:
         endpoint: Endpoint,
         launcher: Launcher,
         verify: Verify,
+        *,
         isolated: bool,
+        folder: Path,
     ) -> None:
         """Args:
-        isolated: whether programs reach the endpoint by a forwarder inside their isolation."""
+        isolated: whether programs reach the endpoint by a forwarder inside their isolation.
+        folder: where each episode has a folder of its own, until it ends."""
         self._section, self._endpoint, self._launcher, self._verify = section, endpoint, launcher, verify
-        self._isolated = isolated
+        self._isolated, self._folder = isolated, folder
         self._episode: _Episode | None = None
 
     def reset(self, task: Task) -> tuple[str, Info]:
@@ -109,7 +112,7 @@ class _Episode:
 
     def __init__(self, environment: ProgramEnvironment, task: Task) -> None:
         self._of, self._task = environment, task
-        self._root = Path(mkdtemp(prefix="skillpress-program-"))
+        self._root = Path(mkdtemp(dir=environment._folder))
         self._root.chmod(0o711)  # an isolated program's user passes through, and lists nothing
         self._folder = self._root / "work"
         self._folder.mkdir(mode=0o700)

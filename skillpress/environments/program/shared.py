@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
-from tempfile import mkdtemp
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.lab import ROOT
+from skillpress.core.temporary import TemporaryFolder
 from skillpress.environments.program.environment import ProgramEnvironment
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.verifier import verifier
@@ -36,8 +35,10 @@ class SharedPrograms:
             Isolated.check()
         passed, copied = _passed(section), section.copied
         end_orphans()
-        self._folder = Path(mkdtemp(prefix="skillpress-endpoint-"))
-        socket = self._folder / "endpoint.sock"
+        self._folder = TemporaryFolder("programs")
+        private = self._folder.path / "socket"
+        private.mkdir(mode=0o700)
+        socket = private / "endpoint"
         self._endpoint = Endpoint(socket)
         self._launcher: Launcher
         if isinstance(section.run, str):
@@ -52,13 +53,20 @@ class SharedPrograms:
 
     def __call__(self) -> ProgramEnvironment:
         """See ``SharedEnvironments``."""
-        return ProgramEnvironment(self._section, self._endpoint, self._launcher, self._verify, self._isolated)
+        return ProgramEnvironment(
+            self._section,
+            self._endpoint,
+            self._launcher,
+            self._verify,
+            isolated=self._isolated,
+            folder=self._folder.path,
+        )
 
     def close(self) -> None:
         """End the workers and the endpoint."""
         self._launcher.close()
         self._endpoint.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
 
 def _passed(section: ProgramParameters) -> dict[str, str]:

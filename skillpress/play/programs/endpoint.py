@@ -12,6 +12,7 @@ episode has a budget of its own, so that one program cannot take what the others
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 from collections import OrderedDict
@@ -26,6 +27,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from skillpress.core.errors import UserError
 from skillpress.core.web import PageGuard, Patience, server_of
 from skillpress.play.programs.forms import Form, forms
 from skillpress.play.programs.forms.chat import weights
@@ -34,6 +36,8 @@ from skillpress.play.programs.requests import ModelRequest, RefusedRequestError
 from skillpress.play.programs.session import Refusal, Session, gone
 
 START_SECONDS = 30.0
+LONGEST_SOCKET = 107
+"""The most bytes of a Unix socket's path, by the kernel."""
 MODEL = "policy"
 """The name of the one model; programs may ask for any name."""
 REMEMBERED = 100_000
@@ -53,6 +57,11 @@ class Endpoint:
         """Args:
         socket_path: a Unix socket to listen on as well; None for none.
         connections: the most open connections."""
+        if socket_path is not None and len(os.fsencode(socket_path)) > LONGEST_SOCKET:
+            raise UserError(
+                f"{socket_path}: a socket's path has at most {LONGEST_SOCKET} bytes; set TMPDIR to a folder "
+                "with a shorter path"
+            )
         self._sessions: dict[str, Session] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._tcp = socket.create_server(("127.0.0.1", 0))

@@ -19,11 +19,11 @@ import itertools
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from skillpress.core.temporary import TemporaryFolder
 from skillpress.play.sandbox.limits import SandboxUnavailableError
 
 NOBODY = 65534
@@ -109,20 +109,9 @@ class Spawner:
         if libc.unshare(CLONE_NEWNS):
             raise _no_mounts(ctypes.get_errno())
         _mount(Path("none"), Path("/"), MS_REC | MS_PRIVATE)
-        folder = Path(tempfile.mkdtemp(prefix="sandbox-"))
-        folder.chmod(0o755)
-        atexit.register(_remove, folder)
-        return folder
-
-
-def _remove(folder: Path) -> None:
-    """Remove the mount points, which are empty outside of the thread's namespace."""
-    for place in folder.iterdir():
-        if place.is_dir():
-            place.rmdir()
-        else:
-            place.unlink()
-    folder.rmdir()
+        folder = TemporaryFolder("sandboxes")
+        atexit.register(folder.remove)  # outside of the thread's namespace the mount points are empty
+        return folder.path
 
 
 def _mount(source: Path, target: Path, flags: int) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
@@ -15,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from skillpress.core.errors import ParamsError
+from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.play.programs.endpoint import LARGEST_BODY, Endpoint
@@ -177,7 +178,7 @@ def test_a_forwarder_without_an_endpoint_is_no_failure_of_the_program() -> None:
     assert (attack(code).error or "").startswith("lost: ")
 
 
-def test_whatever_an_episode_leaves_ends_with_it(tmp_path: Path) -> None:
+def test_whatever_an_episode_leaves_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     code = """
         import os
         for depth in range(1300):
@@ -188,10 +189,13 @@ def test_whatever_an_episode_leaves_ends_with_it(tmp_path: Path) -> None:
         os.symlink('/etc', 'link')
         open(b'\\xff', 'w').close()
     """
-    before = set(Path("/tmp").glob("skillpress-program-*"))
+    short = Path(tempfile.mkdtemp(prefix="h-"))
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
     (episode,) = play(isolated(code), TASKS[:1], rollouts=1)
     assert episode.outcome in ("won", "over_limits")  # deeper than any path can name counts as over the limit
-    assert set(Path("/tmp").glob("skillpress-program-*")) <= before
+    assert [path.name for path in short.iterdir() if "sandboxes" not in path.name] == []
+    with pytest.raises(UserError, match="set TMPDIR to a folder with a shorter path"):
+        Endpoint(Path("/tmp", "long" * 40, "socket"))
 
 
 def test_a_program_that_ignores_its_end_is_gone_when_its_episode_is() -> None:
