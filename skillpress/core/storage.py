@@ -133,8 +133,8 @@ def sweep(destination: str | Path) -> None:
 
 
 def private_folder(folder: Path) -> Path:
-    """A folder that nobody else can write to or look into, made if need be. For places among temporary files
-    whose name others can guess: they could have made it before, and filled it.
+    """Make a folder that no other user can enter, or check that an existing one is such a folder. For places
+    among temporary files whose name other users can guess: they could have made it first, and filled it.
 
     Raises:
         StorageError: it belongs to another user, is a link, or others may enter it.
@@ -150,8 +150,8 @@ def private_folder(folder: Path) -> Path:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, whatever lies in it: any depth, any names, any permissions. Nobody may write there
-    meanwhile. Nothing happens if the folder is gone.
+    """Remove a folder with content of any depth, any names and any permissions. No other process may write
+    there meanwhile. Nothing happens if the folder is gone.
 
     ``shutil.rmtree`` calls itself for every level and fails on a thousand of them. Here folders move up to
     the top before they are emptied, so neither the stack nor the length of a path limits the depth.

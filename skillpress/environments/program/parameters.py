@@ -142,5 +142,5 @@ def _file_of_lab(part: str) -> Path | None:
             return None
         path = found_here(part)
         return path if path.is_file() else None
-    except (OSError, ValueError):  # a text that is no path, such as a program behind -c
+    except (OSError, ValueError):  # not a path but a text, such as a program behind -c
         return None

@@ -5,8 +5,9 @@ same. The server has a thread of its own and answers from memory; the work betwe
 clients' and the engine's. It listens on a Unix socket as well, which is the only way out of an isolated
 program.
 
-It trusts nobody: the key is looked at before the body is read, bytes are counted while they arrive, and every
-episode has a budget of its own, so that one program cannot take what the others need. Web pages are refused.
+No client is trusted. The server checks the key before it reads the body and counts bytes while they arrive.
+Every episode has a budget of its own, so that one program cannot take what the others need. Web pages are
+refused.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Endpoint:
         if socket_path is not None:
             unix = socket.socket(socket.AF_UNIX)
             unix.bind(str(socket_path))
-            socket_path.chmod(0o666)  # whoever can enter its folder: isolated programs run as another user
+            socket_path.chmod(0o666)  # isolated programs run as another user; its folder keeps others out
             unix.listen(128)
             self._sockets.append(unix)
         routes = [Route("/v1/models", self._models), Route("/e/{key}/v1/models", self._models)]
@@ -214,8 +215,8 @@ async def _body(request: Request, count: Callable[[int], None]) -> dict[str, Any
 
 
 async def _pass_over(request: Request) -> None:
-    """Read what is left of a refused body and keep nothing, so that the client hears the refusal, unless it
-    sends more than any body may have."""
+    """Read the rest of a refused body and keep nothing, so that the client receives the refusal. A client
+    that sends more than any body may have does not."""
     passed = 0
     with suppress(ClientDisconnect, RuntimeError):  # RuntimeError: all of it was read
         async for part in request.stream():

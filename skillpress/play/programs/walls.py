@@ -89,7 +89,7 @@ class Isolated:
         """Start the command.
 
         Args:
-            folder: the episode's folder, which nobody has written to but this process.
+            folder: the episode's folder, with files of this process alone.
             variables: environment variables, beside those of every isolated process.
             output: the descriptor of its stdout and stderr.
         """
