@@ -163,8 +163,8 @@ def serve(services: Services, schedule: bool) -> None:
     experiment = tracking_experiment()
     prefect_database.create()
     os.environ |= {
-        "MLFLOW_BACKEND_STORE_URI": os.environ["MLFLOW_TRACKING_URI"],  # no password where `ps` shows it
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_PORT": str(mlflow.port),
         "SKILLPRESS_ROOT": str(ROOT),
         "PREFECT_SERVER_API_HOST": host,
         "PREFECT_SERVER_API_PORT": str(prefect.port),
@@ -173,8 +173,7 @@ def serve(services: Services, schedule: bool) -> None:
         secret.OF_CLIENT: os.environ[secret.OF_SERVER],
     }
     os.environ.setdefault("MLFLOW_SERVER_ALLOWED_HOSTS", ",".join(f"{name}:*" for name in names_of(host)))
-    mlflow_command = ["mlflow", "server", "--host", host, "--port", str(mlflow.port), "--workers", "1"]
-    services.start("MLflow", mlflow_command)
+    services.start("MLflow", ["flows.mlflow_server"])
     services.start("Prefect", ["flows.prefect_server"])
     services.wait_until(f"{prefect.url}/api/health", "Prefect")
     services.wait_until(f"{mlflow.url}/health", "MLflow")

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import errno
 import glob
+import itertools
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from skillpress.core.errors import USER_ERRNOS, StorageError
 
@@ -127,6 +130,61 @@ def sweep(destination: str | Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
         else:
             left.unlink(missing_ok=True)
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder that no other user can enter, or check that an existing one is such a folder. For places
+    among temporary files whose name other users can guess: they could have made it first, and filled it.
+
+    Raises:
+        StorageError: it belongs to another user, is a link, or others may enter it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+        return folder
+    raise StorageError(
+        f"{folder}: has owner {found.st_uid} and mode {stat.filemode(found.st_mode)}, so another user may "
+        f"have put files there; remove it, since only user {os.getuid()} may be able to enter it"
+    )
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder with content of any depth, any names and any permissions. No other process may write
+    there meanwhile. Nothing happens if the folder is gone.
+
+    ``shutil.rmtree`` calls itself for every level and fails on a thousand of them. Here folders move up to
+    the top before they are emptied, so neither the stack nor the length of a path limits the depth.
+    """
+    moved, prefix = itertools.count(), f".{uuid4().hex}."
+    try:
+        folder.chmod(0o700)
+        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    try:
+        left = os.listdir(top)
+        while left:
+            name = left.pop()
+            if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=top)
+                continue
+            os.chmod(name, 0o700, dir_fd=top)
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+            try:
+                for entry in os.listdir(inner):
+                    if stat.S_ISDIR(os.stat(entry, dir_fd=inner, follow_symlinks=False).st_mode):
+                        os.chmod(entry, 0o700, dir_fd=inner)
+                        left.append(f"{prefix}{next(moved)}")
+                        os.rename(entry, left[-1], src_dir_fd=inner, dst_dir_fd=top)
+                    else:
+                        os.unlink(entry, dir_fd=inner)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+    folder.rmdir()
 
 
 def _replace_folder(temporary: Path, destination: Path) -> None:

@@ -21,6 +21,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from skillpress.core.storage import private_folder
+
 try:
     import numba
 except ImportError:
@@ -82,14 +84,16 @@ def _fingerprint() -> str:
 
 @cache
 def _folder() -> Path:
-    """The folder in the user's cache, or among temporary files if the cache is not writable."""
+    """The folder in the user's cache, or among temporary files if the cache is not writable or not the
+    user's: numba runs what it finds there."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "skillpress" / f"numba-{_fingerprint()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        writable = os.access(folder, os.W_OK)
+        found = folder.stat()
+        writable = os.access(folder, os.W_OK) and found.st_uid == os.getuid() and not found.st_mode & 0o022
     except OSError:
         writable = False
     if writable:
         return folder
-    return Path(tempfile.gettempdir()) / f"skillpress-{os.getuid()}" / folder.name
+    return private_folder(Path(tempfile.gettempdir()) / f"skillpress-{os.getuid()}") / folder.name

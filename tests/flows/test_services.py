@@ -223,10 +223,21 @@ def assert_no_web_page_commands_prefect(url: str, secret: str) -> None:
 
 def assert_no_web_page_reaches_mlflow(url: str) -> None:
     """Whether a page is foreign by its origin, or by a name that it gave to this machine."""
-    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}, {"Host": "10.evil.example"}):
+    foreign = [
+        {"Origin": page}
+        for page in ("http://evil.example", "http://localhost:1", "http://127.0.0.1:1", "null")
+    ]
+    for headers in (*foreign, {"Host": "evil.example"}, {"Host": "10.evil.example"}):
         with httpx.Client(base_url=url, headers=headers, trust_env=False) as http:
             searched = http.post("/api/2.0/mlflow/experiments/search", json={"max_results": 1})
             assert searched.status_code == 403
+    with httpx.Client(base_url=url, headers={"Origin": url}, trust_env=False, timeout=60) as http:
+        for kind in ("api", "ajax-api"):
+            create = f"/{kind}/2.0/mlflow/experiments/create"
+            for place in ("/etc", "file:///etc", "mlruns/../../elsewhere"):
+                refused = http.post(create, json={"name": kind, "artifact_location": place})
+                assert refused.status_code == 400 and "where artifacts are kept" in refused.text
+            assert http.post(create, json={"name": f"own {kind}"}).status_code == 200
 
 
 def has_completed(log: Path) -> bool:

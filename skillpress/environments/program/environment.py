@@ -11,7 +11,7 @@ Only the program's own time counts, not the time in which the policy answers.
 
 from __future__ import annotations
 
-import shutil
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +22,7 @@ from tempfile import mkdtemp
 from gymnasium.spaces import Space
 
 from skillpress.core.interface import Info
+from skillpress.core.storage import remove_tree
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.verifier import Played, Verify
@@ -46,6 +47,7 @@ from skillpress.play.programs.session import (
     engine_failed,
     gone,
 )
+from skillpress.play.programs.walls import url as isolated_url
 
 StepResult = tuple[str, bool, bool, Info]
 
@@ -67,12 +69,20 @@ class ProgramEnvironment:
     observation_space: Space[str] = AnyText(1 << 24)
 
     def __init__(
-        self, section: ProgramParameters, endpoint: Endpoint, launcher: Launcher, verify: Verify, walled: bool
+        self,
+        section: ProgramParameters,
+        endpoint: Endpoint,
+        launcher: Launcher,
+        verify: Verify,
+        *,
+        isolated: bool,
+        folder: Path,
     ) -> None:
         """Args:
-        walled: whether programs reach the endpoint by a forwarder inside their walls."""
+        isolated: whether programs reach the endpoint by a forwarder inside their isolation.
+        folder: where each episode has a folder of its own, until it ends."""
         self._section, self._endpoint, self._launcher, self._verify = section, endpoint, launcher, verify
-        self._walled = walled
+        self._isolated, self._folder = isolated, folder
         self._episode: _Episode | None = None
 
     def reset(self, task: Task) -> tuple[str, Info]:
@@ -102,9 +112,10 @@ class _Episode:
 
     def __init__(self, environment: ProgramEnvironment, task: Task) -> None:
         self._of, self._task = environment, task
-        self._root = Path(mkdtemp(prefix="skillpress-program-"))
+        self._root = Path(mkdtemp(dir=environment._folder))
+        self._root.chmod(0o711)  # an isolated program's user passes through, and lists nothing
         self._folder = self._root / "work"
-        self._folder.mkdir()
+        self._folder.mkdir(mode=0o700)
         self._session: Session = environment._endpoint.open()
         self._running: Running | None = None
         self._left, self._lives = environment._section.seconds, ATTEMPTS
@@ -160,12 +171,16 @@ class _Episode:
         self._of._endpoint.end(self._session, reason)
         if running is not None:
             running.stop()
-        shutil.rmtree(self._root, ignore_errors=True)
+        try:
+            remove_tree(self._root)
+        except OSError as error:  # what one program has left must not end the others' run
+            print(f"note: {self._root} cannot be removed: {error}", file=sys.stderr)
 
     def _launch(self) -> None:
-        base = "http://127.0.0.1:8000" if self._of._walled else self._of._endpoint.address
+        key = self._session.key
+        url = isolated_url(key) if self._of._isolated else f"{self._of._endpoint.address}/e/{key}"
         spec = {name: value for name, value in self._task.spec.items() if name != "hidden"}
-        start = Start(self._session.key, f"{base}/e/{self._session.key}", spec, self._folder)
+        start = Start(key, url, spec, self._folder)
         self._running = self._of._launcher.start(start, self._session.ended)
 
     def _hear(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, model_validator
 
-from skillpress.core.lab import found_here
+from skillpress.core.errors import ParamsError
+from skillpress.core.lab import ROOT, found_here
 from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.core.sections import NonNegative, Positive, PositiveInt, registered
 from skillpress.environments.bundle import EnvironmentParameters
@@ -44,14 +45,64 @@ class ProgramParameters(EnvironmentParameters):
     seconds: Positive
     """How long the program may work in an episode, the time of the model not counted."""
     walls: Literal["bubblewrap", "none"]
-    """Walls around a command; a function has none."""
+    """Isolation of a command. A function runs in our worker, so it takes ``none`` alone."""
+    files: list[str] = Field(default_factory=list)
+    """Files and folders of the working directory or the lab that are copied into every episode's folder under
+    the same names, beside the files that a command names. An isolated command sees nothing else of the
+    lab."""
+    pass_variables: list[str] = Field(default_factory=list)
+    """Names of this process's environment variables that an isolated command gets as well. Without isolation
+    a command gets all of them."""
     memory_mb: PositiveInt = 2048
-    """The most memory in megabytes that a walled command and all its processes may use together."""
+    """The most memory in megabytes that an isolated command and all its processes may use together."""
     gather_seconds: NonNegative | None = None
     """How long a batch of the engine ``local`` waits for requests of further episodes after its first.
     Without a value it waits until every open episode has asked or ended: a program with a slow tool holds up
     all others, and a repeated experiment has the same batches. Other engines take each request as it
     comes."""
+
+    @model_validator(mode="after")
+    def _of_commands(self) -> Self:
+        """Refuse promises that nothing would keep."""
+        if isinstance(self.run, str):
+            if self.walls != "none":
+                raise ValueError(
+                    f"walls: {self.walls} isolates commands, and run names the function {self.run}, which "
+                    "runs in our worker; name a command, or walls: none"
+                )
+            if self.files:
+                raise ValueError(
+                    f"files: {self.files} are copied for commands, and run names the function {self.run}, "
+                    "which finds the lab's files where they are; leave them out"
+                )
+        if self.pass_variables and self.walls == "none":
+            raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
+        for name in self.files:
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise ValueError(f"files: {name!r} must be a path in the working directory or the lab")
+        return self
+
+    @property
+    def copied(self) -> dict[str, Path]:
+        """Maps names in an episode's folder to what is copied there: the files that the command names by a
+        relative path, and ``files``.
+
+        Raises:
+            ParamsError: one of ``files`` is not there.
+        """
+        command = [] if isinstance(self.run, str) else self.run
+        if command and Path(command[0]).parent.name == "bin":  # the program of an installation
+            command = command[1:]
+        found = {part: path for part in command if (path := _file_of_lab(part))}
+        for name in self.files:
+            places = [folder / name for folder in (Path.cwd(), ROOT)]
+            path = next((place for place in places if place.exists()), None)
+            if path is None:
+                raise ParamsError(
+                    f"environment.files: {name!r} is neither in {places[0].parent} nor in {places[1].parent}"
+                )
+            found[name] = path
+        return found
 
     @property
     def title(self) -> str:
@@ -82,3 +133,14 @@ class ProgramParameters(EnvironmentParameters):
     def rules_file(self) -> Path:
         """The table of rules, if there is one: in the working directory, else in the lab."""
         return found_here(self.rules or "")
+
+
+def _file_of_lab(part: str) -> Path | None:
+    """The file that a part of a command names by a relative path; None if it names none."""
+    try:
+        if part.startswith("-") or Path(part).is_absolute() or ".." in Path(part).parts:
+            return None
+        path = found_here(part)
+        return path if path.is_file() else None
+    except (OSError, ValueError):  # not a path but a text, such as a program behind -c
+        return None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from pathlib import Path
-from tempfile import mkdtemp
 
+from skillpress.core.errors import ParamsError
 from skillpress.core.lab import ROOT
+from skillpress.core.temporary import TemporaryFolder
 from skillpress.environments.program.environment import ProgramEnvironment
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.verifier import verifier
 from skillpress.play.programs.endpoint import Endpoint
 from skillpress.play.programs.functions import START_SECONDS, Functions
 from skillpress.play.programs.launch import Commands, Launcher, end_orphans
-from skillpress.play.programs.walls import Walled
+from skillpress.play.programs.walls import Isolated
 from skillpress.play.workers.pool import cores
 
 
@@ -25,31 +26,57 @@ class SharedPrograms:
             slots: the number of programs at once.
 
         Raises:
-            UserError: the program or its verifier cannot be imported, or walls cannot be built here.
+            UserError: the program or its verifier cannot be imported, isolation cannot be built here, or a
+                file or a variable that the section names is missing.
         """
         self._section, self._verify = section, verifier(section.verify, section.verify_seconds)
-        self._walled = section.walls == "bubblewrap" and not isinstance(section.run, str)
-        if self._walled:
-            Walled.check()
+        self._isolated = section.walls == "bubblewrap"
+        if self._isolated:
+            Isolated.check()
+        passed, copied = _passed(section), section.copied
         end_orphans()
-        self._folder = Path(mkdtemp(prefix="skillpress-endpoint-"))
-        socket = self._folder / "endpoint.sock"
+        self._folder = TemporaryFolder("programs")
+        private = self._folder.path / "socket"
+        private.mkdir(mode=0o700)
+        socket = private / "endpoint"
         self._endpoint = Endpoint(socket)
-        walls = Walled(socket, ROOT, Walled.limited(section.memory_mb)) if self._walled else None
-        self._launcher: Launcher = (
-            Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
-            if isinstance(section.run, str)
-            else Commands(section.run, walls)
-        )
+        self._launcher: Launcher
+        if isinstance(section.run, str):
+            self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
+        elif self._isolated:
+            limits = Isolated.limited(section.memory_mb)
+            self._launcher = Commands(section.run, Isolated(socket, section.run, limits, passed), copied)
+        else:
+            self._launcher = Commands(section.run, files=copied)
         self.seconds = section.seconds + section.verify_seconds + 3 * START_SECONDS
         """Maximum time of a start or a step."""
 
     def __call__(self) -> ProgramEnvironment:
         """See ``SharedEnvironments``."""
-        return ProgramEnvironment(self._section, self._endpoint, self._launcher, self._verify, self._walled)
+        return ProgramEnvironment(
+            self._section,
+            self._endpoint,
+            self._launcher,
+            self._verify,
+            isolated=self._isolated,
+            folder=self._folder.path,
+        )
 
     def close(self) -> None:
         """End the workers and the endpoint."""
         self._launcher.close()
         self._endpoint.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
+
+
+def _passed(section: ProgramParameters) -> dict[str, str]:
+    """The variables that isolated commands get from this process.
+
+    Raises:
+        ParamsError: one of them is not set.
+    """
+    if missing := [name for name in section.pass_variables if name not in os.environ]:
+        raise ParamsError(
+            f"environment.pass_variables: {missing[0]} is not set in this process's environment"
+        )
+    return {name: os.environ[name] for name in section.pass_variables}

@@ -52,7 +52,8 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
 
 
 def identities(parameters: ProgramParameters) -> dict[str, str]:
-    """A hash of the file of tasks, and of the table of rules if there is one.
+    """A hash of the file of tasks, of the table of rules if there is one, and of each file that is copied for
+    the program.
 
     Raises:
         TaskError: the file of tasks cannot be read.
@@ -62,6 +63,9 @@ def identities(parameters: ProgramParameters) -> dict[str, str]:
     if parameters.rules is not None:
         projection(parameters)  # before minutes are spent
         files["environment.rules"] = parameters.rules_file
+    for name, path in parameters.copied.items():
+        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        files |= {f"environment.files: {name}/{each.relative_to(path)}": each for each in inner}
     try:
         return {name: blake2b(file.read_bytes()).hexdigest()[:32] for name, file in files.items()}
     except OSError as error:

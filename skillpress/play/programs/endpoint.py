@@ -2,16 +2,23 @@
 
 ``/e/KEY/v1/...`` and ``/v1/...`` with the key as API key (``Authorization: Bearer`` or ``x-api-key``) are the
 same. The server has a thread of its own and answers from memory; the work between request and answer is its
-clients' and the engine's. It listens on a Unix socket as well, which is the only way out of a walled program.
+clients' and the engine's. It listens on a Unix socket as well, which is the only way out of an isolated
+program.
+
+No client is trusted. The server checks the key before it reads the body and counts bytes while they arrive.
+Every episode has a budget of its own, so that one program cannot take what the others need. Web pages are
+refused.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +28,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from skillpress.core.web.server import Patience, server_of
+from skillpress.core.errors import UserError
+from skillpress.core.web import PageGuard, Patience, server_of
 from skillpress.play.programs.forms import Form, forms
 from skillpress.play.programs.forms.chat import weights
 from skillpress.play.programs.forms.reading import vendor_error
@@ -29,13 +37,18 @@ from skillpress.play.programs.requests import ModelRequest, RefusedRequestError
 from skillpress.play.programs.session import Refusal, Session, gone
 
 START_SECONDS = 30.0
+LONGEST_SOCKET = 107
+"""The most bytes of a Unix socket's path, by the kernel."""
 MODEL = "policy"
 """The name of the one model; programs may ask for any name."""
 REMEMBERED = 100_000
 """The number of keys of ended episodes that are remembered; older keys are unknown."""
 RETRIES = "x-stainless-retry-count"
 """The header in which the vendors' clients number their attempts."""
-LARGEST_BODY = 64 << 20
+LARGEST_BODY = 16 << 20
+"""The most bytes of a request's body: some four million tokens. Parsed, a body can take 20 times as many."""
+MALFORMED = (AttributeError, TypeError, LookupError, ValueError, RecursionError)
+"""What reading a value of another type than the vendor's documentation gives can raise."""
 
 
 class Endpoint:
@@ -45,6 +58,11 @@ class Endpoint:
         """Args:
         socket_path: a Unix socket to listen on as well; None for none.
         connections: the most open connections."""
+        if socket_path is not None and len(os.fsencode(socket_path)) > LONGEST_SOCKET:
+            raise UserError(
+                f"{socket_path}: a socket's path has at most {LONGEST_SOCKET} bytes; set TMPDIR to a folder "
+                "with a shorter path"
+            )
         self._sessions: dict[str, Session] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._tcp = socket.create_server(("127.0.0.1", 0))
@@ -52,6 +70,7 @@ class Endpoint:
         if socket_path is not None:
             unix = socket.socket(socket.AF_UNIX)
             unix.bind(str(socket_path))
+            socket_path.chmod(0o666)  # isolated programs run as another user; its folder keeps others out
             unix.listen(128)
             self._sockets.append(unix)
         routes = [Route("/v1/models", self._models), Route("/e/{key}/v1/models", self._models)]
@@ -60,7 +79,8 @@ class Endpoint:
             for path in (f"/v1{form.path}", f"/e/{{key}}/v1{form.path}", f"/e/{{key}}{form.path}"):
                 routes.append(Route(path, serve, methods=["POST"]))
         patience = Patience(connections=connections)
-        self._server = server_of(Starlette(routes=routes), patience, lifespan="off", timeout_keep_alive=60)
+        guarded = PageGuard(Starlette(routes=routes))
+        self._server = server_of(guarded, patience, lifespan="off", timeout_keep_alive=60)
         self._ready, self.loop = threading.Event(), asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="endpoint", daemon=True)
         self._thread.start()
@@ -147,12 +167,16 @@ class Endpoint:
     def _serving(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
             try:
-                body = await _body(request)
-                wanted = form.read(body)
-                # Nothing else runs on this thread until the request is in the queue: its key is still valid.
-                session = self._session(request)
-                replies = await session.ask(wanted, _is_retry(request))
+                with self._session(request).budget.body() as count:
+                    body = await _body(request, count)
+                    wanted = read_request(form, body)
+                    # The program may have begun again while its body came. Nothing else runs on this thread
+                    # until the request is in the queue: its key is still valid there.
+                    session = self._session(request)
+                    with session.budget.responses(wanted.number):
+                        replies = await session.ask(wanted, _is_retry(request))
             except RefusedRequestError as refused:
+                await _pass_over(request)
                 return _json(form.error(refused), refused.status, _headers(refused))
             except ClientDisconnect:
                 return Response(status_code=400)
@@ -167,10 +191,18 @@ class Endpoint:
         return serve
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    raw = await request.body()
-    if len(raw) > LARGEST_BODY:
-        raise RefusedRequestError(f"the request has more than {LARGEST_BODY >> 20} MiB", status=413)
+async def _body(request: Request, count: Callable[[int], None]) -> dict[str, Any]:
+    """The body as an object.
+
+    Args:
+        count: called with the number of bytes of each part before it is kept; raises if they are too many.
+    """
+    raw = bytearray()
+    async for part in request.stream():
+        if len(raw) + len(part) > LARGEST_BODY:
+            raise RefusedRequestError(f"the request has more than {LARGEST_BODY >> 20} MiB", status=413)
+        count(len(part))
+        raw += part
     try:
         body = orjson.loads(raw)
     except ValueError as error:
@@ -182,13 +214,40 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
+async def _pass_over(request: Request) -> None:
+    """Read the rest of a refused body and keep nothing, so that the client receives the refusal. A client
+    that sends more than any body may have does not."""
+    passed = 0
+    with suppress(ClientDisconnect, RuntimeError):  # RuntimeError: all of it was read
+        async for part in request.stream():
+            passed += len(part)
+            if passed > LARGEST_BODY:
+                return
+
+
+def read_request(form: Form, body: dict[str, Any]) -> ModelRequest:
+    """A body in one of the vendors' forms as a request; RefusedRequestError if it cannot be read."""
+    try:
+        wanted = form.read(body)
+        wanted.digest  # noqa: B018  kept; it fails for tools that are nested too deeply
+        return wanted
+    except RefusedRequestError:
+        raise
+    except MALFORMED as error:
+        raise RefusedRequestError(
+            f"the request is malformed: {type(error).__name__}: {error}", code="invalid_value"
+        ) from None
+
+
 def _is_retry(request: Request) -> bool:
     return request.headers.get(RETRIES, "0") not in ("", "0")
 
 
 def _headers(refused: RefusedRequestError) -> dict[str, str]:
-    """What tells the vendors' clients whether to ask again."""
-    return {"x-should-retry": "true" if refused.status == 503 else "false"}
+    """What tells the vendors' clients whether to ask again. The connection is closed where bytes of the body
+    may be left on it."""
+    again = {"x-should-retry": "true" if refused.status in (429, 503) else "false"}
+    return again | ({"connection": "close"} if refused.status in (401, 413, 429) else {})
 
 
 def _warnings(wanted: ModelRequest) -> dict[str, str]:

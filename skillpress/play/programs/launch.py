@@ -2,15 +2,16 @@
 
 A command ends with its episode, and so does everything below it: its process group is killed, and then every
 process that has inherited the episode's mark in its environment, whatever group or session it has moved to.
-Walled programs live in a process namespace, with which all of them end, and the watchdog of the sandboxes
+Isolated programs live in a process namespace, with which all of them end, and the watchdog of the sandboxes
 ends those that exceed their limits. A process that is killed from outside has *not* failed: it is ``lost``,
-and the episode starts it again.
+and the episode starts it again. So is a program whose forwarder finds no endpoint.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -24,9 +25,13 @@ from typing import Protocol
 import psutil
 
 from skillpress.core.errors import UserError
+from skillpress.play.programs.forwarder import NO_ENDPOINT
 from skillpress.play.programs.session import Ended
+from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
+from skillpress.play.sandbox.isolation import inodes_in_memory
 from skillpress.play.sandbox.limits import Limits
-from skillpress.play.sandbox.processes import namespace_bytes
+from skillpress.play.sandbox.process import END_SECONDS
+from skillpress.play.sandbox.processes import children_of_all, namespace_bytes
 from skillpress.play.sandbox.walls import Held, files_in
 from skillpress.play.sandbox.watchdog import watchdog
 from skillpress.play.workers.parent import die_with_parent
@@ -35,13 +40,11 @@ MARK = "SKILLPRESS_EPISODE"
 """The variable by which a program's processes are known: ``PID of the endpoint's process:KEY``."""
 PRINTED = 64 << 10
 """The most characters of a program's output that are kept, from its end."""
-LARGEST_FILE = 256 << 20
-"""The largest file that a program can write, in bytes."""
 LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
 CLOCK_SECONDS = 60.0
 """How far the clock may be set while a program runs, and processes that it has started are still found."""
 COUNTING_SHARE = 0.02
-"""The share of the time in which the files of a walled program are counted."""
+"""The share of the time in which the files of an isolated program are counted."""
 NO_TELEMETRY = {
     "DO_NOT_TRACK": "1",
     "ANONYMIZED_TELEMETRY": "false",
@@ -70,6 +73,11 @@ class Start:
     task: Mapping[str, object]
     folder: Path
     """An empty folder of its own, which is its working directory."""
+
+    @property
+    def printed(self) -> Path:
+        """The file of its output, which it cannot open."""
+        return self.folder.parent / "printed.txt"
 
     def variables(self) -> dict[str, str]:
         """The environment variables by which clients find the model, and the program its task."""
@@ -112,46 +120,36 @@ class Launcher(Protocol):
         ...
 
 
-class Around(Protocol):
-    """Walls around commands."""
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of memory, processes and files behind them."""
-
-    def __call__(self, start: Start, command: Sequence[str]) -> list[str]:
-        """The command in its walls."""
-
-
 class Commands:
     """A ``Launcher`` of commands."""
 
-    def __init__(self, command: Sequence[str], walls: Around | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        isolated: Isolated | None = None,
+        files: Mapping[str, Path] | None = None,
+    ) -> None:
         """Args:
         command: the program and its arguments. ``{folder}`` means the episode's folder.
-        walls: None for none."""
-        self._command, self._walls = list(command), walls
+        isolated: None for no isolation.
+        files: maps names in every episode's folder to the files and folders that are copied there; None for
+            none."""
+        self._command, self._isolated, self._files = list(command), isolated, dict(files or {})
 
     def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
         """See ``Launcher``."""
-        command = [part.replace("{folder}", str(start.folder)) for part in self._command]
-        output = (start.folder.parent / "printed.txt").open("wb")
+        _copy(self._files, start.folder)
+        printed = os.open(start.printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            process = subprocess.Popen(
-                self._walls(start, command) if self._walls else command,
-                cwd=start.folder,
-                env={**os.environ, **start.variables()},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=_before,
-            )
+            if self._isolated is None:
+                process = self._start(start, printed)
+            else:
+                process = self._isolated.start(start.folder, start.variables(), printed)
         except OSError as error:
-            raise ProgramError(f"environment.run: {command[0]!r} cannot be started: {error}") from error
+            raise ProgramError(f"environment.run: {self._command[0]!r} cannot be started: {error}") from error
         finally:
-            output.close()
-        limits = self._walls.limits if self._walls else None
+            os.close(printed)
+        limits = self._isolated.limits if self._isolated else None
         running = _Command(process=process, start=start, limits=limits)
         if limits is not None:
             watchdog().watch(running, limits)
@@ -160,6 +158,30 @@ class Commands:
 
     def close(self) -> None:
         """Nothing outlives its episode."""
+
+    def _start(self, start: Start, printed: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [part.replace("{folder}", str(start.folder)) for part in self._command],
+            cwd=start.folder,
+            env={**os.environ, **start.variables()},
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_before,
+        )
+
+
+def _copy(files: Mapping[str, Path], folder: Path) -> None:
+    """Copy files and folders into an episode's folder; a program that begins again finds them unchanged."""
+    for name, source in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+            shutil.copymode(source, target)
 
 
 @dataclass(eq=False)
@@ -187,17 +209,39 @@ class _Command:
         code = self.process.wait()
         if self.limits is not None:
             watchdog().forget(self)
-        printed = tail(self.start.folder.parent / "printed.txt")
+        printed = tail(self.start.printed)
         if self.exceeded:
             ended(Ended(OVER_LIMITS, f"{printed}\n{self.exceeded}"))
+        elif (why := _why(code)) == CRASHED:
+            ended(Ended(why, f"{printed}\nThe program ended with {_said(code)}."))
         else:
-            ended(Ended(_why(code), printed))
+            ended(Ended(why, printed))
 
     def stop(self) -> None:
         """See ``Running``."""
+        if self.limits is not None:
+            self._end_namespace()
+            return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         end_marked(self.start.variables()[MARK], self.since)
+
+    def _end_namespace(self) -> None:
+        """Kill bwrap and wait for the first process inside, with which the kernel ends all others.
+
+        Raises:
+            RuntimeError: it has not ended half a minute later.
+        """
+        children = children_of_all().get(self.process.pid, [])
+        inside = [process for pid in children if (process := _process(pid))]
+        self.process.kill()
+        for process in inside:  # one that has only begun would outlive bwrap, in which nothing has run
+            with suppress(psutil.Error):
+                process.kill()
+        self.process.wait(END_SECONDS)
+        _, left = psutil.wait_procs(inside, timeout=END_SECONDS)
+        if left:
+            raise RuntimeError(f"program {left[0].pid} is still there {END_SECONDS:g} s after SIGKILL")
 
     def held(self, inside: Sequence[int]) -> Held:
         """See ``Watched``. A large folder is counted less often than a small one."""
@@ -206,13 +250,27 @@ class _Command:
         if began >= self._next_count:
             self._files = files_in([self.start.folder], self.limits.inodes)
             self._next_count = began + (time.monotonic() - began) / COUNTING_SHARE
-        sockets = namespace_bytes(inside[0]) if inside else 0
-        return Held(*self._files, memory_bytes=sockets, threads=sum(map(_threads, inside)))
+        if not inside or not os.path.exists(f"/proc/{inside[0]}/root{FORWARDER}"):
+            return Held(*self._files, memory_bytes=0)  # bwrap still sees the host's folders
+        inodes, occupied = self._files
+        return Held(
+            inodes + inodes_in_memory(inside[0], IN_MEMORY),
+            occupied,
+            memory_bytes=namespace_bytes(inside[0]),
+            threads=sum(map(_threads, inside)),
+        )
 
     def kill(self, reason: str) -> None:
         """See ``Watched``. All others end with the outermost process."""
         self.exceeded = self.exceeded or reason
         self.process.kill()
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None
 
 
 def _threads(pid: int) -> int:
@@ -223,9 +281,18 @@ def _threads(pid: int) -> int:
 
 
 def _why(code: int) -> str | None:
-    if code == -signal.SIGKILL or code == 128 + signal.SIGKILL:
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL, NO_ENDPOINT):
         return LOST
     return None if code == 0 else CRASHED
+
+
+def _said(code: int) -> str:
+    """A process's exit code in words; a shell and bwrap report a signal as 128 and its number."""
+    number = -code if code < 0 else code - 128
+    try:
+        return f"exit code {code} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"exit code {code}"
 
 
 def _before() -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from skillpress.play.programs.budget import Budget
 from skillpress.play.programs.requests import Asked, ModelRequest, RefusedRequestError, Reply
 
 FORGET_SECONDS = 30.0
@@ -72,6 +73,8 @@ class Session:
     loop: asyncio.AbstractEventLoop
     """The server's loop."""
     key: str = field(default_factory=new_key)
+    budget: Budget = field(default_factory=Budget)
+    """What the episode takes of the server now."""
     closed: Refusal | None = None
     """The refusal of late requests; None while the episode is played."""
     _inbox: queue.SimpleQueue[Waiting | Ended] = field(default_factory=queue.SimpleQueue)

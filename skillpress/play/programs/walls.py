@@ -1,100 +1,173 @@
-"""Walls around a command: no network but the endpoint, by one socket; its own folder; its own processes.
+"""The isolation of a command: that of the sandboxes, with what a program needs inside.
 
-Inside, the file system is read-only and has what a Python program needs: ``/usr``, the interpreter with its
-packages, and the lab's folder. Home folders, ``/etc``'s secrets and all else are not there. A forwarder
-inside listens on a port of the sandbox's own loopback and passes every connection to the endpoint's Unix
-socket, so an unmodified client works by its base URL.
+Inside are ``/usr``, the interpreter with its packages, what the command names by an absolute path, and the
+episode's folder at ``HOME``, into which ``environment.files`` were copied. The rest of the lab is not there:
+no task file, no verifier, no rollouts. A forwarder inside listens on a port of the isolated loopback and
+passes every connection on to the endpoint's Unix socket, so an unmodified client works by its base URL.
 
-Memory, processes and files are limited by the watchdog of the sandboxes, which looks every 0.1 seconds. The
-address space is not limited: programs on V8 or Go reserve far more than they use.
+Memory, processes and files are limited by the watchdog of the sandboxes, which looks every 0.1 seconds, and
+by the kernel where it has a limit. The address space is not limited: programs on V8 or Go reserve far more
+than they use.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 
-from skillpress.play.programs.launch import Start
-from skillpress.play.sandbox.bubblewrap import SHARED_MEMORY_BYTES, find_bwrap, probe
+from skillpress.play.sandbox.bubblewrap import probe
+from skillpress.play.sandbox.isolation import VARIABLES, Inside, start_isolated
 from skillpress.play.sandbox.limits import Limits
+from skillpress.play.sandbox.spawner import spawner
 
 PORT = 8000
 """The forwarder's port inside."""
+HOME = "/home/agent"
+"""Where every episode's folder appears, so that equal tasks give equal prompts."""
 PROCESSES, DISK_MB, INODES = 512, 1024, 200_000
-"""The most processes and threads of a walled program, megabytes and number of its files."""
+"""The most processes and threads of an isolated program, megabytes and number of its files."""
+LARGEST_FILE = 256 << 20
+"""The largest file that a program can write, in bytes, isolated or not."""
+MORE_PROCESSES = 64
+"""The kernel allows so many more than ``PROCESSES``: the watchdog can then say which limit was exceeded."""
 SOCKET = "/run/endpoint.sock"
 FORWARDER = "/run/forwarder.py"
-_SYSTEM = (
-    "/usr",
-    "/bin",
-    "/lib",
-    "/lib64",
-    "/sbin",
-    "/etc/alternatives",
-    "/etc/ssl/certs",
-    "/etc/passwd",
-    "/etc/localtime",
+FILES = {
+    "/etc/passwd": f"agent:x:1000:1000::{HOME}:/bin/sh\n".encode(),
+    "/etc/group": b"agent:x:1000:\n",
+    "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
+}
+"""Files of the system that programs look into; the host's own are not shown."""
+CERTIFICATES = "/etc/ssl/certs"
+"""Public certificates, without which some HTTP clients do not start."""
+IN_MEMORY = ("/tmp", "/dev/shm")
+MARKS_OF_INSTALLATIONS = (
+    "pyvenv.cfg",
+    "lib/node_modules",
+    *(f"lib/python3.{minor}" for minor in range(8, 20)),
 )
+"""Paths by which a folder is known as the installation that a program in its ``bin`` belongs to."""
 
 
 @dataclass(frozen=True)
-class Walled:
-    """Walls by bubblewrap, as ``launch.Around``."""
+class Isolated:
+    """Starts commands behind isolation."""
 
     socket: Path
     """The endpoint's Unix socket."""
-    lab: Path
-    """The folder that holds the program's files, shown read-only."""
+    command: Sequence[str]
+    """The program and its arguments; ``{folder}`` means the episode's folder."""
     limits: Limits
     """The limits of memory, processes and files."""
+    passed: Mapping[str, str] = field(default_factory=dict)
+    """Variables of this process that the command gets as well."""
 
     @staticmethod
     def limited(memory_mb: int) -> Limits:
         """The limits of a program with this much memory."""
-        return Limits(memory_mb=memory_mb, processes=PROCESSES, disk_mb=DISK_MB, inodes=INODES)
+        return Limits(
+            memory_mb=memory_mb, processes=PROCESSES, disk_mb=DISK_MB, inodes=INODES, ip_sockets=True
+        )
 
     @staticmethod
     def check() -> None:
-        """Try whether walls can be built here.
+        """Test whether isolation can be built here.
 
         Raises:
-            SandboxUnavailableError: they cannot; the message names the cause and the remedy.
+            SandboxUnavailableError: it cannot; the message names the cause and the remedy.
         """
         probe()
 
-    def __call__(self, start: Start, command: Sequence[str]) -> list[str]:
-        """The command in its walls."""
-        shown = dict.fromkeys([str(self.lab), sys.base_prefix, os.path.realpath(sys.prefix)])
-        if not Path(sys.prefix).is_relative_to(self.lab):
-            shown[sys.prefix] = None
-        arguments = [
-            str(find_bwrap()),
-            "--unshare-all",
-            "--die-with-parent",
-            "--new-session",
-            "--cap-drop",
-            "ALL",
-        ]
-        for path in _SYSTEM:
-            arguments += ["--ro-bind-try", path, path]
-        arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_MEMORY_BYTES)]
-        arguments += ["--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--dir", "/run"]
-        arguments += ["--size", str(self.limits.disk_mb << 20), "--tmpfs", "/tmp"]
-        for path in shown:
-            arguments += ["--ro-bind", path, path]
-        arguments += ["--bind", str(start.folder), str(start.folder), "--chdir", str(start.folder)]
-        arguments += ["--bind", str(self.socket), SOCKET, "--ro-bind", str(_forwarder()), FORWARDER]
-        arguments += ["--setenv", "HOME", str(start.folder), "--remount-ro", "/"]
-        return [*arguments, "--", sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *command]
+    def start(self, folder: Path, variables: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
+        """Start the command.
 
-    @staticmethod
-    def url(key: str) -> str:
-        """The endpoint's address as a walled program sees it."""
-        return f"http://127.0.0.1:{PORT}/e/{key}"
+        Args:
+            folder: the episode's folder, with files of this process alone.
+            variables: environment variables, beside those of every isolated process.
+            output: the descriptor of its stdout and stderr.
+        """
+        birth = spawner()
+        mounts = ["--bind", str(birth.writable(folder)), HOME]
+        mounts += ["--ro-bind", str(birth.shown(self.socket)), SOCKET]
+        mounts += ["--ro-bind-try", CERTIFICATES, CERTIFICATES]
+        for path in self._shown:
+            mounts += ["--ro-bind", str(birth.shown(path)), str(path)]
+        inside = Inside(
+            home=HOME,
+            disk_mb=self.limits.disk_mb,
+            ip_sockets=self.limits.ip_sockets,
+            routes=True,
+            mounts=mounts,
+            files={**FILES, FORWARDER: (files("skillpress.play.programs") / "forwarder.py").read_bytes()},
+            variables={"PATH": f"{Path(sys.prefix, 'bin')}:{VARIABLES['PATH']}", **self.passed, **variables},
+        )
+        command = [str(self._program), *(part.replace("{folder}", HOME) for part in self.command[1:])]
+        limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
+        forwarder = [sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *limits]
+        return start_isolated([*forwarder, *command], inside, output=output)
+
+    @cached_property
+    def _program(self) -> Path:
+        """The program by its path on the host, or a copied file of the lab by its name in the folder."""
+        name = self.command[0]
+        if "/" in name and Path(name).parent.name != "bin":
+            return Path(name)
+        found = shutil.which(name)
+        return Path(os.path.abspath(found)) if found else Path(name)  # its links are followed one by one
+
+    @cached_property
+    def _shown(self) -> list[Path]:
+        """Paths of the host that appear inside: this interpreter, and what the command names."""
+        named = [Path(sys.executable), self._program, *map(Path, self.command[1:])]
+        wanted = [path for path in named if path.is_absolute() and _exists(path)]
+        found = dict.fromkeys(path for each in wanted for path in _needed(each))
+        return [path for path in found if not any(other in path.parents for other in found)]
 
 
-def _forwarder() -> Path:
-    return Path(__file__).with_name("forwarder.py")
+def url(key: str) -> str:
+    """The endpoint's address as an isolated program sees it."""
+    return f"http://127.0.0.1:{PORT}/e/{key}"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no path at all, such as a program's text behind -c
+        return False
+
+
+def _needed(path: Path) -> Iterator[Path]:
+    """What has to be shown so that a path can be opened: every link on its way, with its installation."""
+    seen: set[Path] = set()
+    while path not in seen:
+        seen.add(path)
+        home = _installation(path)
+        if not path.is_relative_to("/usr"):
+            yield home
+        if (settings := home / "pyvenv.cfg").is_file():
+            yield from _base(settings)
+        if path.is_symlink():
+            path = Path(os.path.normpath(path.parent.resolve() / path.readlink()))
+
+
+def _installation(path: Path) -> Path:
+    """The installation that a program belongs to; the path itself if it belongs to none."""
+    home = path.parent.parent
+    known = path.parent.name == "bin" and any((home / mark).exists() for mark in MARKS_OF_INSTALLATIONS)
+    return home if known else path
+
+
+def _base(settings: Path) -> Iterator[Path]:
+    """The installation from which a virtual environment was made."""
+    for line in settings.read_text(errors="replace").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "home" and not (bin_folder := Path(value.strip())).is_relative_to("/usr"):
+            yield bin_folder.parent.resolve()
+            yield bin_folder.parent

@@ -3,8 +3,9 @@ ready."""
 
 from __future__ import annotations
 
-from skillpress.play.sandbox.bubblewrap import find_bwrap, probe
+from skillpress.play.sandbox.bubblewrap import probe
 from skillpress.play.sandbox.conversation import Execution
+from skillpress.play.sandbox.isolation import find_bwrap
 from skillpress.play.sandbox.limits import (
     Limits,
     SandboxEndedError,

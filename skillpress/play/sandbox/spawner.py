@@ -19,11 +19,11 @@ import itertools
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from skillpress.core.temporary import TemporaryFolder
 from skillpress.play.sandbox.limits import SandboxUnavailableError
 
 NOBODY = 65534
@@ -53,11 +53,27 @@ class Spawner:
             self._shown[path] = self._thread.submit(self._mount, path).result()
         return self._shown[path]
 
-    def spawn(self, command: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
-        """Start a command with these descriptors; its stdout and stderr are pipes."""
-        return self._thread.submit(self._spawn, command, descriptors).result()
+    def writable(self, folder: Path) -> Path:
+        """Give a folder and its content to the user of its children; where they find it, as ``shown``."""
+        if not self._root:
+            return folder
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        return self.shown(folder.parent) / folder.name
 
-    def _spawn(self, command: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    def spawn(
+        self, command: Sequence[str], descriptors: Sequence[int], output: int | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a command with these descriptors.
+
+        Args:
+            output: the descriptor of its stdout and stderr; None makes a pipe of each.
+        """
+        return self._thread.submit(self._spawn, command, descriptors, output).result()
+
+    def _spawn(
+        self, command: Sequence[str], descriptors: Sequence[int], output: int | None
+    ) -> subprocess.Popen[bytes]:
         forked = self._root and self._setpriv is None
         if self._setpriv is not None:
             nobody = [self._setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -65,8 +81,8 @@ class Spawner:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE if output is None else output,
+            stderr=subprocess.PIPE if output is None else output,
             bufsize=0,
             cwd="/",
             env=MINIMAL_ENVIRONMENT,
@@ -93,20 +109,9 @@ class Spawner:
         if libc.unshare(CLONE_NEWNS):
             raise _no_mounts(ctypes.get_errno())
         _mount(Path("none"), Path("/"), MS_REC | MS_PRIVATE)
-        folder = Path(tempfile.mkdtemp(prefix="sandbox-"))
-        folder.chmod(0o755)
-        atexit.register(_remove, folder)
-        return folder
-
-
-def _remove(folder: Path) -> None:
-    """Remove the mount points, which are empty outside of the thread's namespace."""
-    for place in folder.iterdir():
-        if place.is_dir():
-            place.rmdir()
-        else:
-            place.unlink()
-    folder.rmdir()
+        folder = TemporaryFolder("sandboxes")
+        atexit.register(folder.remove)  # outside of the thread's namespace the mount points are empty
+        return folder.path
 
 
 def _mount(source: Path, target: Path, flags: int) -> None:

@@ -1,7 +1,7 @@
 """The host's watch over what no limit inside can bound: the memory of many processes, and the number of
 files.
 
-One thread checks all sandboxes and all walled programs of this process in one pass over /proc. All processes
+One thread checks all sandboxes and isolated programs of this process in one pass over /proc. All processes
 that start behind walls, even after many forks or in a new session, remain below bwrap's process in the
 process tree, since orphans become children of process 1 inside.
 """

@@ -16,8 +16,10 @@ from skillpress.core.storage import (
     atomic_directory,
     atomic_path,
     directory_made_once,
+    private_folder,
     read_json,
     read_schema,
+    remove_tree,
     sweep,
     write_json,
     write_text,
@@ -130,3 +132,41 @@ def test_what_a_killed_writer_leaves_beside_its_file_is_swept_up_and_nothing_els
     assert {path.name for path in tmp_path.iterdir()} == before
     if place == "old folder":
         assert (target / "a").read_text() == "1"
+
+
+def test_a_folder_that_another_user_could_have_filled_is_refused(tmp_path: Path) -> None:
+    assert private_folder(tmp_path / "own").stat().st_mode & 0o777 == 0o700
+    assert private_folder(tmp_path / "own") == tmp_path / "own"
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    planted = [tmp_path / "open", tmp_path / "link"]
+    if os.geteuid() == 0:
+        (tmp_path / "other").mkdir(mode=0o700)
+        os.chown(tmp_path / "other", 65534, 65534)
+        planted.append(tmp_path / "other")
+    for folder in planted:
+        with pytest.raises(StorageError, match="another user may have put files there"):
+            private_folder(folder)
+
+
+def test_a_tree_is_removed_whatever_its_depth_names_and_permissions(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    top.mkdir()
+    inner = os.open(top, os.O_RDONLY)
+    for _ in range(1500):  # deeper than Python's stack, and than any path can name
+        os.mkdir("d" * 200, dir_fd=inner)
+        deeper = os.open("d" * 200, os.O_RDONLY, dir_fd=inner)
+        os.close(inner)
+        inner = deeper
+    os.mkdir("closed", 0, dir_fd=inner)
+    os.symlink(str(tmp_path), "link", dir_fd=inner)
+    os.close(inner)
+    (top / "closed").mkdir()
+    (top / "closed" / "file").touch()
+    (top / "closed").chmod(0)
+    (top / os.fsdecode(b"\xff")).touch()
+    (tmp_path / "kept").touch()
+    (top / "link").symlink_to(tmp_path)
+    remove_tree(top)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    remove_tree(top)

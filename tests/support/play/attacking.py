@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from skillpress.play.sandbox import Backend, Execution, Limits, Sandbox
+from tests.support.play.isolated import IsolatedSnippets
 
 ROOT = Path(__file__).parents[3]
 SECRET = "the-key-of-the-host"
@@ -48,10 +49,11 @@ x86_64 = pytest.mark.skipif(
 )
 
 
-BACKEND: Backend = "bubblewrap"
-"""Backend of the current test."""
-NOT_HELD: dict[Backend, set[str]] = {
+BACKEND: Backend | Literal["program"] = "bubblewrap"
+"""Backend of the current test; a program behind the isolation of programs is one of them."""
+NOT_HELD: dict[str, set[str]] = {
     "bubblewrap": set(),
+    "program": set(),
     "sandlock": {
         "memory_of_waiting_messages",
         "host_file_names",
@@ -63,7 +65,19 @@ NOT_HELD: dict[Backend, set[str]] = {
 """Rows whose test fails, and must fail, with these walls."""
 
 
-@pytest.fixture(params=["bubblewrap", "sandlock"], autouse=True)
+OF_PROGRAMS = {
+    "signals_ignored", "signals_blocked", "interrupt_caught", "c_code_holds_the_interpreter", "stops_itself",
+    "raises_its_limits", "child_answers_for_it", "memory_of_one_process", "memory_of_eight_processes",
+    "memory_of_no_process", "memory_of_sockets", "memory_of_waiting_messages", "large_buffers", "full_disk",
+    "one_large_file", "million_files", "write_elsewhere", "devices", "host_environment", "host_processes",
+    "memory_of_others", "memory_opened_again", "loopback", "internet", "abstract_socket", "nested_namespaces",
+    "mount", "kernel_interfaces", "system_calls_of_another_architecture", "setuid", "settings_of_the_kernel",
+}  # fmt: skip
+"""Rows that are tried against programs by the same test. The others have tests of their own
+(``test_attacks_on_programs.py``) or attack what a program has not."""
+
+
+@pytest.fixture(params=["bubblewrap", "sandlock", "program"], autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Try each attack against all walls that have a column in the docs."""
     if request.param == "sandlock":
@@ -71,20 +85,28 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         if reason := needed.refusal(platform.release(), needed.landlock_version()):
             pytest.skip(reason)
         pytest.importorskip("sandlock")
+    if (
+        request.param == "program"
+        and request.node.originalname.removeprefix("test_attack_") not in OF_PROGRAMS
+    ):
+        pytest.skip("docs/sandbox.md says why, or a test of its own tries it")
     monkeypatch.setattr(sys.modules[__name__], "BACKEND", request.param)
     if request.node.originalname.removeprefix("test_attack_") in NOT_HELD[request.param]:
         request.applymarker(pytest.mark.xfail(strict=True, reason="docs/sandbox.md says so"))
 
 
-def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Sandbox:
-    """A sandbox behind the walls of the current test."""
+def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Any:
+    """A sandbox, or what runs programs, behind the isolation of the current test."""
+    if BACKEND == "program":
+        return IsolatedSnippets(limits)
     return Sandbox.start(limits, tools, backend=BACKEND)
 
 
 def attack(code: str, limits: Limits | None = None) -> Execution:
     """What the agent sees of one attack in a separate sandbox."""
     with start(limits) as sandbox:
-        return sandbox.execute(code)
+        told: Execution = sandbox.execute(code)
+        return told
 
 
 def assert_ended(execution: Execution, *words: str) -> None:

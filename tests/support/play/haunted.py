@@ -139,12 +139,23 @@ def victims() -> Iterator[tuple[psutil.Process, str, str]]:
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             command = " ".join(process.cmdline())
-            task = process.environ().get("SKILLPRESS_TASK", "")
+            task = task_of(process)
             if "function_worker" in command:
                 yield process, "worker", ""
             elif task and process.status() != psutil.STATUS_ZOMBIE:
-                kind = "tool" if command.startswith("sleep") else "walls" if "bwrap" in command else "program"
+                isolates = process.name() in ("bwrap", "setpriv")
+                kind = "tool" if command.startswith("sleep") else "isolation" if isolates else "program"
                 yield process, kind, task
+
+
+def task_of(process: psutil.Process) -> str:
+    """The task of the program that a process belongs to; bwrap's own environment is empty, so that of what it
+    isolates is asked. Empty if there is none."""
+    for each in (process, *(process.children(recursive=True) if process.name() == "bwrap" else ())):
+        with suppress(psutil.Error):
+            if task := each.environ().get("SKILLPRESS_TASK", ""):
+                return task
+    return ""
 
 
 def marked() -> list[psutil.Process]:

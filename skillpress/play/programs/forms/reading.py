@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skillpress.core.errors import did_you_mean
 from skillpress.play.programs.requests import (
+    LEVELS,
     Message,
     ModelRequest,
     RefusedRequestError,
@@ -151,12 +152,29 @@ def request_of(
     asked = {name: body[name] for name in (*OVERRULED, "tool_choice") if body.get(name) is not None}
     return ModelRequest(
         tuple(messages),
-        tuple(tools) if takes_tools(body) else (),
+        tuple(_tools(tools)) if takes_tools(body) else (),
         max_tokens=max_tokens,
         stop=stop,
         number=whole(body, "n") or 1,
         asked=asked,
     )
+
+
+def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Tools in the form of chat completions, as a chat template can show them."""
+    for number, tool in enumerate(tools):
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise RefusedRequestError(
+                f"tools[{number}]: a function with a name is needed", "tools", "invalid_value"
+            )
+        if not can_be_sent(function):
+            raise RefusedRequestError(
+                f"tools[{number}]: has more than {LEVELS} levels, or a number that JSON cannot carry",
+                "tools",
+                "invalid_value",
+            )
+        yield tool
 
 
 def event(data: str, name: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -78,11 +79,13 @@ def test_after_an_engines_fault_the_run_goes_on_with_the_same_episodes() -> None
     assert play(section("thrice"), TASKS[:1]) == undisturbed
 
 
-def test_an_open_request_is_told_to_ask_again_when_the_run_stops_and_a_late_one_is_gone() -> None:
+def test_an_open_request_is_told_to_ask_again_when_the_run_stops_and_a_late_one_is_gone(
+    tmp_path: Path,
+) -> None:
     program = Tester()
     with Endpoint() as endpoint, ThreadPoolExecutor(2) as threads:
         environment = ProgramEnvironment(
-            section("walk"), endpoint, program, lambda played: Verdict(True), walled=False
+            section("walk"), endpoint, program, lambda played: Verdict(True), isolated=False, folder=tmp_path
         )
         begun = threads.submit(environment.reset, Task("a", "program", 0, {"id": "a"}))
         while not hasattr(program, "url"):

@@ -182,9 +182,8 @@ def test_a_stream_whose_client_has_gone_is_recorded_once_and_kept_for_its_retry(
 
     with played(endpoint, late) as (session, asked):
         body = json.dumps({"messages": HELLO, "stream": True}).encode()
-        head = (
-            f"POST /e/{session.key}/v1/chat/completions HTTP/1.1\r\nhost: here\r\ncontent-length: {len(body)}"
-        )
+        path = f"/e/{session.key}/v1/chat/completions"
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}"
         with socket.create_connection(("127.0.0.1", int(endpoint.address.rpartition(":")[2]))) as client:
             client.sendall(f"{head}\r\n\r\n".encode() + body)
             while not asked:

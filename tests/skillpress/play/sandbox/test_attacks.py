@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from tests.skillpress.play.programs import test_attacks_on_programs
 from tests.skillpress.play.sandbox import (
     test_attacks_by_messages,
     test_attacks_on_memory,
     test_attacks_on_secrets,
     test_attacks_on_time,
 )
-from tests.support.play.attacking import NOT_HELD, ROOT
+from tests.support.play.attacking import NOT_HELD, OF_PROGRAMS, ROOT
 
 FILES = (
     test_attacks_on_time,
@@ -18,17 +19,25 @@ FILES = (
     test_attacks_on_secrets,
     test_attacks_by_messages,
 )
+ROWS = re.findall(
+    r"^\| `(\w+)` \|.*\| (.*) \| (.*) \|$", (ROOT / "docs" / "sandbox.md").read_text(), re.MULTILINE
+)
+"""(attack, with sandlock, a program)."""
 
 
 def test_every_attack_has_its_row_in_the_docs() -> None:
-    rows = re.findall(
-        r"^\| `(\w+)` \|.*\| (.*) \|$", (ROOT / "docs" / "sandbox.md").read_text(), re.MULTILINE
-    )
     tests = [
         name.removeprefix("test_attack_")
         for file in FILES
         for name in vars(file)
         if name.startswith("test_attack_")
     ]
-    assert [name for name, _ in rows] == tests
-    assert {name for name, held in rows if held.startswith("**not held**")} == NOT_HELD["sandlock"]
+    assert [name for name, _, _ in ROWS] == tests
+    assert {name for name, held, _ in ROWS if held.startswith("**not held**")} == NOT_HELD["sandlock"]
+
+
+def test_every_attack_is_tried_against_programs_or_the_docs_say_why_not() -> None:
+    assert {name for name, _, held in ROWS if held == "the same"} == OF_PROGRAMS
+    others = [name for name, _, held in ROWS if held != "the same" and not held.startswith("– ")]
+    own = vars(test_attacks_on_programs)
+    assert [name for name in others if f"test_attack_{name}" not in own and name not in own["TRIED"]] == []

@@ -11,7 +11,8 @@ import pytest
 
 from skillpress.core.errors import UserError
 from skillpress.play.sandbox import SandboxUnavailableError, probe
-from skillpress.play.sandbox.bubblewrap import VARIABLES, Bubblewrap, explain, find_bwrap, start_walled
+from skillpress.play.sandbox.bubblewrap import Bubblewrap, explain, start_walled
+from skillpress.play.sandbox.isolation import VARIABLES, find_bwrap
 from skillpress.play.sandbox.limits import Limits
 from tests.support.play.ordinary_user import said_by_nobody
 

@@ -1,0 +1,56 @@
+"""Temporary folders of a process. What a killed process leaves, the next one removes.
+
+Each folder holds a file that its process has locked. The kernel frees the lock when the process ends, however
+it ends, so a folder whose lock can be taken belongs to no process any more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from skillpress.core.storage import remove_tree
+
+LOCK = ".lock"
+
+
+class TemporaryFolder:
+    """A new folder that other users may pass through and not list."""
+
+    def __init__(self, kind: str) -> None:
+        """Make it, and remove the folders of this kind whose processes have ended.
+
+        Args:
+            kind: what it is for, in a word; part of its name.
+        """
+        prefix = f"skillpress-{kind}-"
+        _remove_abandoned(prefix)
+        self.path = Path(tempfile.mkdtemp(prefix=prefix))
+        self.path.chmod(0o711)
+        beginning = self.path / f"{LOCK}.new"
+        self._lock = os.open(beginning, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        beginning.rename(self.path / LOCK)  # it is never seen without its lock
+
+    def remove(self) -> None:
+        """Remove it with all that is in it; does nothing the second time."""
+        if self._lock >= 0:
+            remove_tree(self.path)
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _remove_abandoned(prefix: str) -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError):  # another process is faster, or it belongs to another user
+            if folder.lstat().st_uid != os.getuid():
+                continue
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_tree(folder)
+            finally:
+                os.close(lock)
