@@ -24,6 +24,7 @@ from skillpress.doors.traces.messages import (
     turn_of,
     unwrapped,
 )
+from skillpress.doors.traces.thoughts import without_thoughts
 from skillpress.doors.traces.trace import UnreadableTraceError
 from skillpress.environments.calls.steps import TraceStep, text_of
 
@@ -81,7 +82,7 @@ def read_conversation(
 
 
 def hashes_of(turns: Sequence[Turn]) -> tuple[int, ...]:
-    """One 64-bit number for each turn, of its role, its words, its calls and its answers alone."""
+    """One 64-bit number for each turn, of its role, its words without thoughts, its calls and its answers."""
     return tuple(map(_hash, turns))
 
 
@@ -126,7 +127,7 @@ def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:
             behind = turns[number + 1] if number + 1 < len(turns) else None
             if behind is not None and behind.role != "assistant":
                 replies.append(_heard(behind))
-    if not any(mark in words for words in said for mark in ("<", "`", "{", "ct", "CT", "[TOOL")):
+    if not any(mark in words for words in said for mark in ("<", "`", "{", ":", "[TOOL")):
         return None
     system = "\n".join(text_of(turn.words) for turn in turns if turn.role == "system")
     task = next((text_of(turn.words) for turn in turns if turn.role == "user"), "")
@@ -220,7 +221,8 @@ def _hash(turn: Turn) -> int:
 
 def _parts(turn: Turn) -> Iterator[str]:
     if turn.words:
-        yield turn.words if isinstance(turn.words, str) else text_of(turn.words)
+        words = text_of(turn.words)  # many servers take earlier thoughts out of the history
+        yield without_thoughts(words) if turn.role == "assistant" else words
     for call in turn.calls:
         yield f"call {call.tool}"
         yield _as_text(call.arguments)

@@ -29,6 +29,7 @@ from skillpress.doors.traces import (
     verifiers,
 )
 from skillpress.doors.traces.fields import Wanted, dig, seconds
+from skillpress.doors.traces.thoughts import without_thoughts
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
 SHOWN = 200
@@ -120,7 +121,7 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         TracesError: a named field says neither yes nor no.
     """
     try:
-        trace = _with_fields(known.read(record), known, record, wanted)
+        trace = _with_fields(_spoken(known.read(record)), known, record, wanted)
         return trace if wanted.call is None else wanted.call.read(trace)
     except UnreadableTraceError:
         raise
@@ -128,6 +129,17 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         raise UnreadableTraceError(
             f"a damaged {known.name} record: {type(error).__name__}: {str(error)[:SHOWN]}"
         ) from error
+
+
+def _spoken(trace: Trace) -> Trace:
+    """The trace with its steps in words as they are without the agent's thoughts."""
+    steps = tuple(
+        step._replace(content=without_thoughts(step.content))
+        if step.tool is None and isinstance(step.content, str)
+        else step
+        for step in trace.steps
+    )
+    return replace(trace, steps=steps)
 
 
 def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Trace:
