@@ -20,6 +20,7 @@ from skillpress.doors.traces.calls_in_json import (
     answered_in_json,
     in_json,
     is_name,
+    shell_command,
 )
 from skillpress.doors.traces.calls_in_tags import names_of_tools, reader_of
 from skillpress.doors.traces.thoughts import without_thoughts
@@ -43,6 +44,7 @@ _HARMONY = re.compile(
 )
 _EXECUTE = re.compile(r"<execute_(bash|ipython|browse)>(.*?)(?:</execute_\1>|\Z)", re.DOTALL)
 _FENCE = re.compile(rf"```(?:{_SHELLS})[ \t]*\n(.*?)\n?```", re.DOTALL)
+_NO_LANGUAGE = re.compile(r"^```[ \t]*\n(.*?)\n?```", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"```(?:python|py)[ \t]*\n(.*?)\n?```", re.DOTALL)
 _LABEL = re.compile(r"^[ \t>*#]*act(?:ion)?[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _LABELLED_INPUT = re.compile(
@@ -65,6 +67,7 @@ _ASKED_FOR_BLOCKS = re.compile(
     r"|triple backtick|```mswea_|format_example|\b(?:put|write) your (?:\w+ )?(?:code|command)",
     re.IGNORECASE | re.DOTALL,
 )
+_ASKED_FOR_COMMANDS = re.compile(rf"^\W*COMMANDS:|(?is:{_ASKED_FOR_BLOCKS.pattern})", re.MULTILINE)
 _ASKED_FOR_LABELS = re.compile(r"^\W*act(?:ion)?\b[ \d*]*:", re.IGNORECASE | re.MULTILINE)
 _OUTPUT = re.compile(
     r"\s*(?:the )?(?:<(?:output|returncode|observation|stdout|exception|warning|tool_response"
@@ -222,6 +225,12 @@ def _fences(text: str) -> list[Written]:
     return [("bash", {"command": found[-1].strip()})] if found else []
 
 
+def _commands(text: str) -> list[Written]:
+    """The last block without a language: a command of SWE-agent's, whose first word is its tool."""
+    found = _NO_LANGUAGE.findall(text)
+    return shell_command(found[-1].strip()) if found else []
+
+
 def _code(text: str) -> list[Written]:
     found = _CODE.findall(text)
     return [("python", {"code": found[-1].strip()})] if found else []
@@ -299,6 +308,7 @@ NOTATIONS = (
     Notation("actions in JSON", ('"action"',), action_in_json),
     Notation("labelled calls", (":",), _called_by_label, certain=_is_labelled),
     Notation("fenced shell", _BLOCK, _fences, _ASKED_FOR_BLOCKS),
+    Notation("fenced commands", _BLOCK, _commands, _ASKED_FOR_COMMANDS),
     Notation("fenced Python", _BLOCK, _code, _ASKED_FOR_BLOCKS),
     Notation("labelled actions", ("Act", "ACT", "act"), _labelled, _ASKED_FOR_LABELS),
 )

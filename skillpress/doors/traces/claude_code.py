@@ -14,7 +14,7 @@ from typing import Any
 from skillpress.doors.traces.atif import SUB_AGENTS
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, dig_lines, first_time
-from skillpress.doors.traces.outcome import Outcome
+from skillpress.doors.traces.outcome import Outcome, candidates_of, decided
 from skillpress.doors.traces.trace import Dialogue, Trace, UnreadableTraceError
 
 field = dig_lines
@@ -114,8 +114,8 @@ def _parts(content: Any) -> list[Any]:
 
 
 def _outcome(lines: Sequence[Mapping[str, Any]]) -> Outcome:
-    """What the last line of a printed stream says."""
+    """What the last line of a printed stream says: how the session ended, which is not yet success."""
     for line in reversed(lines):
         if line.get("type") == "result" and isinstance(line.get("subtype"), str):
-            return Outcome("subtype", line["subtype"] == "success" and line.get("is_error") is not True)
+            return decided(candidates_of([("subtype", line["subtype"]), ("is_error", line.get("is_error"))]))
     return Outcome()

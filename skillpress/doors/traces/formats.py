@@ -29,6 +29,7 @@ from skillpress.doors.traces import (
     verifiers,
 )
 from skillpress.doors.traces.fields import Wanted, dig, seconds
+from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.thoughts import without_thoughts
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
@@ -146,10 +147,12 @@ def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Tr
     if trace.success not in (None, True, False):
         raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}
-    if wanted.success is not None:
+    if wanted.success is None and not trace.outcome and trace.success is None and not trace.candidates:
+        changed |= outcome_at(record)._asdict()
+    elif wanted.success is not None:
         value = known.field(record, wanted.success.path)
         changed["success"], changed["score"] = wanted.success.of(value), None
-        changed["outcome"] = wanted.success.path
+        changed["outcome"], changed["candidates"] = wanted.success.path, ()
     for name in ("task", "version"):
         if (path := getattr(wanted, name)) is not None:
             value = known.field(record, path)

@@ -25,6 +25,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from skillpress.doors.traces.outcome import Candidate
 from skillpress.doors.traces.projection import Labels
 from skillpress.doors.traces.trace import Call, Place, Trace
 from skillpress.environments.calls.steps import TraceStep, action_of
@@ -55,6 +56,7 @@ class Kept:
     time: float | None
     outcome: str
     score: float | None
+    candidates: tuple[Candidate, ...]
     left_out: Mapping[str, int]
     format: str
     number: int
@@ -236,6 +238,7 @@ def _later(kept: Kept, new: Kept) -> Kept:
         success=kept.success if new.success is None else new.success,
         outcome=new.outcome or kept.outcome,
         score=kept.score if new.score is None else new.score,
+        candidates=new.candidates or kept.candidates,
         task=new.task or kept.task,
         version=new.version or kept.version,
         time=new.time if kept.time is None else kept.time,

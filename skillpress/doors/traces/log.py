@@ -19,6 +19,7 @@ from skillpress.doors.traces.files import found_files, listed
 from skillpress.doors.traces.formats import Format, read_record, unrecognised
 from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
 from skillpress.doors.traces.missing_fields import NamedFields
+from skillpress.doors.traces.outcome import Candidate
 from skillpress.doors.traces.outcomes import Outcomes
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
 from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
@@ -42,6 +43,8 @@ class Log:
     """Skills of each trace, without the steps that have none."""
     steps: list[int] = field(default_factory=list)
     success: list[bool | None] = field(default_factory=list)
+    outcome: list[str] = field(default_factory=list)
+    """The field that decided each; empty if none did."""
     task: list[str] = field(default_factory=list)
     version: list[str] = field(default_factory=list)
     time: list[float | None] = field(default_factory=list)
@@ -115,6 +118,11 @@ def read_log(
             f"the first: {_first_reason(log)}"
         )
     fields.check()
+    disputed = log.outcomes.disputed()
+    log.success = [
+        None if outcome in disputed else success
+        for outcome, success in zip(log.outcome, log.success, strict=True)
+    ]
     log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
     _settle(log, projection)
     if log.first is None:
@@ -142,6 +150,7 @@ class _Reader:
         self._tools: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
         self._skills: dict[Skills, Skills] = {}
         self._texts: dict[str, str] = {}
+        self._candidates: dict[tuple[Candidate, ...], tuple[Candidate, ...]] = {}
 
     def read(self, number: int, path: Path, in_folder: bool) -> None:
         """Add one file's traces. Its bad lines count unless it was only found beside traces."""
@@ -236,6 +245,7 @@ class _Reader:
             time=trace.time,
             outcome=trace.outcome,
             score=trace.score,
+            candidates=self._candidates.setdefault(trace.candidates, trace.candidates),
             left_out=trace.left_out,
             format=known,
             number=self._log.good_lines,
@@ -261,7 +271,8 @@ class _Reader:
         log.left_out.update(kept.left_out)
         if () in kept.labels:
             log.unlabelled[""] += kept.labels.count(())
-        log.outcomes.add(kept.outcome, kept.success, kept.score)
+        log.outcome.append(self._texts.setdefault(kept.outcome, kept.outcome))
+        log.outcomes.add(kept.outcome, kept.success, kept.score, kept.candidates)
         self._count(kept.tools)
 
     def _count(self, tools: Sequence[str | None]) -> None:
@@ -285,7 +296,7 @@ class _Reader:
 
 
 def _reorder(log: Log, order: Sequence[int]) -> None:
-    for name in ("skills", "steps", "success", "task", "version", "time", "place"):
+    for name in ("skills", "steps", "success", "outcome", "task", "version", "time", "place"):
         held = getattr(log, name)
         setattr(log, name, [held[position] for position in order])
     log.pieces = {new: log.pieces[old] for new, old in enumerate(order) if old in log.pieces}

@@ -13,7 +13,7 @@ from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
 from skillpress.doors.traces.conversation import Conversation
-from skillpress.doors.traces.outcome import USUAL, outcome_at
+from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import unfolded
 
@@ -49,7 +49,7 @@ class Rows:
         value, read = found
         trace = read(value)
         beside = trace_of({key: held for key, held in record.items() if key != "id"}, Conversation())
-        ended = outcome_at(record, (*USUAL, "target"))
+        ended = outcome_at(record)
         changed: dict[str, Any] = {"call": None}
         for name in ("name", "task", "version"):
             if not getattr(trace, name):
@@ -58,7 +58,7 @@ class Rows:
                 )
         if trace.time is None:
             changed["time"] = beside.time
-        if ended.outcome and trace.success is None:
+        if trace.success is None and (ended.outcome or not trace.outcome):
             changed |= ended._asdict()
         return replace(trace, **changed)
 

@@ -11,6 +11,7 @@ from skillpress.environments.calls.steps import TraceStep
 
 if TYPE_CHECKING:
     from skillpress.doors.traces.messages import Turn
+    from skillpress.doors.traces.outcome import Candidate
 
 
 class TracesError(UserError):
@@ -79,6 +80,8 @@ class Trace:
     score: float | None = None
     """The outcome as a number; None if it is not a number, or NaN. A reward that is neither 0 nor 1 leaves
     ``success`` unknown."""
+    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
+    """What else in the record could say whether the run succeeded. The user may take one of them."""
     call: Call | None = None
     """None for a record that is a whole run."""
     dialogue: Dialogue | None = field(default=None, compare=False, repr=False)

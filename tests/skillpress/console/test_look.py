@@ -132,7 +132,7 @@ def test_few_calls_among_words_are_no_reason_to_stop_but_said(
 def test_a_success_that_no_trace_has_falls_back_on_what_the_log_keeps(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines(folder / "log.jsonl", *[chat(resolved=number % 2 == 0) for number in range(20)])
+    lines(folder / "log.jsonl", *[chat(solved=None, resolved=number % 2 == 0) for number in range(20)])
     assert main(["skills", "log.jsonl", "--success", "slved", "--output", "out"]) == 0
     told = capsys.readouterr()
     assert "--success slved: none of 20 traces has it" in told.err
@@ -140,12 +140,16 @@ def test_a_success_that_no_trace_has_falls_back_on_what_the_log_keeps(
     assert "outcomes: resolved: 10 won, 10 lost" in told.out
     page = (folder / "out" / "skills.html").read_text(encoding="utf-8")
     assert "none of 20 traces has it" in page and "resolved: 10 won, 10 lost" in page
+    lines(folder / "log.jsonl", *[chat(solved=None, mended=number % 2 == 0) for number in range(20)])
+    assert main(["skills", "log.jsonl", "--success", "mendde", "--output", "out"]) == exit_codes.USER_ERROR
+    assert "--success mendde: none of 20 traces has it; the first has" in (told := capsys.readouterr().err)
+    assert "did you mean 'mended'" in told
 
 
 def test_scores_between_0_and_1_are_a_warning_on_console_and_page(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines(folder / "log.jsonl", *[chat(reward=number / 20) for number in range(20)])
+    lines(folder / "log.jsonl", *[chat(solved=None, reward=number / 20) for number in range(20)])
     assert main(["skills", "log.jsonl", "--output", "out"]) == 0
     assert "--success 'reward>=NUMBER'" in capsys.readouterr().err
     assert "from 0 to 0.95" in (folder / "out" / "skills.html").read_text(encoding="utf-8")
