@@ -56,12 +56,17 @@ class Format:
     """For a format that writes one run as many records, such as an event or a span on each line: the key of
     the run that a record belongs to, or None if the record is not one of these. All records with one key, in
     the file's order and as a list, are what ``recognises`` and ``read`` take. A key may be empty."""
+    own: Callable[[Sequence[Any], dict[str, Any]], list[int]] | None = None
+    """For a format whose runs may begin with a copy of another run's records: the positions of a run's own
+    records. The mapping keeps what is needed of the runs before, and the run is added to it."""
 
 
 def _of(name: str, module: ModuleType) -> Format:
-    """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs`` and ``run_of`` if it
-    has them. Without ``recognises`` a record is the list of what ``run_of`` knows."""
-    optional = {part: getattr(module, part) for part in ("field", "runs", "run_of") if hasattr(module, part)}
+    """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs``, ``run_of`` and
+    ``own`` if it has them. Without ``recognises`` a record is the list of what ``run_of`` knows."""
+    optional = {
+        part: getattr(module, part) for part in ("field", "runs", "run_of", "own") if hasattr(module, part)
+    }
 
     def parts(record: Any) -> bool:
         return isinstance(record, list) and bool(record) and all(module.run_of(x) is not None for x in record)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 from skillpress.core.errors import StorageError
 from skillpress.doors.traces.fields import Wanted
@@ -24,10 +25,19 @@ from skillpress.doors.traces.outcomes import Outcomes
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
 from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
 from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
-from skillpress.doors.traces.trace import Bad, PassedOver, Place, Trace, TracesError, UnreadableTraceError
+from skillpress.doors.traces.trace import (
+    Bad,
+    NothingSaidError,
+    PassedOver,
+    Place,
+    Trace,
+    TracesError,
+    UnreadableTraceError,
+)
 
 BAD_NAMED = 10_000
 """The most bad lines that are named; all are counted."""
+COPIES, SILENT = "lines copied from an earlier session", "sessions in which no agent acted"
 ROLLOUTS = "skillpress rollouts"
 """The format of our own Parquet."""
 
@@ -144,6 +154,10 @@ class _Reader:
         self._log, self._projection, self._wanted, self._progress = log, projection, wanted, progress
         self._fields = fields
         self._joiner = Joiner()
+        self._earlier: dict[str, dict[str, Any]] = {}
+        """What each format keeps of the runs so far, to know copies of them."""
+        self._silent = ""
+        """Why the last records without an agent are no trace."""
         self._numbers: list[int] = []
         """The place of each of the log's traces in the order of reading."""
         self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}
@@ -173,6 +187,8 @@ class _Reader:
             log.passed_over.append(PassedOver(str(path), "it is empty"))
         if not in_folder:
             why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad)
+            if self._silent and not inside and len(log.bad) <= bad:
+                why = self._silent
             raise TracesError(f"no trace in {path}: {why}")
 
     def _read_rollouts(self, number: int, path: Path) -> None:
@@ -193,16 +209,28 @@ class _Reader:
                 continue
             _, held = parts.setdefault((part[0].name, part[1]), (part[0], []))
             held.append(record._replace(value=None) if record.place.offset >= 0 else record)
-        for known, held in parts.values():
+        for known, held in _with_silent(parts):
             places = [record.place for record in held]
             if all(place.offset >= 0 for place in places):
                 held = list(records_again(path, places))
-            self._read(name, Record(places[0], [record.value for record in held]), known, places)
+            if held := self._own(known, held):
+                values, places = [record.value for record in held], [record.place for record in held]
+                self._read(name, Record(places[0], values), known, places)
         if log.good_lines == before and (in_folder or member):
-            why = log.bad[bad].why if len(log.bad) > bad else "it is empty"
+            why = log.bad[bad].why if len(log.bad) > bad else self._silent or "it is empty"
             log.passed_over.append(PassedOver(name, why))
             del log.bad[bad:]
             log.bad_lines = counted
+
+    def _own(self, known: Format, held: list[Record]) -> list[Record]:
+        """The records of a run without copies of an earlier run's, which are counted."""
+        if known.own is None:
+            return held
+        own = known.own([record.value for record in held], self._earlier.setdefault(known.name, {}))
+        if copied := len(held) - len(own):
+            self._log.left_out[COPIES] += copied
+            self._log.good_lines += copied
+        return [held[place] for place in own]
 
     def _read(self, name: str, record: Record, known: Format | None, places: Sequence[Place]) -> None:
         """Add one record, or the records that one run is written as."""
@@ -215,6 +243,10 @@ class _Reader:
             kept = self._kept(trace, places, known.name)
         except TracesError as error:
             raise TracesError(f"{name}, line {record.place.number}: {error}") from error
+        except NothingSaidError as error:
+            self._silent = str(error)
+            self._log.left_out[SILENT] += 1
+            return
         except (UnreadableTraceError, RecursionError) as error:
             self._bad(name, record.place.number, error, len(places))
             return
@@ -293,6 +325,17 @@ class _Reader:
         log.left_out.update(self._joiner.left_out)
         if len(log) > before > 0:
             _reorder(log, sorted(range(len(log)), key=self._numbers.__getitem__))
+
+
+def _with_silent(
+    parts: Mapping[tuple[str, str], tuple[Format, list[Record]]],
+) -> Iterator[tuple[Format, list[Record]]]:
+    """The records of each run. Those that name none, such as summaries, belong to the first that is named."""
+    for (name, key), (known, held) in parts.items():
+        others = [other for of, other in parts if of == name and other]
+        nameless = parts.get((name, ""), (known, []))[1] if others and key == others[0] else []
+        if key or not others:
+            yield known, sorted([*held, *nameless], key=lambda record: record.place.position)
 
 
 def _reorder(log: Log, order: Sequence[int]) -> None:

@@ -22,6 +22,10 @@ class UnreadableTraceError(ValueError):
     """Why a record is not a trace. The record is counted, named and skipped."""
 
 
+class NothingSaidError(UnreadableTraceError):
+    """Why records that are as they should be are no trace: no agent acted in them. They are not bad."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a record that is one model call of a run says about its place in that run.
@@ -43,6 +47,9 @@ class Call:
     if the history holds the answer too."""
     earlier: int = 0
     """How many of the trace's steps are from the history. The rest are the answer's."""
+    run: str = ""
+    """What the record says of its run, if it may also be a whole run: records that name different runs are
+    never joined. Empty if it names none."""
 
 
 @dataclass(frozen=True, slots=True)
