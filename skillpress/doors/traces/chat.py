@@ -153,9 +153,9 @@ def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call 
     given = found.turns[found.asked :]
     if not given:
         return whole_call(line, found, only_named=True)
-    hashes = hashes_of(found.turns)
     if not answered:
         return whole_call(line, found)
+    hashes = hashes_of(found.turns)
     response = line.get("response")
     own = response.get("id") if isinstance(response, dict) else None
     parents = (_anywhere(line, key) for key in _PARENTS)

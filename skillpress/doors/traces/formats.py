@@ -139,6 +139,8 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
 
 def _spoken(trace: Trace) -> Trace:
     """The trace with its steps in words as they are without the agent's thoughts."""
+    if not any(step.tool is None and isinstance(step.content, str) for step in trace.steps):
+        return trace
     steps = tuple(
         step._replace(content=without_thoughts(step.content))
         if step.tool is None and isinstance(step.content, str)

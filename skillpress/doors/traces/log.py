@@ -23,7 +23,15 @@ from skillpress.doors.traces.missing_fields import NamedFields
 from skillpress.doors.traces.outcome import Candidate
 from skillpress.doors.traces.outcomes import Outcomes
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
-from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
+from skillpress.doors.traces.records import (
+    Record,
+    known_format,
+    known_part,
+    own_records,
+    records,
+    records_again,
+    whole_runs,
+)
 from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
 from skillpress.doors.traces.trace import (
     Bad,
@@ -128,11 +136,7 @@ def read_log(
             f"the first: {_first_reason(log)}"
         )
     fields.check()
-    disputed = log.outcomes.disputed()
-    log.success = [
-        None if outcome in disputed else success
-        for outcome, success in zip(log.outcome, log.success, strict=True)
-    ]
+    log.success = log.outcomes.settled(log.outcome, log.success)
     log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
     _settle(log, projection)
     if log.first is None:
@@ -186,9 +190,7 @@ class _Reader:
         if in_folder and not inside:
             log.passed_over.append(PassedOver(str(path), "it is empty"))
         if not in_folder:
-            why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad)
-            if self._silent and not inside and len(log.bad) <= bad:
-                why = self._silent
+            why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad, self._silent)
             raise TracesError(f"no trace in {path}: {why}")
 
     def _read_rollouts(self, number: int, path: Path) -> None:
@@ -209,28 +211,22 @@ class _Reader:
                 continue
             _, held = parts.setdefault((part[0].name, part[1]), (part[0], []))
             held.append(record._replace(value=None) if record.place.offset >= 0 else record)
-        for known, held in _with_silent(parts):
+        for known, held in whole_runs(parts):
             places = [record.place for record in held]
             if all(place.offset >= 0 for place in places):
                 held = list(records_again(path, places))
-            if held := self._own(known, held):
-                values, places = [record.value for record in held], [record.place for record in held]
+            own = own_records(known, held, self._earlier)
+            if copied := len(held) - len(own):
+                log.left_out[COPIES] += copied
+                log.good_lines += copied
+            if own:
+                values, places = [record.value for record in own], [record.place for record in own]
                 self._read(name, Record(places[0], values), known, places)
         if log.good_lines == before and (in_folder or member):
             why = log.bad[bad].why if len(log.bad) > bad else self._silent or "it is empty"
             log.passed_over.append(PassedOver(name, why))
             del log.bad[bad:]
             log.bad_lines = counted
-
-    def _own(self, known: Format, held: list[Record]) -> list[Record]:
-        """The records of a run without copies of an earlier run's, which are counted."""
-        if known.own is None:
-            return held
-        own = known.own([record.value for record in held], self._earlier.setdefault(known.name, {}))
-        if copied := len(held) - len(own):
-            self._log.left_out[COPIES] += copied
-            self._log.good_lines += copied
-        return [held[place] for place in own]
 
     def _read(self, name: str, record: Record, known: Format | None, places: Sequence[Place]) -> None:
         """Add one record, or the records that one run is written as."""
@@ -327,17 +323,6 @@ class _Reader:
             _reorder(log, sorted(range(len(log)), key=self._numbers.__getitem__))
 
 
-def _with_silent(
-    parts: Mapping[tuple[str, str], tuple[Format, list[Record]]],
-) -> Iterator[tuple[Format, list[Record]]]:
-    """The records of each run. Those that name none, such as summaries, belong to the first that is named."""
-    for (name, key), (known, held) in parts.items():
-        others = [other for of, other in parts if of == name and other]
-        nameless = parts.get((name, ""), (known, []))[1] if others and key == others[0] else []
-        if key or not others:
-            yield known, sorted([*held, *nameless], key=lambda record: record.place.position)
-
-
 def _reorder(log: Log, order: Sequence[int]) -> None:
     for name in ("skills", "steps", "success", "outcome", "task", "version", "time", "place"):
         held = getattr(log, name)
@@ -407,9 +392,9 @@ def _settle(log: Log, projection: TraceProjection) -> None:
     log.skills = [changed[skills] for skills in log.skills]
 
 
-def _first_reason(log: Log, start: int = 0) -> str:
+def _first_reason(log: Log, start: int = 0, otherwise: str = "") -> str:
     if len(log.bad) <= start:
         inside = log.passed_over
-        return f"{inside[0].file}: {inside[0].why}" if inside and not start else "it is empty"
+        return f"{inside[0].file}: {inside[0].why}" if inside and not start else otherwise or "it is empty"
     first = log.bad[start]
     return f"{first.file}, line {first.number}: {first.why}"

@@ -125,11 +125,11 @@ def _fields(record: Any) -> Iterator[Candidate]:
 
 def _inside(path: str, value: Any, depth: int) -> Iterator[Candidate]:
     """The candidates in a field's value: itself, the entries of a mapping, or the named items of a list."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         if not depth:
             return
         whole = next(
-            (name for name in _WHOLE if name in value and not isinstance(value[name], Mapping | list)), ""
+            (name for name in _WHOLE if name in value and not isinstance(value[name], dict | list)), ""
         )
         if whole:
             yield from _inside(f"{path}.{whole}", value[whole], depth - 1)
@@ -138,7 +138,7 @@ def _inside(path: str, value: Any, depth: int) -> Iterator[Candidate]:
                 yield from _inside(f"{path}.{name}", held, depth - 1)
     elif isinstance(value, list):
         for item in value[:MOST]:
-            if isinstance(item, Mapping) and isinstance(
+            if isinstance(item, dict) and isinstance(
                 name := next((item[key] for key in ITEM_NAMES if key in item), None), str
             ):
                 yield from _inside(f"{path}.{name}", item_value(item), 0)

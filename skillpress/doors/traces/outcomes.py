@@ -78,18 +78,24 @@ class Outcomes:
             if best > Meaning.OTHER:
                 self._in_doubt.update(other.path for other in others if meaning(other.path) is best)
 
-    def disputed(self) -> set[str]:
-        """The fields that decided some traces, and in others say something else than a field that means the
-        same. They decide none: their outcomes are unknown, and they are candidates from now on."""
-        found = self._in_doubt & self.fields.keys()
-        for name in found:
+    def settled(self, fields: Sequence[str], success: Sequence[bool | None]) -> list[bool | None]:
+        """Whether each trace succeeded, after all were counted.
+
+        A field that decided some traces, and in others says something else than a field that means the same,
+        decides none: its outcomes are unknown, and it is a candidate from now on.
+
+        Args:
+            fields: the field that decided each trace.
+            success: what it said.
+        """
+        disputed = self._in_doubt & self.fields.keys()
+        for name in disputed:
             decided, other = self.fields.pop(name), self.others.setdefault(name, Decided())
-            without = self.fields.setdefault("", Decided())
-            without.unknown += decided.won + decided.lost + decided.unknown
+            self.fields.setdefault("", Decided()).unknown += decided.won + decided.lost + decided.unknown
             for count in ("won", "lost", "unknown", "scores"):
                 setattr(other, count, getattr(other, count) + getattr(decided, count))
             other.low, other.high = min(other.low, decided.low), max(other.high, decided.high)
-        return found
+        return [None if name in disputed else said for name, said in zip(fields, success, strict=True)]
 
     def named(self) -> dict[str, Decided]:
         """The fields with a name."""
