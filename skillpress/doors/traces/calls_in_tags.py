@@ -157,7 +157,7 @@ def _is_tool(name: str) -> bool:
 
 
 def _is_explained(name: str, prompts: Sequence[str]) -> bool:
-    """Whether a prompt explains a tag that is no thought, no result and not HTML."""
+    """Whether a prompt explains a tag that is not a thought, a result or HTML."""
     words = {word.lower() for word in _WORDS.findall(name)}
     if is_thought(name) or words & _RESULTS or name.lower() in _HTML:
         return False

@@ -82,7 +82,7 @@ def own(lines: Sequence[Any], earlier: dict[str, Any]) -> list[int]:
     """The positions of the lines that no session before had.
 
     Args:
-        earlier: what is kept of the sessions before; this one is added.
+        earlier: the uuids of the sessions before; those of this one are added.
     """
     seen: set[int] = earlier.setdefault("lines", set())
     names = [hash(line.get("uuid")) if isinstance(line.get("uuid"), str) else None for line in lines]

@@ -48,10 +48,10 @@ def read(record: Any) -> Trace:
 
 
 def own(lines: Sequence[Any], earlier: dict[str, Any]) -> list[int]:
-    """The positions of the lines that are no copies of an earlier session's.
+    """The positions of the lines that are not copied from an earlier session.
 
     Args:
-        earlier: what is kept of the sessions before; this one is added.
+        earlier: hashes of the items of the sessions before; those of this one are added.
     """
     items = {place: _hash(line) for place, line in enumerate(lines) if line["type"] == "response_item"}
     copied: set[int] = set()

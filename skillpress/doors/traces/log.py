@@ -161,7 +161,7 @@ class _Reader:
         self._earlier: dict[str, dict[str, Any]] = {}
         """What each format keeps of the runs so far, to know copies of them."""
         self._silent = ""
-        """Why the last records without an agent are no trace."""
+        """Why the last records without an agent are not a trace."""
         self._numbers: list[int] = []
         """The place of each of the log's traces in the order of reading."""
         self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}

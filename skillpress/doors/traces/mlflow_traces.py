@@ -61,7 +61,7 @@ def read(record: Any) -> Trace:
 
 
 def _assessed(record: Any, info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(name, value) of each assessment that is no expectation."""
+    """(name, value) of each assessment that is not an expectation."""
     named = (
         each.get("assessment_name")
         for each in info.get("assessments") or ()

@@ -23,7 +23,7 @@ class UnreadableTraceError(ValueError):
 
 
 class NothingSaidError(UnreadableTraceError):
-    """Why records that are as they should be are no trace: no agent acted in them. They are not bad."""
+    """Why records are not a trace although they are as they should be: no agent acted in them."""
 
 
 @dataclass(frozen=True, slots=True)

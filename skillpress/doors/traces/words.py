@@ -186,7 +186,7 @@ class Words:
         return self._alike()
 
     def _alike(self) -> str | None:
-        """Why words that nearly all begin alike are no skills; None if they do not."""
+        """Why words that nearly all begin alike are not skills; None if they do not."""
         word, count = max(self.firsts.items(), key=lambda entry: entry[1], default=("", 0))
         if self.looked_at < ALIKE_FROM or count < NEARLY_ALL * self.looked_at:
             return None

@@ -1,4 +1,4 @@
-"""A thought inside words is no step: what is around it is read, whatever tags the model thinks between."""
+"""A thought inside words is not a step: the text around it is read, whatever its tags are."""
 
 from __future__ import annotations
 
