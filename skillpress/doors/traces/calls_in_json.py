@@ -53,6 +53,14 @@ def answered_in_json(text: str) -> list[Written]:
     return list(_calls(value))
 
 
+def called_in_json(text: str) -> list[Written]:
+    """The calls of a message that is nothing but calls with a name and arguments, in JSON."""
+    text = text.strip()
+    if text.startswith("```json") and text.endswith("```"):
+        text = text.removeprefix("```json").removesuffix("```").strip()
+    return in_json(text, strict=True) if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else []
+
+
 def action_in_json(text: str) -> list[Written]:
     """The action in words of a message such as ``{"thought": ..., "action": "go to desk 1"}``."""
     value = _value_in(text)

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillpress.doors.traces.calls_in_json import (
+    ARGUMENTS,
     MARKS,
     Written,
     action_in_json,
     answered_in_json,
+    called_in_json,
     in_json,
     is_name,
     shell_command,
@@ -90,6 +92,9 @@ class Notation:
     other notation by its marks."""
     certain: Callable[[str], bool] | None = None
     """For a notation that is one only where some turn has this; most turns then suffice without a prompt."""
+    in_answers: bool = False
+    """Whether an agent that calls tools in another way may end with such text. It is then not a call, and a
+    list of tools says nothing of it."""
 
 
 class Heard(NamedTuple):
@@ -122,7 +127,7 @@ def _in_tags(said: Sequence[str], heard: Heard) -> Iterator[Notation]:
     prompts = (heard.system, heard.task)
     if names := names_of_tools(said, prompts):
         marks = (f"{begun}{name}" for name in names for begun in ("<", "<|begin_", "<|begin_of_"))
-        yield Notation("tags", tuple(marks), reader_of(names, prompts))
+        yield Notation("tags", tuple(marks), reader_of(names, prompts), in_answers=True)
 
 
 def written(notation: Notation, words: Any) -> list[Written]:
@@ -138,6 +143,8 @@ def _is_call(notation: Notation, used: int, said: Sequence[str], heard: Heard) -
         return most and not heard.called and any(map(notation.certain, said))
     if notation.asked is None:
         shown = any(mark in prompt for prompt in (heard.system, heard.task) for mark in notation.marks)
+        if notation.in_answers:
+            return not heard.called and (shown or most)
         return shown or heard.tools or most
     if heard.called:
         return False
@@ -304,8 +311,9 @@ NOTATIONS = (
     Notation("DeepSeek", ("<｜tool▁call▁begin｜>",), _deepseek),
     Notation("Harmony", ("<|message|>",), _harmony),
     Notation("<execute_...>", ("<execute_bash>", "<execute_ipython>", "<execute_browse>"), _executed),
-    Notation("JSON", MARKS, answered_in_json),
-    Notation("actions in JSON", ('"action"',), action_in_json),
+    Notation("JSON", tuple(f'"{key}"' for key in ARGUMENTS), called_in_json),
+    Notation("commands in JSON", MARKS, answered_in_json, in_answers=True),
+    Notation("actions in JSON", ('"action"',), action_in_json, in_answers=True),
     Notation("labelled calls", (":",), _called_by_label, certain=_is_labelled),
     Notation("fenced shell", _BLOCK, _fences, _ASKED_FOR_BLOCKS),
     Notation("fenced commands", _BLOCK, _commands, _ASKED_FOR_COMMANDS),

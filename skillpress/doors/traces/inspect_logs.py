@@ -74,4 +74,5 @@ def _scores(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if scores is None and isinstance(record.get("score"), dict):  # version 1 of the format
         yield "score", field(record, "score")
     for name in scores if isinstance(scores, dict) else ():
-        yield f"scores.{name}", field(record, f"scores.{name}")
+        value = field(record, f"scores.{name}")
+        yield f"scores.{name}.value" if isinstance(value, dict) else f"scores.{name}", value

@@ -138,7 +138,8 @@ def is_measure(path: str) -> bool:
     above = path.split(".")[:-1]
     words = set(words_of(leaf(path)))
     held = any(is_holder(name) for name in above) and not words & _SETTINGS
-    return held or meaning(path) > Meaning.OTHER or lower_is_better(path) or bool(words & _HIGHER)
+    scored = bool(words & (_HIGHER | _REWARD | {"score", "scores"}))
+    return held or scored or meaning(path) > Meaning.OTHER or lower_is_better(path)
 
 
 def higher_is_better(path: str) -> bool:

@@ -291,3 +291,25 @@ def test_a_label_with_an_input_is_a_call_and_so_are_the_labels_beside_it(name: s
 
 def test_a_label_without_an_input_is_no_call_of_a_tool() -> None:
     assert tools("Command:\n```bash\nls\n```", "Tool: the hammer.", reply="Thanks!") == [None, None]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<answer>3</answer>",
+        "<code>\nprint(3)\n</code>",
+        '{"action": "approve", "reason": "x"}',
+        '{"code": "E3"}',
+    ],
+)
+def test_the_form_of_an_answer_behind_calls_through_the_api_is_no_call(said: str) -> None:
+    called = {"id": "a", "function": {"name": "ls", "arguments": "{}"}}
+    messages = [
+        {"role": "system", "content": f"Answer like this: {said}"},
+        {"role": "user", "content": "Mend gcd."},
+        {"role": "assistant", "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "assistant", "content": said},
+    ]
+    found = chat.read({"messages": messages, "tools": [{"name": "ls"}]}).steps
+    assert [step.tool for step in found] == ["ls", None]

@@ -114,6 +114,10 @@ CERTAIN = {
     "Langfuse": (langfuse(toxicity=1, correctness=0), "scores.correctness", False),
     "one scorer of inspect's": (inspect(includes="C"), "scores.includes", True),
     "one scorer of success": (inspect(accuracy="I", refused="C"), "scores.accuracy", False),
+    "a scorer of several values": (
+        {**foreign.inspect_sample(), "scores": {"judge": {"value": {"correct": 1, "rude": 0}}}},
+        "scores.judge.value.correct", True,
+    ),
     "a score alone": (talk(score=1), "score", True),
 }  # fmt: skip
 
@@ -144,6 +148,7 @@ UNCERTAIN = {
     ),
     "ragas": (talk(faithfulness=1.0, context_recall=0.0), {"faithfulness", "context_recall"}),
     "Langfuse": (langfuse(toxicity=1, speed=0), {"scores.toxicity", "scores.speed"}),
+    "TRL": (talk(accuracy_reward=1.0, format_reward=0.5), {"accuracy_reward", "format_reward"}),
     "one entry": (talk(scores={"refusal": 1}), {"scores.refusal"}),
 }  # fmt: skip
 
