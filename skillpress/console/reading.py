@@ -40,8 +40,8 @@ def add_reading_options(parser: Parser) -> None:
 def add_field_options(parser: Parser) -> None:
     """The options that name fields."""
     add = parser.add_argument
-    add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER or FIELD=VALUE of "
-        "a record (default: the field where the format keeps it)")  # fmt: skip
+    add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER, FIELD<=NUMBER or "
+        "FIELD=VALUE of a record (default: the field where the format keeps it)")  # fmt: skip
     add("--task", metavar="FIELD", help="the task; traces of one task are not independent")
     add("--version", metavar="FIELD", help="the agent's version")
     add("--time", metavar="FIELD", help="what orders the traces")

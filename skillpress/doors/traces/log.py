@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 from skillpress.core.errors import StorageError
 from skillpress.doors.traces.fields import Wanted
@@ -19,14 +20,32 @@ from skillpress.doors.traces.files import found_files, listed
 from skillpress.doors.traces.formats import Format, read_record, unrecognised
 from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
 from skillpress.doors.traces.missing_fields import NamedFields
+from skillpress.doors.traces.outcome import Candidate
 from skillpress.doors.traces.outcomes import Outcomes
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
-from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
+from skillpress.doors.traces.records import (
+    Record,
+    known_format,
+    known_part,
+    own_records,
+    records,
+    records_again,
+    whole_runs,
+)
 from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
-from skillpress.doors.traces.trace import Bad, PassedOver, Place, Trace, TracesError, UnreadableTraceError
+from skillpress.doors.traces.trace import (
+    Bad,
+    NothingSaidError,
+    PassedOver,
+    Place,
+    Trace,
+    TracesError,
+    UnreadableTraceError,
+)
 
 BAD_NAMED = 10_000
 """The most bad lines that are named; all are counted."""
+COPIES, SILENT = "lines copied from an earlier session", "sessions in which no agent acted"
 ROLLOUTS = "skillpress rollouts"
 """The format of our own Parquet."""
 
@@ -42,6 +61,8 @@ class Log:
     """Skills of each trace, without the steps that have none."""
     steps: list[int] = field(default_factory=list)
     success: list[bool | None] = field(default_factory=list)
+    outcome: list[str] = field(default_factory=list)
+    """The field that decided each; empty if none did."""
     task: list[str] = field(default_factory=list)
     version: list[str] = field(default_factory=list)
     time: list[float | None] = field(default_factory=list)
@@ -115,6 +136,7 @@ def read_log(
             f"the first: {_first_reason(log)}"
         )
     fields.check()
+    log.success = log.outcomes.settled(log.outcome, log.success)
     log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
     _settle(log, projection)
     if log.first is None:
@@ -136,12 +158,17 @@ class _Reader:
         self._log, self._projection, self._wanted, self._progress = log, projection, wanted, progress
         self._fields = fields
         self._joiner = Joiner()
+        self._earlier: dict[str, dict[str, Any]] = {}
+        """What each format keeps of the runs so far, to know copies of them."""
+        self._silent = ""
+        """Why the last records without an agent are not a trace."""
         self._numbers: list[int] = []
         """The place of each of the log's traces in the order of reading."""
         self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}
         self._tools: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
         self._skills: dict[Skills, Skills] = {}
         self._texts: dict[str, str] = {}
+        self._candidates: dict[tuple[Candidate, ...], tuple[Candidate, ...]] = {}
 
     def read(self, number: int, path: Path, in_folder: bool) -> None:
         """Add one file's traces. Its bad lines count unless it was only found beside traces."""
@@ -163,7 +190,7 @@ class _Reader:
         if in_folder and not inside:
             log.passed_over.append(PassedOver(str(path), "it is empty"))
         if not in_folder:
-            why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad)
+            why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad, self._silent)
             raise TracesError(f"no trace in {path}: {why}")
 
     def _read_rollouts(self, number: int, path: Path) -> None:
@@ -184,13 +211,19 @@ class _Reader:
                 continue
             _, held = parts.setdefault((part[0].name, part[1]), (part[0], []))
             held.append(record._replace(value=None) if record.place.offset >= 0 else record)
-        for known, held in parts.values():
+        for known, held in whole_runs(parts):
             places = [record.place for record in held]
             if all(place.offset >= 0 for place in places):
                 held = list(records_again(path, places))
-            self._read(name, Record(places[0], [record.value for record in held]), known, places)
+            own = own_records(known, held, self._earlier)
+            if copied := len(held) - len(own):
+                log.left_out[COPIES] += copied
+                log.good_lines += copied
+            if own:
+                values, places = [record.value for record in own], [record.place for record in own]
+                self._read(name, Record(places[0], values), known, places)
         if log.good_lines == before and (in_folder or member):
-            why = log.bad[bad].why if len(log.bad) > bad else "it is empty"
+            why = log.bad[bad].why if len(log.bad) > bad else self._silent or "it is empty"
             log.passed_over.append(PassedOver(name, why))
             del log.bad[bad:]
             log.bad_lines = counted
@@ -206,6 +239,10 @@ class _Reader:
             kept = self._kept(trace, places, known.name)
         except TracesError as error:
             raise TracesError(f"{name}, line {record.place.number}: {error}") from error
+        except NothingSaidError as error:
+            self._silent = str(error)
+            self._log.left_out[SILENT] += 1
+            return
         except (UnreadableTraceError, RecursionError) as error:
             self._bad(name, record.place.number, error, len(places))
             return
@@ -236,6 +273,7 @@ class _Reader:
             time=trace.time,
             outcome=trace.outcome,
             score=trace.score,
+            candidates=self._candidates.setdefault(trace.candidates, trace.candidates),
             left_out=trace.left_out,
             format=known,
             number=self._log.good_lines,
@@ -261,7 +299,8 @@ class _Reader:
         log.left_out.update(kept.left_out)
         if () in kept.labels:
             log.unlabelled[""] += kept.labels.count(())
-        log.outcomes.add(kept.outcome, kept.success, kept.score)
+        log.outcome.append(self._texts.setdefault(kept.outcome, kept.outcome))
+        log.outcomes.add(kept.outcome, kept.success, kept.score, kept.candidates)
         self._count(kept.tools)
 
     def _count(self, tools: Sequence[str | None]) -> None:
@@ -285,7 +324,7 @@ class _Reader:
 
 
 def _reorder(log: Log, order: Sequence[int]) -> None:
-    for name in ("skills", "steps", "success", "task", "version", "time", "place"):
+    for name in ("skills", "steps", "success", "outcome", "task", "version", "time", "place"):
         held = getattr(log, name)
         setattr(log, name, [held[position] for position in order])
     log.pieces = {new: log.pieces[old] for new, old in enumerate(order) if old in log.pieces}
@@ -353,9 +392,9 @@ def _settle(log: Log, projection: TraceProjection) -> None:
     log.skills = [changed[skills] for skills in log.skills]
 
 
-def _first_reason(log: Log, start: int = 0) -> str:
+def _first_reason(log: Log, start: int = 0, otherwise: str = "") -> str:
     if len(log.bad) <= start:
         inside = log.passed_over
-        return f"{inside[0].file}: {inside[0].why}" if inside and not start else "it is empty"
+        return f"{inside[0].file}: {inside[0].why}" if inside and not start else otherwise or "it is empty"
     first = log.bad[start]
     return f"{first.file}, line {first.number}: {first.why}"

@@ -11,6 +11,7 @@ from skillpress.environments.calls.steps import TraceStep
 
 if TYPE_CHECKING:
     from skillpress.doors.traces.messages import Turn
+    from skillpress.doors.traces.outcome import Candidate
 
 
 class TracesError(UserError):
@@ -19,6 +20,10 @@ class TracesError(UserError):
 
 class UnreadableTraceError(ValueError):
     """Why a record is not a trace. The record is counted, named and skipped."""
+
+
+class NothingSaidError(UnreadableTraceError):
+    """Why records are not a trace although they are as they should be: no agent acted in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,9 @@ class Call:
     if the history holds the answer too."""
     earlier: int = 0
     """How many of the trace's steps are from the history. The rest are the answer's."""
+    run: str = ""
+    """What the record says of its run, if it may also be a whole run: records that name different runs are
+    never joined. Empty if it names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,8 @@ class Trace:
     score: float | None = None
     """The outcome as a number; None if it is not a number, or NaN. A reward that is neither 0 nor 1 leaves
     ``success`` unknown."""
+    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
+    """What else in the record could say whether the run succeeded. The user may take one of them."""
     call: Call | None = None
     """None for a record that is a whole run."""
     dialogue: Dialogue | None = field(default=None, compare=False, repr=False)
