@@ -13,6 +13,7 @@ from skillpress.doors.traces.call_pattern import call_pattern
 from skillpress.doors.traces.fields import Wanted, success_field
 from skillpress.doors.traces.log import ROLLOUTS, Log, read_log
 from skillpress.doors.traces.missing_fields import MissingFieldError
+from skillpress.doors.traces.own_paths import paths_of
 from skillpress.doors.traces.projection import NameProjection, TraceProjection
 from skillpress.doors.traces.trace import TracesError
 from skillpress.doors.traces.words import Words
@@ -21,6 +22,7 @@ from skillpress.pipeline import exit_codes
 FEW_CALLS = 0.05
 """The share of steps below which the calls of a log are so few that the command says so."""
 DOCS = "docs/skills_of_any_agent.md"
+FORMATS = "docs/log_formats.md"
 
 
 class NotUnderstoodError(TracesError):
@@ -33,6 +35,12 @@ def add_reading_options(parser: Parser) -> None:
     add("traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some")
     add("--call", metavar="PATTERN", help="a regular expression of calls in text, with the group "
         "(?P<tool>...) and perhaps (?P<arguments>...)")  # fmt: skip
+    add("--messages", metavar="PATH", help="where a run's messages or calls are in a record, for a log of a "
+        "format that is not known, such as steps.-1.chat")  # fmt: skip
+    add("--run", metavar="PATH", help="where the runs of a record are, or the name of the run that it is of")
+    add("--outcome", metavar="PATH", help="where the outcome is, with a condition if need be: reward>=0.5")
+    add("--paths", type=Path, metavar="FILE.yaml", help="a table of these and further paths "
+        f"({FORMATS}#other-formats)")  # fmt: skip
     add("--most-bad", type=real(at_least=0, at_most=1), default=0.1, metavar="SHARE",
         help="share of bad lines above which nothing is written (default 0.1)")  # fmt: skip
 
@@ -60,6 +68,7 @@ def wanted_by(chosen: Namespace) -> Wanted:
         version=named["version"],
         time=named["time"],
         call=None if chosen.call is None else call_pattern(chosen.call),
+        paths=paths_of(chosen.paths, chosen.messages, chosen.run, chosen.outcome),
     )
 
 

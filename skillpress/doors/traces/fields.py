@@ -13,10 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillpress.doors.traces.call_pattern import CallPattern
 from skillpress.doors.traces.trace import TracesError
+
+if TYPE_CHECKING:
+    from skillpress.doors.traces.read_by_paths import Paths
 
 _YES = frozenset(
     [
@@ -221,3 +224,5 @@ class Wanted:
     time: str | None = None
     call: CallPattern | None = None
     """The form of calls in text; None if the text holds none that the format does not know."""
+    paths: Paths | None = None
+    """Where the runs and their messages are; None for logs of the formats that are known."""

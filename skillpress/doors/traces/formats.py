@@ -29,6 +29,7 @@ from skillpress.doors.traces import (
     verifiers,
 )
 from skillpress.doors.traces.fields import Wanted, dig, seconds
+from skillpress.doors.traces.read_by_paths import ReadByPaths
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
 SHOWN = 200
@@ -91,22 +92,30 @@ _ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
 FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, read=_ROWS.read))
 
 
-def format_of(record: Any) -> Format | None:
-    """The format of a JSON value; None if no format here recognises it."""
-    return next((known for known in FORMATS if known.recognises(record)), None)
+def formats_of(wanted: Wanted) -> Sequence[Format]:
+    """The formats that records may have: the one that the user's paths describe, or all that are known."""
+    if wanted.paths is None:
+        return FORMATS
+    own = ReadByPaths(wanted.paths)
+    return [Format("own paths", own.recognises, own.read, own.field, runs=own.runs, run_of=own.run_of)]
 
 
-def runs_in(value: Any) -> Sequence[Any] | None:
+def format_of(record: Any, formats: Sequence[Format] = FORMATS) -> Format | None:
+    """The format of a JSON value; None if no format recognises it."""
+    return next((known for known in formats if known.recognises(record)), None)
+
+
+def runs_in(value: Any, formats: Sequence[Format] = FORMATS) -> Sequence[Any] | None:
     """The records of a JSON value that holds several runs; None if it is a record itself, or unknown."""
-    for known in FORMATS:
+    for known in formats:
         if known.runs is not None and (found := known.runs(value)) is not None:
             return found
     return None
 
 
-def part_of(value: Any) -> tuple[Format, str] | None:
+def part_of(value: Any, formats: Sequence[Format] = FORMATS) -> tuple[Format, str] | None:
     """The format and the run of a JSON value that is only a part of a run; None for any other value."""
-    for known in FORMATS:
+    for known in formats:
         if known.run_of is not None and (key := known.run_of(value)) is not None:
             return known, key
     return None

@@ -16,14 +16,22 @@ from pathlib import Path
 from skillpress.core.errors import StorageError
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.files import found_files, listed
-from skillpress.doors.traces.formats import Format, read_record, unrecognised
+from skillpress.doors.traces.formats import Format, formats_of, read_record, unrecognised
 from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
 from skillpress.doors.traces.missing_fields import NamedFields
 from skillpress.doors.traces.outcomes import Outcomes
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
 from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
 from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
-from skillpress.doors.traces.trace import Bad, PassedOver, Place, Trace, TracesError, UnreadableTraceError
+from skillpress.doors.traces.trace import (
+    Bad,
+    LeftOutError,
+    PassedOver,
+    Place,
+    Trace,
+    TracesError,
+    UnreadableTraceError,
+)
 
 BAD_NAMED = 10_000
 """The most bad lines that are named; all are counted."""
@@ -134,7 +142,7 @@ class _Reader:
         progress: Callable[[int], None],
     ) -> None:
         self._log, self._projection, self._wanted, self._progress = log, projection, wanted, progress
-        self._fields = fields
+        self._fields, self._formats = fields, formats_of(wanted)
         self._joiner = Joiner()
         self._numbers: list[int] = []
         """The place of each of the log's traces in the order of reading."""
@@ -151,7 +159,9 @@ class _Reader:
             if is_rollouts(path):
                 self._read_rollouts(number, path)
             else:
-                for member, found in groupby(records(number, path), lambda record: record.place.member):
+                for member, found in groupby(
+                    records(number, path, formats=self._formats), lambda record: record.place.member
+                ):
                     self._read_member(path, member, found, in_folder)
         except StorageError as error:
             if not in_folder:
@@ -179,15 +189,15 @@ class _Reader:
         before, bad, counted = log.good_lines, len(log.bad), log.bad_lines
         parts: dict[tuple[str, str], tuple[Format, list[Record]]] = {}
         for record in found:
-            if (part := known_part(record.value)) is None:
-                self._read(name, record, known_format(record.value), [record.place])
+            if (part := known_part(record.value, self._formats)) is None:
+                self._read(name, record, known_format(record.value, self._formats), [record.place])
                 continue
             _, held = parts.setdefault((part[0].name, part[1]), (part[0], []))
             held.append(record._replace(value=None) if record.place.offset >= 0 else record)
         for known, held in parts.values():
             places = [record.place for record in held]
             if all(place.offset >= 0 for place in places):
-                held = list(records_again(path, places))
+                held = list(records_again(path, places, self._formats))
             self._read(name, Record(places[0], [record.value for record in held]), known, places)
         if log.good_lines == before and (in_folder or member):
             why = log.bad[bad].why if len(log.bad) > bad else "it is empty"
@@ -206,6 +216,9 @@ class _Reader:
             kept = self._kept(trace, places, known.name)
         except TracesError as error:
             raise TracesError(f"{name}, line {record.place.number}: {error}") from error
+        except LeftOutError as reason:
+            self._log.left_out[str(reason)] += len(places)
+            return
         except (UnreadableTraceError, RecursionError) as error:
             self._bad(name, record.place.number, error, len(places))
             return
@@ -316,7 +329,7 @@ def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[i
             for episode, trace in read_rollouts(path, frozenset(episodes)):
                 yield episodes[episode], [trace]
         elif here:
-            held.update(records_again(path, sorted(here)))
+            held.update(records_again(path, sorted(here), formats_of(wanted)))
             for position in [p for p, found in pieces.items() if all(x.place in held for x in found)]:
                 if parts := _parts_of(pieces.pop(position), held, wanted):
                     yield position, parts
@@ -324,11 +337,11 @@ def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[i
 
 def _parts_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> list[Trace]:
     """The traces of records that were read again; none if they are not what they were."""
-    values = [held[piece.place] for piece in pieces]
+    values, formats = [held[piece.place] for piece in pieces], formats_of(wanted)
     try:
-        if (part := known_part(values[0])) is not None:
+        if (part := known_part(values[0], formats)) is not None:
             return [read_record(part[0], values, wanted)]
-        found = [(known_format(value), value) for value in values]
+        found = [(known_format(value, formats), value) for value in values]
         traces = [read_record(known, value, wanted) for known, value in found if known is not None]
         return traces if len(traces) == len(pieces) else []
     except (UnreadableTraceError, TracesError, RecursionError):

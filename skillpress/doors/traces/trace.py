@@ -21,6 +21,10 @@ class UnreadableTraceError(ValueError):
     """Why a record is not a trace. The record is counted, named and skipped."""
 
 
+class LeftOutError(UnreadableTraceError):
+    """What a record is that belongs to no trace and is not damaged, as a plural noun phrase."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a record that is one model call of a run says about its place in that run.
