@@ -12,25 +12,26 @@ from skillpress.doors.traces import (
     agents_sdk,
     atif,
     chat,
+    chat_lines,
     claude_code,
     codex,
     inspect_logs,
+    known_paths,
     langchain,
     langfuse,
     mlflow_traces,
-    nemo_gym,
     openhands,
     otlp,
     rollout_rows,
     rows,
     sharegpt,
     swe_agent,
-    tau_bench,
     verifiers,
 )
 from skillpress.doors.traces.fields import Wanted, dig, seconds
 from skillpress.doors.traces.read_by_paths import ReadByPaths
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.doors.traces.trainers import Trl, Verl
 
 SHOWN = 200
 """The most characters of an error about a record; the record itself chose some of them."""
@@ -68,6 +69,11 @@ def _of(name: str, module: ModuleType) -> Format:
     return Format(name, getattr(module, "recognises", parts), read=module.read, **optional)
 
 
+def _by_paths(name: str, known: ReadByPaths) -> Format:
+    """The format that paths describe."""
+    return Format(name, known.recognises, known.read, known.field, runs=known.runs, run_of=known.run_of)
+
+
 _WHOLE = (
     _of("ATIF", atif),
     _of("MLflow traces", mlflow_traces),
@@ -79,13 +85,15 @@ _WHOLE = (
     _of("inspect logs", inspect_logs),
     _of("SWE-agent trajectories", swe_agent),
     _of("OpenHands", openhands),
-    _of("tau-bench results", tau_bench),
-    _of("NeMo-Gym rollouts", nemo_gym),
+    Format("verl rollouts", Verl.recognises, Verl.read),
+    Format("TRL completions", Trl.recognises, Trl.read),
+    *(_by_paths(known.name, known) for known in known_paths.TABLE),
     _of("verifiers results", verifiers),
     _of("agents SDK run states", agents_sdk),
     _of("LangChain messages", langchain),
     _of("ShareGPT", sharegpt),
     _of("chat completions", chat),
+    _of("chat messages", chat_lines),
 )
 """The more particular a format is, the earlier it comes: the first that recognises a record reads it."""
 _ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
@@ -96,8 +104,7 @@ def formats_of(wanted: Wanted) -> Sequence[Format]:
     """The formats that records may have: the one that the user's paths describe, or all that are known."""
     if wanted.paths is None:
         return FORMATS
-    own = ReadByPaths(wanted.paths)
-    return [Format("own paths", own.recognises, own.read, own.field, runs=own.runs, run_of=own.run_of)]
+    return [_by_paths("own paths", ReadByPaths(wanted.paths))]
 
 
 def format_of(record: Any, formats: Sequence[Format] = FORMATS) -> Format | None:

@@ -143,7 +143,7 @@ class ReadByPaths:
         if answer is not None and not given:
             given = [{"role": "assistant", "content": text_of(answer)}]
         if self.paths.prompt:
-            return completed(prompt, messages)
+            return completed(prompt, messages, bool(_listed_tools(rows[0])))
         return read_conversation(messages, given, tools=bool(_listed_tools(rows[0])))
 
     def _messages(self, record: Any, rows: Sequence[Any]) -> Iterator[Any]:
@@ -220,11 +220,15 @@ def _outcome_of(said: SuccessField, value: Any) -> Outcome | None:
     return Outcome(said.path, success, score) if success is not None or score is not None else None
 
 
-def completed(prompt: Sequence[Any], completion: Sequence[Any]) -> Conversation:
-    """The steps of a completion. Steps in the prompt are left out."""
+def completed(prompt: Sequence[Any], completion: Sequence[Any], tools: bool = False) -> Conversation:
+    """The steps of a completion. Steps in the prompt are left out.
+
+    Args:
+        tools: whether the agent is known to have tools, so that tags of calls in its text are calls.
+    """
     if not completion:
         return Conversation()
-    found = read_conversation(prompt, completion)
+    found = read_conversation(prompt, completion, tools=tools)
     if not found.earlier:
         return found
     left_out = found.left_out | {PROMPT: found.left_out.get(PROMPT, 0) + found.earlier}
