@@ -60,11 +60,12 @@ class Format:
 
 def _of(name: str, module: ModuleType) -> Format:
     """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs`` and ``run_of`` if it
-    has them. Without ``recognises`` a record is the list of what ``run_of`` knows."""
+    has them. Without ``recognises`` a record is the list of what ``run_of`` gives one key."""
     optional = {part: getattr(module, part) for part in ("field", "runs", "run_of") if hasattr(module, part)}
 
     def parts(record: Any) -> bool:
-        return isinstance(record, list) and bool(record) and all(module.run_of(x) is not None for x in record)
+        keys = {module.run_of(each) for each in record} if isinstance(record, list) else {None}
+        return len(keys) == 1 and None not in keys
 
     return Format(name, getattr(module, "recognises", parts), read=module.read, **optional)
 
