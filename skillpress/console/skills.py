@@ -29,6 +29,7 @@ from skillpress.console.reading import (
     add_field_options,
     add_reading_options,
     check_understood,
+    check_used,
     read,
     tell_warnings,
     wanted_by,
@@ -75,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log, wanted = read("skills", chosen.traces, projection, named, chosen.most_bad)
     check_understood(log, projection, chosen.words)
     compared = _compared(chosen, log, named)
+    check_used(log, named)
     for text in in_five_lines(log, projected_by):
         print(text)
     if len(log) > SLOW_TRACES and layers.missing("fast"):
@@ -154,6 +156,7 @@ def _projection(chosen: Namespace) -> TraceProjection:
 def _look(chosen: Namespace, projection: TraceProjection, projected_by: str, named: Wanted) -> int:
     """Print what was understood, and what would stop the command."""
     log, _ = read("skills", chosen.traces, projection, named, most_bad=1.0)
+    check_used(log, named)
     try:
         check_understood(log, projection, chosen.words)
     except NotUnderstoodError as error:

@@ -138,13 +138,21 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
     """
     try:
         trace = _with_fields(known.read(record), known, record, wanted)
-        return trace if wanted.call is None else wanted.call.read(trace)
+        trace = trace if wanted.call is None else wanted.call.read(trace)
+        return judged(trace, wanted, lambda path: known.field(record, path))
     except UnreadableTraceError:
         raise
     except DAMAGED as error:
         raise UnreadableTraceError(
             f"a damaged {known.name} record: {type(error).__name__}: {str(error)[:SHOWN]}"
         ) from error
+
+
+def judged(trace: Trace, wanted: Wanted, value_at: Callable[[str], Any]) -> Trace:
+    """The trace with the outcome of the user's labels or rule, if there is one."""
+    if wanted.judge is None:
+        return trace
+    return replace(trace, outcome=wanted.judge.name, success=wanted.judge(trace, value_at), score=None)
 
 
 def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Trace:

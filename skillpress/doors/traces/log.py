@@ -16,7 +16,7 @@ from pathlib import Path
 from skillpress.core.errors import StorageError
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.files import found_files, listed
-from skillpress.doors.traces.formats import Format, formats_of, read_record, unrecognised
+from skillpress.doors.traces.formats import Format, formats_of, judged, read_record, unrecognised
 from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
 from skillpress.doors.traces.missing_fields import NamedFields
 from skillpress.doors.traces.outcomes import Outcomes
@@ -124,6 +124,8 @@ def read_log(
         )
     fields.check()
     log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
+    if wanted.judge is not None and wanted.judge.name in log.outcomes.fields:
+        log.warnings += wanted.judge.doubts(log.outcomes.fields[wanted.judge.name])
     _settle(log, projection)
     if log.first is None:
         log.first = next((trace for _, trace in traces_at(log, wanted, [0])), None)
@@ -178,7 +180,8 @@ class _Reader:
 
     def _read_rollouts(self, number: int, path: Path) -> None:
         self._log.parquet.append(number)
-        for episode, trace in read_rollouts(path):
+        for episode, found in read_rollouts(path):
+            trace = judged(found, self._wanted, lambda path, held=found: getattr(held, path, None))
             self._log.good_lines += 1
             self._add(self._kept(trace, [Place(number, episode, position=episode)], ROLLOUTS), trace)
             self._fields.rollout()

@@ -92,7 +92,8 @@ class NamedFields:
 
 def _outcome(wanted: Wanted) -> str | None:
     """The path of ``--outcome``; None if nothing else than the format or ``--success`` decides."""
-    if wanted.paths is None or not wanted.paths.outcome or wanted.success is not None:
+    overruled = wanted.success is not None or wanted.judge is not None
+    if wanted.paths is None or not wanted.paths.outcome or overruled:
         return None
     return success_field(wanted.paths.outcome[0]).path
 
