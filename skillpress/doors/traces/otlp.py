@@ -44,7 +44,7 @@ def runs(value: Any) -> Sequence[Any] | None:
     resources = _listed(value, "resourceSpans", "resource_spans")
     if resources is None:
         listed = _listed(value, "spans", "data") or ()
-        return listed if listed and all(run_of(span) is not None for span in listed) else None
+        return listed if all(run_of(span) is not None for span in listed) and _of_agents(listed) else None
     spans: list[Any] = []
     for resource in resources:
         for scope in _listed(resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans") or ():
@@ -73,7 +73,12 @@ def recognises(record: Any) -> bool:
     traces = {run_of(span) for span in record}
     if len(traces) > 1 or None in traces:
         return False
-    return any(str(key).startswith(_MARKS) for span in record for key in _attributes(phoenix.span_of(span)))
+    return _of_agents(record)
+
+
+def _of_agents(spans: Sequence[Any]) -> bool:
+    """Whether some of the spans are about a model or an agent."""
+    return any(str(key).startswith(_MARKS) for span in spans for key in _attributes(phoenix.span_of(span)))
 
 
 def read(record: Any) -> Trace:
