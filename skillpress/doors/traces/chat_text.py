@@ -60,7 +60,7 @@ def _spoken(text: str, speaker: str) -> Iterator[tuple[str, str]]:
 
 
 def _parts(role: str, said: str) -> Iterator[dict[str, Any]]:
-    """The messages of a stretch: what is said, and the environment's answers in it."""
+    """The messages of a stretch: its words, and the environment's answers in it."""
     said, begin = _ENDS.sub("", said), 0
     role = ROLES.get(role, "other")
     for match in _ANSWERED.finditer(said):

@@ -1,8 +1,8 @@
 """Formats that a few paths describe: where their runs, messages and outcomes are.
 
-A record is told by its keys. tau-bench keeps the messages in ``traj``, tau2-bench in simulations, whose user
-may have tools of its own. In the rollouts of NeMo-Gym and the results of verifiers, steps in the prompt are
-examples and not the agent's.
+The keys of a record decide its format. tau-bench keeps the messages in ``traj``, tau2-bench in simulations,
+whose user may have tools of its own. In the rollouts of NeMo-Gym and the results of verifiers, steps in the
+prompt are examples and not the agent's.
 """
 
 from __future__ import annotations

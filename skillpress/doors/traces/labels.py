@@ -25,7 +25,7 @@ NAMED = 3
 
 @dataclass
 class Labels:
-    """The labels of a file, and which of them were of a trace so far."""
+    """The labels of a file, and the ids that traces had so far."""
 
     path: Path
     column: str
@@ -166,7 +166,9 @@ def _of_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         lines = whole_text(path.read_bytes()).splitlines()
     except UnicodeDecodeError as error:
-        raise TracesError(f"--outcomes {path}: is no text in UTF-8 ({error.reason}) and no table") from None
+        raise TracesError(
+            f"--outcomes {path}: cannot be read as text in UTF-8 ({error.reason}) and no table"
+        ) from None
     first = next(iter(lines), "")
     mark = max(",\t;", key=first.count)
     for number, row in enumerate(csv.DictReader(lines, delimiter=mark, restval=""), 2):

@@ -181,7 +181,7 @@ class _Reader:
     def _read_rollouts(self, number: int, path: Path) -> None:
         self._log.parquet.append(number)
         for episode, found in read_rollouts(path):
-            trace = judged(found, self._wanted, lambda path, held=found: getattr(held, path, None))
+            trace = judged(found, self._wanted, _fields_of(found))
             self._log.good_lines += 1
             self._add(self._kept(trace, [Place(number, episode, position=episode)], ROLLOUTS), trace)
             self._fields.rollout()
@@ -298,6 +298,11 @@ class _Reader:
         log.left_out.update(self._joiner.left_out)
         if len(log) > before > 0:
             _reorder(log, sorted(range(len(log)), key=self._numbers.__getitem__))
+
+
+def _fields_of(trace: Trace) -> Callable[[str], object]:
+    """The fields of a trace of our own, which has no record."""
+    return lambda path: getattr(trace, path, None)
 
 
 def _reorder(log: Log, order: Sequence[int]) -> None:

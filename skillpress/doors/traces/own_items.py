@@ -19,7 +19,7 @@ from skillpress.doors.traces.trace import UnreadableTraceError
 from skillpress.environments.calls.steps import MOST_CHARACTERS, json_or, unfolded
 
 SKIP = "skip"
-"""The role of items that are no part of the conversation."""
+"""The role of items outside the conversation."""
 SPEAKERS = ("assistant", "tool", "user", "system", SKIP)
 _TOOLS = ("name", "tool", "tool_name", "function", "function_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "kwargs", "tool_input")
@@ -117,7 +117,7 @@ class Items:
 
 
 def plain_messages(item: Any) -> Iterator[Any]:
-    """The messages of an item whose form nobody has described.
+    """The messages of an item of a known form.
 
     Raises:
         UnreadableTraceError: it is neither a message nor a call.

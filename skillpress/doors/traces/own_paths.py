@@ -40,7 +40,12 @@ def paths_of(file: Path | None, messages: str | None, run: str | None, outcome: 
         if not text.strip():
             raise TracesError(f"--{name}: is empty; name a path, such as episode.steps")
     found = Paths() if file is None else _read(file)
-    found = replace(found, **named)
+    found = replace(
+        found,
+        messages=named.get("messages", found.messages),
+        run=named.get("run", found.run),
+        outcome=named.get("outcome", found.outcome),
+    )
     if not found.messages:
         missing = "--" + next(iter(named)) if file is None else str(file)
         raise TracesError(

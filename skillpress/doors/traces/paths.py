@@ -61,8 +61,8 @@ def splits(path: str) -> Iterator[tuple[str, str]]:
 
 
 def paths_in(value: Any, level: int = 0) -> Iterator[tuple[str, Any]]:
-    """(path, value) of everything in a record, breadth of an object before depth; of a list the first item
-    stands for all."""
+    """(path, value) of everything in a record, breadth of an object before depth; a list is
+    represented by its first item."""
     value = unfolded(value)
     if level == _LEVELS:
         return
@@ -91,7 +91,7 @@ def described(value: Any) -> str:
 def nothing_at(
     option: str, paths: Sequence[str], record: Any, wanted: str, found: str = "nothing is there"
 ) -> str:
-    """Why a path does not fit a record: what is there, and the nearest path that holds what is wanted.
+    """Why a path does not fit a record, with the content of the record and the nearest path that fits.
 
     Args:
         wanted: ``messages`` for a list of objects, ``value`` for a single value.

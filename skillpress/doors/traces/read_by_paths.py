@@ -58,7 +58,7 @@ class Paths:
     item: Items | None = None
     """Where the parts of a message or call are, if it is in no form that is known."""
     source: str = "--"
-    """What stands before a field's name in messages: ``--``, or the YAML file."""
+    """The prefix of a field's name in messages: ``--``, or the YAML file."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A tool's span is a step, in the order in which they started. What happens inside a tool, a sub-agent
 included, is part of that step. A model's answer without a call is a step in words; its calls are steps only
-if the trace has no spans of tools. Recorders also write spans that are no step: one around several tools
+if the trace has no spans of tools. Recorders also write spans that are not steps: one around several tools
 ("running 2 tools"), a second one around the same call of a model, an answer without content, and models that
 judge the agent.
 """
@@ -81,7 +81,7 @@ def steps_of(spans: Sequence[Span]) -> tuple[tuple[TraceStep, ...], dict[str, in
 
 
 def _says(step: TraceStep) -> bool:
-    """Whether a step is a call, or has words: a thought alone, or a structure without text, is no step."""
+    """Whether a step is a call, or has words: a thought alone, or a structure without text, is left out."""
     return step.tool is not None or bool(text_of(step.content).strip())
 
 

@@ -78,8 +78,8 @@ def answer(
 
     Args:
         success: (traces,) whether each trace succeeded; None if unknown.
-        earlier: (traces,) whether each trace is of the earlier side.
-        later: (traces,) whether each trace is of the later side.
+        earlier: (traces,) whether each trace belongs to the earlier side.
+        later: (traces,) whether each trace belongs to the later side.
         tasks: (traces,) the task of each trace; empty for a trace that stands alone.
         names: the earlier side and the later one.
     """

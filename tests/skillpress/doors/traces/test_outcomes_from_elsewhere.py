@@ -98,7 +98,7 @@ def test_traces_that_share_a_label_are_said(tmp_path: Path, read_lines: Any) -> 
 )
 def test_a_wrong_file_is_refused_by_its_line(text: str, said: str | None, tmp_path: Path) -> None:
     (tmp_path / "labels").write_bytes(text.encode("latin-1"))
-    with pytest.raises(TracesError, match=re.escape(said or "is no text in UTF-8")) as caught:
+    with pytest.raises(TracesError, match=re.escape(said or "cannot be read as text in UTF-8")) as caught:
         read_labels(tmp_path / "labels")
     assert str(caught.value).startswith(f"--outcomes {tmp_path}/labels")
 

@@ -144,7 +144,7 @@ def test_runs_have_the_fields_around_them(tmp_path: Path) -> None:
 def test_a_wrong_path_is_answered_with_what_is_there(options: Any, said: str | None, tmp_path: Path) -> None:
     lines = [{"id": f"r{n}", "task": {"id": 7}, "chat": openai_messages(), "reward": 1.0} for n in range(2)]
     path, paths = written(tmp_path / "log", lines), paths_of(None, *options)
-    if said is None:  # a text is the agent's words, and so cannot be told from a wrong path
+    if said is None:  # a text may be the agent's words
         assert [run_in(trace) for trace in read(path, paths)[1]] == [[(None, "r0", "")], [(None, "r1", "")]]
         return
     with pytest.raises(TracesError) as caught:

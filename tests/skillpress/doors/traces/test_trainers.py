@@ -33,7 +33,7 @@ TEMPLATES = {
     "skipped tokens": ("user\n{}\nassistant\n", "\nuser\n", "\nassistant\n", ""),
     "answers in the text": ("user\n{}\nassistant\n", "\n", "\n", ""),
 }  # fmt: skip
-"""A template to its prompt, and what stands before an answer, before the next turn, and at the end."""
+"""A template to its prompt, and the text before an answer, before the next turn, and at the end."""
 
 
 def read(record: Any) -> Trace:
