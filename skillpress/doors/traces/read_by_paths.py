@@ -53,6 +53,9 @@ class Paths:
     time: Names = ()
     order: Names = ()
     """What orders the records of one run; without it their order in the file does."""
+    once: Names = ()
+    """What identifies a record of a run: of records with the same value the last counts, in the first's
+    place."""
     where: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     """Paths to regular expressions: records without a match are left out."""
     item: Items | None = None
@@ -107,6 +110,8 @@ class ReadByPaths:
         rows = [each for each in _rows(record) if self._fits(each)]
         if not rows:
             raise LeftOutError(NOT_WHERE)
+        if paths.once:
+            rows = list({_identity(row, paths.once, place): row for place, row in enumerate(rows)}.values())
         if paths.order:
             rows = sorted(rows, key=lambda row: _ordered(value_at(row, paths.order)))
         line: Mapping[str, Any] = rows[0] if isinstance(rows[0], dict) else {}
@@ -283,6 +288,11 @@ def _expanded(value: Any, path: str, around: Mapping[str, Any], each: bool) -> I
 def _rows(record: Any) -> list[Any]:
     """The records of a run: those of a group, or the one that it is."""
     return record if isinstance(record, list) else [record]
+
+
+def _identity(row: Any, paths: Names, place: int) -> tuple[bool, str]:
+    value = value_at(row, paths)
+    return (False, str(place)) if value is None else (True, text_of(value))
 
 
 def _ordered(value: Any) -> tuple[int, float, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.doors.foreign_records import CALLS, DONE, TASK, openai_messages
+from tests.support.doors.foreign_records import CALLS, DONE, TASK, langchain, openai_messages
 
 
 def art() -> list[Any]:
@@ -84,6 +84,24 @@ def langsmith() -> list[Any]:
     return [*reversed(spans), model, root]
 
 
+def langsmith_models() -> list[Any]:
+    """The runs of a trace of LangSmith without spans of tools: messages as LangChain's constructors."""
+    messages = langchain("lc")["messages"]
+    ends = [number for number, each in enumerate(messages) if each["id"][-1] == "AIMessage"]
+    root = langsmith()[-1]
+    return [root] + [
+        {
+            **root,
+            "id": f"m{number}",
+            "run_type": "llm",
+            "start_time": f"2026-03-01T10:00:0{number}",
+            "inputs": {"messages": [messages[:end]]},
+            "outputs": {"generations": [[{"text": "", "message": messages[end]}]], "llm_output": {}},
+        }
+        for number, end in enumerate(ends)
+    ]
+
+
 def weave() -> list[Any]:
     """The calls of a trace of Weave."""
     messages = openai_messages()
@@ -139,6 +157,19 @@ def gemini() -> list[Any]:
     ]
 
 
+def gemini_lines() -> list[Any]:
+    """The same in lines: a message is written again when its call was answered."""
+    (session,) = gemini()
+    messages = session.pop("messages")
+    lines: list[Any] = [session]
+    for message in messages:
+        if message.get("toolCalls"):
+            calls = [{**call, "result": None, "resultDisplay": None} for call in message["toolCalls"]]
+            lines.append({**message, "toolCalls": calls})
+        lines.append(message)
+    return [*lines, {"$set": {"lastUpdated": "2026-03-01T10:01:00Z"}}]
+
+
 def smolagents() -> list[Any]:
     """The result of a run of smolagents."""
     steps: list[dict[str, Any]] = [{"system_prompt": "You mend."}, {"task": "Mend gcd.", "task_images": None}]
@@ -179,6 +210,18 @@ def autogen() -> list[Any]:
     return [
         {"messages": [*messages, {**shared, "type": "TextMessage", "content": DONE}], "stop_reason": None}
     ]
+
+
+def autogen_state() -> list[Any]:
+    """The saved state of an agent of AutoGen."""
+    messages: list[dict[str, Any]] = [{"content": "Mend gcd.", "source": "user", "type": "UserMessage"}]
+    for number, (tool, arguments, answer) in enumerate(CALLS):
+        call = {"id": f"c{number}", "arguments": json.dumps(arguments), "name": tool}
+        result = {"content": answer, "name": tool, "call_id": f"c{number}", "is_error": False}
+        messages.append({"content": [call], "thought": None, "source": "mender", "type": "AssistantMessage"})
+        messages.append({"content": [result], "type": "FunctionExecutionResultMessage"})
+    messages.append({"content": DONE, "thought": None, "source": "mender", "type": "AssistantMessage"})
+    return [{"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": messages}}]
 
 
 def agent_data_protocol() -> list[Any]:
