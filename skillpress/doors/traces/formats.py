@@ -72,7 +72,8 @@ def _of(name: str, module: ModuleType) -> Format:
 
 def _by_paths(name: str, known: ReadByPaths) -> Format:
     """The format that paths describe."""
-    return Format(name, known.recognises, known.read, known.field, runs=known.runs, run_of=known.run_of)
+    runs, run_of = known.runs if known.paths.run else None, known.run_of if known.of_items else None
+    return Format(name, known.recognises, known.read, known.field, runs=runs, run_of=run_of)
 
 
 _WHOLE = (

@@ -73,11 +73,11 @@ class ReadByPaths:
     def recognises(self, record: Any) -> bool:
         """Whether it can be a record: an object, or a list that is a whole run."""
         if isinstance(record, list):
-            return self._of_items and not self.paths.run and not isinstance(next(iter(record), None), list)
+            return self.of_items and not self.paths.run and not isinstance(next(iter(record), None), list)
         return isinstance(record, dict)
 
     @property
-    def _of_items(self) -> bool:
+    def of_items(self) -> bool:
         """Whether each record is one message or call."""
         return tuple(self.paths.messages) == (HERE,)
 
@@ -92,7 +92,7 @@ class ReadByPaths:
 
     def run_of(self, record: Any) -> str | None:
         """The run that a message or call belongs to; None if records are not such items."""
-        if not self._of_items or isinstance(record, Run) or not isinstance(record, dict):
+        if not self.of_items or isinstance(record, Run) or not isinstance(record, dict):
             return None
         if not self.paths.run:
             return ""
@@ -165,7 +165,7 @@ class ReadByPaths:
     def _items(self, row: Any, record: Any) -> list[Any]:
         """The items of a record, or of the record that is one."""
         paths = self.paths
-        if self._of_items:
+        if self.of_items:
             inside = row.get(HERE, row) if isinstance(row, dict) else row
             return inside if isinstance(inside, list) else [inside]
         for path in paths.messages:
