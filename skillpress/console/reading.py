@@ -50,8 +50,8 @@ def add_reading_options(parser: Parser) -> None:
 def add_field_options(parser: Parser) -> None:
     """The options that name fields."""
     add = parser.add_argument
-    add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER or FIELD=VALUE of "
-        "a record (default: the field where the format keeps it)")  # fmt: skip
+    add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER, FIELD<=NUMBER or "
+        "FIELD=VALUE of a record (default: the field where the format keeps it)")  # fmt: skip
     add("--outcomes", type=Path, metavar="FILE", help="labels from elsewhere: id and success, as CSV, JSON "
         "lines or Parquet")  # fmt: skip
     add("--last-call", metavar="RULE", help="the last such call decides: tests, or two regular expressions, "

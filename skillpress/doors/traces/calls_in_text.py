@@ -13,16 +13,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skillpress.core.markup import THOUGHT, THOUGHT_END
-from skillpress.environments.calls.steps import MOST_CHARACTERS, acted, json_or
-
-Written = tuple[str | None, Any]
-"""(tool, arguments) of a call in text; the tool is None for an action in words."""
-
-_NAMES, _ARGUMENTS = (
-    ("name", "tool", "function", "action"),
-    ("arguments", "parameters", "args", "input", "action_input"),
+from skillpress.doors.traces.calls_in_json import (
+    ARGUMENTS,
+    MARKS,
+    Written,
+    action_in_json,
+    answered_in_json,
+    called_in_json,
+    in_json,
+    is_name,
+    shell_command,
 )
+from skillpress.doors.traces.calls_in_tags import names_of_tools, reader_of
+from skillpress.doors.traces.thoughts import without_thoughts
+from skillpress.environments.calls.steps import MOST_CHARACTERS, json_or
+
 _BLOCK = ("```",)
 _SHELLS = "bash|sh|shell|zsh|console|mswea_bash_command"
 _FUNCTION = re.compile(r"<function=([^>\n]{1,200})>(.*?)(?:</function>|(?=<function=)|\Z)", re.DOTALL)
@@ -40,21 +45,31 @@ _HARMONY = re.compile(
     r"to=(?:functions\.)?([\w.-]{1,200}).{0,100}?<\|message\|>(.*?)(?:<\|call\|>|\Z)", re.DOTALL
 )
 _EXECUTE = re.compile(r"<execute_(bash|ipython|browse)>(.*?)(?:</execute_\1>|\Z)", re.DOTALL)
-_ACTION_TAG = re.compile(r"<action>(.*?)(?:</action>|\Z)", re.DOTALL)
 _FENCE = re.compile(rf"```(?:{_SHELLS})[ \t]*\n(.*?)\n?```", re.DOTALL)
+_NO_LANGUAGE = re.compile(r"^```[ \t]*\n(.*?)\n?```", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"```(?:python|py)[ \t]*\n(.*?)\n?```", re.DOTALL)
 _LABEL = re.compile(r"^[ \t>*#]*act(?:ion)?[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _LABELLED_INPUT = re.compile(
     r"^[ \t>*#]*action[ _]input[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
+_NAMED_LABEL = re.compile(
+    r"^[ \t>*#]*(?:act(?:ion)?|tool|function|command)(?:[ _]name)?[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NAMED_INPUT = re.compile(
+    r"\s*^[ \t>*#]*(?:(?:action|tool|function|command)[ _])?(?:input|arguments|args|parameters)"
+    r"[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+_ANY_FENCE = re.compile(r"\s*```([\w+-]*)[ \t]*\n(.*?)\n?[ \t]*(?:```|\Z)", re.DOTALL)
 _BRACKETS = re.compile(r"([A-Za-z_][\w.-]{0,80})\s*(?:\[(.*)\]|\((.*)\))\s*\Z", re.DOTALL)
-_NAME_IN_JSON = re.compile(r'"name"\s*:\s*"([^"\n]{1,200})"')
 _ASKED_FOR_BLOCKS = re.compile(
     r"\b(?:exactly|only|single|one|each|every|your|must)\b.{0,80}"
     r"\b(?:code|bash|shell|command|python) ?(?:block|blob|cell)"
     r"|triple backtick|```mswea_|format_example|\b(?:put|write) your (?:\w+ )?(?:code|command)",
     re.IGNORECASE | re.DOTALL,
 )
+_ASKED_FOR_COMMANDS = re.compile(rf"^\W*COMMANDS:|(?is:{_ASKED_FOR_BLOCKS.pattern})", re.MULTILINE)
 _ASKED_FOR_LABELS = re.compile(r"^\W*act(?:ion)?\b[ \d*]*:", re.IGNORECASE | re.MULTILINE)
 _OUTPUT = re.compile(
     r"\s*(?:the )?(?:<(?:output|returncode|observation|stdout|exception|warning|tool_response"
@@ -75,6 +90,11 @@ class Notation:
     asked: re.Pattern[str] | None = None
     """For a notation that ordinary prose has too: what a prompt says that asks for it. A prompt explains any
     other notation by its marks."""
+    certain: Callable[[str], bool] | None = None
+    """For a notation that is one only where some turn has this; most turns then suffice without a prompt."""
+    in_answers: bool = False
+    """Whether an agent that calls tools in another way may end with such text. It is then not a call, and a
+    list of tools says nothing of it."""
 
 
 class Heard(NamedTuple):
@@ -93,25 +113,38 @@ class Heard(NamedTuple):
 
 def notation_of(said: Sequence[str], heard: Heard) -> Notation | None:
     """The notation in which an agent writes its calls; None if its words are only words."""
+    said = [without_thoughts(words) for words in said]
     best: tuple[int, Notation] | None = None
-    for notation in NOTATIONS:
+    for notation in (*NOTATIONS[:TAGS_BEHIND], *_in_tags(said, heard), *NOTATIONS[TAGS_BEHIND:]):
         used = sum(bool(written(notation, words)) for words in said)
-        if used > (best[0] if best is not None else 0) and _is_call(notation, used, len(said), heard):
+        if used > (best[0] if best is not None else 0) and _is_call(notation, used, said, heard):
             best = used, notation
     return None if best is None else best[1]
+
+
+def _in_tags(said: Sequence[str], heard: Heard) -> Iterator[Notation]:
+    """The agent's own tags as a notation, if it has some."""
+    prompts = (heard.system, heard.task)
+    if names := names_of_tools(said, prompts):
+        marks = (f"{begun}{name}" for name in names for begun in ("<", "<|begin_", "<|begin_of_"))
+        yield Notation("tags", tuple(marks), reader_of(names, prompts), in_answers=True)
 
 
 def written(notation: Notation, words: Any) -> list[Written]:
     """The calls in the words of a turn. Calls inside a thought are not made."""
     if not isinstance(words, str) or not any(mark in words for mark in notation.marks):
         return []
-    return notation.calls(_behind_thought(words))
+    return notation.calls(without_thoughts(words))
 
 
-def _is_call(notation: Notation, used: int, turns: int, heard: Heard) -> bool:
-    most = 2 * used >= turns
+def _is_call(notation: Notation, used: int, said: Sequence[str], heard: Heard) -> bool:
+    most = 2 * used >= len(said)
+    if notation.certain is not None:
+        return most and not heard.called and any(map(notation.certain, said))
     if notation.asked is None:
         shown = any(mark in prompt for prompt in (heard.system, heard.task) for mark in notation.marks)
+        if notation.in_answers:
+            return not heard.called and (shown or most)
         return shown or heard.tools or most
     if heard.called:
         return False
@@ -119,13 +152,6 @@ def _is_call(notation: Notation, used: int, turns: int, heard: Heard) -> bool:
     shown = asked is not None or (notation.marks == _BLOCK and _BLOCK[0] in heard.system)
     answered = sum(bool(_OUTPUT.match(text)) for text in heard.replies)
     return most and (shown or (used > 1 and 2 * answered >= used))
-
-
-def _behind_thought(words: str) -> str:
-    _, closed, behind = words.rpartition(THOUGHT_END)
-    if closed:
-        return behind
-    return words if THOUGHT not in words else words.partition(THOUGHT)[0]
 
 
 def _functions(text: str) -> list[Written]:
@@ -150,7 +176,7 @@ def _tool_calls(text: str) -> list[Written]:
             pairs = {key.strip(): value for key, value in _PAIR.findall(inside)}
             found.append((re.split(r"[\s<]", inside, maxsplit=1)[0], pairs))
         else:
-            found += _in_json(inside)
+            found += in_json(inside)
     return found
 
 
@@ -167,7 +193,7 @@ def _python_tag(text: str) -> list[Written]:
     if called := _PYTHON_CALL.match(body):
         return [(called[1], {"arguments": called[2]})]
     if body[:1] in ("{", "["):
-        return _in_json(body)
+        return in_json(body)
     return [("python", {"code": body})] if body else []
 
 
@@ -176,7 +202,7 @@ def _bracketed(text: str) -> list[Written]:
     _, _, body = text.partition("[TOOL_CALLS]")
     body = body.strip()
     if body[:1] in ("[", "{"):
-        return _in_json(body)
+        return in_json(body)
     name, mark, arguments = body.partition("{")
     name = name.removesuffix("[ARGS]").strip()
     return [(name, mark + arguments)] if name and "\n" not in name else []
@@ -200,22 +226,16 @@ def _executed(text: str) -> list[Written]:
     ]
 
 
-def _action_tags(text: str) -> list[Written]:
-    """The last ``<action>``: a call in JSON, or words."""
-    found = _ACTION_TAG.findall(text)
-    if not found:
-        return []
-    action = found[-1].strip()
-    steps = acted(action, "", False)
-    return (_in_json(action, strict=True) if steps[0].tool is None else []) or [
-        (step.tool, step.content) for step in steps
-    ]
-
-
 def _fences(text: str) -> list[Written]:
     """The last block of a shell's language; an agent that thinks first may quote others."""
     found = _FENCE.findall(text)
     return [("bash", {"command": found[-1].strip()})] if found else []
+
+
+def _commands(text: str) -> list[Written]:
+    """The last block without a language: a command of SWE-agent's, whose first word is its tool."""
+    found = _NO_LANGUAGE.findall(text)
+    return shell_command(found[-1].strip()) if found else []
 
 
 def _code(text: str) -> list[Written]:
@@ -233,7 +253,7 @@ def _labelled(text: str) -> list[Written]:
         return [(action, _given(given[1]))]
     if bracketed := _BRACKETS.match(action):
         return [(bracketed[1], {"input": bracketed[2] if bracketed[2] is not None else bracketed[3]})]
-    return (_in_json(action, strict=True) if action[:1] == "{" else []) or [(None, action)]
+    return (in_json(action, strict=True) if action[:1] == "{" else []) or [(None, action)]
 
 
 def _given(text: str) -> Any:
@@ -243,38 +263,38 @@ def _given(text: str) -> Any:
     return loaded if loaded is not None else {"input": text}
 
 
-def _bare(text: str) -> list[Written]:
-    """A whole message that is a call in JSON."""
-    text = text.strip()
-    if text.startswith("```json") and text.endswith("```"):
-        text = text.removeprefix("```json").removesuffix("```").strip()
-    return _in_json(text, strict=True) if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else []
+def _called_by_label(text: str) -> list[Written]:
+    """``Act: bash`` with a fence, ``Action: search`` with ``Action Input: ...``, or ``Action: Answer``."""
+    labels = list(_NAMED_LABEL.finditer(text))
+    if not labels:
+        return []
+    name, behind = labels[-1][1].strip().strip("`* "), text[labels[-1].end() :]
+    if bracketed := _BRACKETS.match(name):
+        return [(bracketed[1], {"input": bracketed[2] if bracketed[2] is not None else bracketed[3]})]
+    fence, given = _ANY_FENCE.match(behind), _NAMED_INPUT.match(behind)
+    if not name and fence is not None:
+        shell = re.fullmatch(_SHELLS, fence[1]) is not None
+        tool = "bash" if shell else fence[1]
+        calls = answered_in_json(fence[2]) if tool in ("", "json") else []
+        return calls or ([(tool, {"command" if shell else "input": fence[2]})] if is_name(tool) else [])
+    if not is_name(name):
+        return []
+    if fence is not None:
+        shell = re.fullmatch(_SHELLS, name.lower()) is not None
+        return [(name, {"command" if shell else "input": fence[2].strip()})]
+    return [(name, _given(given[1]) if given is not None else {"input": behind.strip()[:MOST_CHARACTERS]})]
 
 
-def _in_json(text: str, strict: bool = False) -> list[Written]:
-    """The calls of a JSON text. Unless ``strict``, a call may have no arguments, and a text that is not JSON
-    is a call of the tool whose name can be seen in it."""
-    value = json_or(text)
-    if value is None:
-        found = None if strict else _NAME_IN_JSON.search(text)
-        return [(found[1], text)] if found else []
-    each = value if isinstance(value, list) else [value]
-    calls = [call for one in each if (call := _json_call(one, strict)) is not None]
-    return calls if len(calls) == len(each) else []
-
-
-def _json_call(value: Any, strict: bool) -> Written | None:
-    if not isinstance(value, dict):
-        return None
-    for key in ("function", "action", "command", "tool_call"):
-        if isinstance(value.get(key), dict):
-            value = value[key]
-            break
-    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
-    given = next((key for key in _ARGUMENTS if key in value), None)
-    if name is None or (given is None and strict):
-        return None
-    return name, value[given] if given is not None else {}
+def _is_labelled(text: str) -> bool:
+    """Whether a label names a tool and its input is behind it."""
+    for label in _NAMED_LABEL.finditer(text):
+        name, behind = label[1].strip().strip("`* "), text[label.end() :]
+        acts = not name and label[0].lower().lstrip(" \t>*#").startswith("act")
+        if (acts or is_name(name)) and _ANY_FENCE.match(behind) is not None:
+            return True
+        if is_name(name) and _NAMED_INPUT.match(behind) is not None:
+            return True
+    return False
 
 
 def _trimmed(value: str) -> str:
@@ -291,11 +311,16 @@ NOTATIONS = (
     Notation("DeepSeek", ("<｜tool▁call▁begin｜>",), _deepseek),
     Notation("Harmony", ("<|message|>",), _harmony),
     Notation("<execute_...>", ("<execute_bash>", "<execute_ipython>", "<execute_browse>"), _executed),
-    Notation("<action>", ("<action>",), _action_tags),
-    Notation("JSON", tuple(f'"{key}"' for key in _ARGUMENTS), _bare),
+    Notation("JSON", tuple(f'"{key}"' for key in ARGUMENTS), called_in_json),
+    Notation("commands in JSON", MARKS, answered_in_json, in_answers=True),
+    Notation("actions in JSON", ('"action"',), action_in_json, in_answers=True),
+    Notation("labelled calls", (":",), _called_by_label, certain=_is_labelled),
     Notation("fenced shell", _BLOCK, _fences, _ASKED_FOR_BLOCKS),
+    Notation("fenced commands", _BLOCK, _commands, _ASKED_FOR_COMMANDS),
     Notation("fenced Python", _BLOCK, _code, _ASKED_FOR_BLOCKS),
     Notation("labelled actions", ("Act", "ACT", "act"), _labelled, _ASKED_FOR_LABELS),
 )
 """The more particular a notation, the earlier it comes. Of two that fit equally often, the first is taken."""
+TAGS_BEHIND = next(place for place, notation in enumerate(NOTATIONS) if notation.name == "JSON")
+"""The place of the agent's own tags among these, which each conversation has others of."""
 FENCED_SHELL = next(notation for notation in NOTATIONS if notation.name == "fenced shell")

@@ -23,6 +23,11 @@ _NAMES = ("id", "trace_id", "traj_id", "run_id", "session_id", "conversation_id"
 _TASKS = ("task_id", "instance_id", "example_id", "problem_id", "task_name")
 _TIMES = ("created", "created_at", "timestamp", "start_time", "startTime", "time")
 SESSIONS = ("session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "episode_id")
+_RUNS = (
+    *(name for name in SESSIONS if name != "trace_id"), "trial_name", "trial_id", "trial", "rollout_id",
+    "rollout_index", "traj_id", "trajectory_id", "sample_id",
+)  # fmt: skip
+"""Fields that name a run, in records that may be whole runs."""
 _PARENTS = ("previous_response_id", "parent_call_id", "parent_id", "parent")
 _ASKED = ("messages", "input", "contents", "message_list", "input_messages", "prompt")
 _ANSWERS = ("response", "output", "completion", "answer_message", "output_messages", "response_message")
@@ -144,17 +149,13 @@ def messages_of_answer(value: Any) -> Sequence[Any] | None:
 
 
 def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call | None:
-    """What the record says as one call of a run; None if the model gave no last message.
-
-    A record that keeps the answer among the messages may as well be a whole run, and runs of one task often
-    begin alike. Its history is therefore all of it: only a record that begins with all of it goes on from it.
-    """
+    """What the record says as one call of a run."""
     given = found.turns[found.asked :]
     if not given:
-        return None
-    hashes = hashes_of(found.turns)
+        return whole_call(line, found, only_named=True)
     if not answered:
-        return Call(history=hashes, earlier=len(found.steps))
+        return whole_call(line, found)
+    hashes = hashes_of(found.turns)
     response = line.get("response")
     own = response.get("id") if isinstance(response, dict) else None
     parents = (_anywhere(line, key) for key in _PARENTS)
@@ -166,6 +167,23 @@ def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call 
         answer=hashes[found.asked] if len(given) == 1 else None,
         earlier=found.earlier,
     )
+
+
+def whole_call(line: Mapping[str, Any], found: Conversation, only_named: bool = False) -> Call | None:
+    """What a record says as one call of a run if it keeps the answer among the messages; None without steps.
+
+    It may as well be a whole run, and runs of one task often begin alike. Its history is therefore all of it:
+    only a record that begins with all of it, and names no other run, goes on from it.
+
+    Args:
+        only_named: whether a record that does not name its run is a whole run for certain.
+    """
+    named = any(isinstance(line.get(name), str | int) for name in _RUNS)
+    if not found.steps or (only_named and not named):
+        return None
+    values = ((name, line.get(name)) for name in (*_RUNS, *_TASKS) if named)
+    run = "\0".join(f"{name}={value}"[:200] for name, value in values if isinstance(value, str | int))
+    return Call(run=run, history=hashes_of(found.turns), earlier=len(found.steps))
 
 
 def _anywhere(line: Mapping[str, Any], key: str) -> Any:

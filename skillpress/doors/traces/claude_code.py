@@ -1,5 +1,8 @@
 """Sessions of Claude Code: a line for each message, with ``type``, ``message`` and ``sessionId``.
 
+A session that was resumed or forked from an earlier one begins with a copy of that one's lines, which keep
+their ``uuid``. Copies count in the session that is read first.
+
 One answer of the model is spread over several lines with the same message id. Lines of a side chain belong
 to a sub-agent: its run is counted and left out. Lines without a message (titles, snapshots, progress) say
 nothing. The stream that ``--output-format stream-json`` prints is read too; its last line says how the
@@ -14,8 +17,8 @@ from typing import Any
 from skillpress.doors.traces.atif import SUB_AGENTS
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, dig_lines, first_time
-from skillpress.doors.traces.outcome import Outcome
-from skillpress.doors.traces.trace import Dialogue, Trace, UnreadableTraceError
+from skillpress.doors.traces.outcome import Outcome, candidates_of, decided
+from skillpress.doors.traces.trace import Dialogue, NothingSaidError, Trace, UnreadableTraceError
 
 field = dig_lines
 _MESSAGES = ("user", "assistant")
@@ -55,6 +58,8 @@ def read(record: Any) -> Trace:
         raise UnreadableTraceError(
             "the lines of a sub-agent alone; its session's run is read from its own file"
         )
+    if all(line.get("type") != "assistant" for line in ours):
+        raise NothingSaidError("a session without an answer of the agent")
     found = read_conversation(list(_messages(ours)))
     ended = _outcome(lines)
     models = (dig(line, "message.model") for line in ours)
@@ -71,6 +76,19 @@ def read(record: Any) -> Trace:
         dialogue=Dialogue(found.turns),
         **ended._asdict(),
     )
+
+
+def own(lines: Sequence[Any], earlier: dict[str, Any]) -> list[int]:
+    """The positions of the lines that no session before had.
+
+    Args:
+        earlier: the uuids of the sessions before; those of this one are added.
+    """
+    seen: set[int] = earlier.setdefault("lines", set())
+    names = [hash(line.get("uuid")) if isinstance(line.get("uuid"), str) else None for line in lines]
+    found = [place for place, name in enumerate(names) if name not in seen]
+    seen.update(name for name in names if name is not None)
+    return found
 
 
 def _once(lines: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
@@ -114,8 +132,8 @@ def _parts(content: Any) -> list[Any]:
 
 
 def _outcome(lines: Sequence[Mapping[str, Any]]) -> Outcome:
-    """What the last line of a printed stream says."""
+    """What the last line of a printed stream says: how the session ended, which is not yet success."""
     for line in reversed(lines):
         if line.get("type") == "result" and isinstance(line.get("subtype"), str):
-            return Outcome("subtype", line["subtype"] == "success" and line.get("is_error") is not True)
+            return decided(candidates_of([("subtype", line["subtype"]), ("is_error", line.get("is_error"))]))
     return Outcome()

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from skillpress.doors.traces.calls_in_text import Heard, Notation, Written, notation_of, written
+from skillpress.doors.traces.calls_in_json import Written
+from skillpress.doors.traces.calls_in_text import Heard, Notation, notation_of, written
 from skillpress.doors.traces.messages import (
     Answer,
+    ToolCall,
     Turn,
     flattened,
     is_demonstration,
@@ -24,6 +26,7 @@ from skillpress.doors.traces.messages import (
     turn_of,
     unwrapped,
 )
+from skillpress.doors.traces.thoughts import without_thoughts
 from skillpress.doors.traces.trace import UnreadableTraceError
 from skillpress.environments.calls.steps import TraceStep, text_of
 
@@ -81,7 +84,7 @@ def read_conversation(
 
 
 def hashes_of(turns: Sequence[Turn]) -> tuple[int, ...]:
-    """One 64-bit number for each turn, of its role, its words, its calls and its answers alone."""
+    """One 64-bit number for each turn, of its role, its words without thoughts, its calls and its answers."""
     return tuple(map(_hash, turns))
 
 
@@ -98,7 +101,8 @@ def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[Turn]:
         before = turns[-1] if turns else None
         if before is not None and turn.item and before.item and before.role == turn.role == "assistant":
             words = turn.words if before.words is None else before.words
-            calls, answers = before.calls + turn.calls, before.answers + turn.answers
+            new = tuple(call for call in turn.calls if not call.identity or call not in before.calls)
+            calls, answers = before.calls + new, before.answers + turn.answers
             turns[-1] = Turn("assistant", words, calls=calls, answers=answers, item=True)
         else:
             turns.append(turn)
@@ -126,12 +130,16 @@ def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:
             behind = turns[number + 1] if number + 1 < len(turns) else None
             if behind is not None and behind.role != "assistant":
                 replies.append(_heard(behind))
-    if not any(mark in words for words in said for mark in ("<", "`", "{", "ct", "CT", "[TOOL")):
+    if not any(mark in words for words in said for mark in ("<", "`", "{", ":", "[TOOL")):
         return None
     system = "\n".join(text_of(turn.words) for turn in turns if turn.role == "system")
     task = next((text_of(turn.words) for turn in turns if turn.role == "user"), "")
     called = any(turn.calls for turn in turns)
     return notation_of(said, Heard(system, task, replies=replies, tools=tools, called=called))
+
+
+def _key(call: ToolCall) -> tuple[str, str, str]:
+    return call.identity, call.tool, _as_text(call.arguments)
 
 
 class _Calls:
@@ -142,16 +150,24 @@ class _Calls:
         self._last: list[int] = []
         self._done: set[int] = set()
         self._tools: dict[int, str] = {}
+        self._asked: dict[tuple[str, str, str], int] = {}
 
-    def turn(self, calls: Sequence[tuple[int, str, str]]) -> None:
-        """The calls of one turn: (step, id, tool)."""
+    def again(self, call: ToolCall) -> int | None:
+        """The step of the same call, by its id, tool and arguments, if it waits for its answer: some logs
+        write a call in each message until it is answered. None for a new call."""
+        step = self._asked.get(_key(call)) if call.identity else None
+        return None if step in self._done else step
+
+    def turn(self, calls: Sequence[tuple[int, ToolCall]]) -> None:
+        """The calls of one turn, with the step of each."""
         last = []
         by_id: dict[str, list[int]] = {}
-        for step, identity, tool in calls:
-            if identity:
-                by_id.setdefault(identity, []).append(step)
+        for step, call in calls:
+            if call.identity:
+                by_id.setdefault(call.identity, []).append(step)
+                self._asked[_key(call)] = step
             last.append(step)
-            self._tools[step] = tool
+            self._tools[step] = call.tool
         self._by_id.update(by_id)
         self._last = last
 
@@ -182,11 +198,15 @@ def _steps(turns: Sequence[Turn], asked: int, notation: Notation | None) -> tupl
             earlier = len(steps)
         behind = turns[number + 1] if number + 1 < len(turns) else None
         if turn.role == "assistant":
-            begin = len(steps)
             if turn.calls:
-                steps += (TraceStep(call.tool, call.arguments) for call in turn.calls)
-                named = enumerate(turn.calls, begin)
-                calls.turn([(place, call.identity, call.tool) for place, call in named])
+                placed: dict[int, ToolCall] = {}
+                for call in turn.calls:
+                    place = calls.again(call)
+                    if place is None:
+                        place = len(steps)
+                        steps.append(TraceStep(call.tool, call.arguments))
+                    placed[place] = call
+                calls.turn(list(placed.items()))
             else:
                 steps += _in_words(turn, notation, behind)
         for answer in turn.answers:
@@ -220,7 +240,8 @@ def _hash(turn: Turn) -> int:
 
 def _parts(turn: Turn) -> Iterator[str]:
     if turn.words:
-        yield turn.words if isinstance(turn.words, str) else text_of(turn.words)
+        words = text_of(turn.words)  # many servers take earlier thoughts out of the history
+        yield without_thoughts(words) if turn.role == "assistant" else words
     for call in turn.calls:
         yield f"call {call.tool}"
         yield _as_text(call.arguments)

@@ -1,8 +1,8 @@
 """Fields of a record by their path, and what counts as a success.
 
 A path is names joined by dots, ``extra.result.reward``. A name may contain dots itself, and a number is a
-position in a list. ``--success`` takes a path alone if the field says yes or no, and ``FIELD>=NUMBER`` or
-``FIELD=VALUE`` if it does not.
+position in a list, and the name of one of a list of scores is that score. ``--success`` takes a path alone if
+the field says yes or no, and ``FIELD>=NUMBER``, ``FIELD<=NUMBER`` or ``FIELD=VALUE`` if it does not.
 """
 
 from __future__ import annotations
@@ -71,7 +71,32 @@ def dig(record: Any, path: str) -> Any:
         name, _, rest = path.partition(".")
         if name.isdecimal() and int(name) < len(record):
             return dig(record[int(name)], rest) if rest else record[int(name)]
+        return next((item_value(item) for item in record if _named_item(item) == path), None)
     return None
+
+
+ITEM_NAMES = ("name", "key", "metric", "metric_name", "assessment_name", "scorer", "evaluator")
+"""Where the items of a list of scores keep their names."""
+_ITEM_VALUES = (
+    "value",
+    "stringValue",
+    "string_value",
+    "score",
+    "result",
+    "label",
+    "passed",
+    "success",
+    "pass",
+)
+
+
+def item_value(item: Any) -> Any:
+    """The value of one of a list of scores; None if it has none."""
+    return either(item, *_ITEM_VALUES)
+
+
+def _named_item(item: Any) -> Any:
+    return next((item[key] for key in ITEM_NAMES if key in item), None) if isinstance(item, Mapping) else None
 
 
 def either(held: Any, *names: str) -> Any:
@@ -95,6 +120,7 @@ class SuccessField:
 
     path: str
     at_least: float | None = None
+    at_most: float | None = None
     equal_to: str | None = None
 
     def of(self, value: Any) -> bool | None:
@@ -107,11 +133,13 @@ class SuccessField:
             return True
         if is_unknown(value):
             return None
-        if self.at_least is not None:
+        if self.at_least is not None or self.at_most is not None:
             found = number(value)
-            if found is None:
-                raise TracesError(f"--success {self.path}: {value!r:.80} is not a number, so >= does not fit")
-            return found >= self.at_least
+            if found is None and (found := yes_or_no(value)) is None:
+                raise TracesError(
+                    f"--success {self.path}: {value!r:.80} is not a number, so {self._sign} does not fit"
+                )
+            return found <= self.at_most if self.at_most is not None else found >= (self.at_least or 0.0)
         if self.equal_to is not None:
             wanted = number(self.equal_to)
             return wanted is not None and wanted == number(value)
@@ -119,30 +147,37 @@ class SuccessField:
         if said is None:
             raise TracesError(
                 f"--success {self.path}: {value!r:.80} says neither yes nor no; "
-                f"write {self.path}>=NUMBER or {self.path}=VALUE"
+                f"write {self.path}>=NUMBER, {self.path}<=NUMBER or {self.path}=VALUE"
             )
         return said
 
     @property
     def text(self) -> str:
         """The option as the user would write it."""
-        if self.at_least is not None:
-            return f"{self.path}>={self.at_least:g}"
+        if (limit := self.at_most if self.at_least is None else self.at_least) is not None:
+            return f"{self.path}{self._sign}{limit:g}"
         return self.path if self.equal_to is None else f"{self.path}={self.equal_to}"
+
+    @property
+    def _sign(self) -> str:
+        return ">=" if self.at_most is None else "<="
 
 
 def success_field(text: str) -> SuccessField:
     """The parsed value of ``--success``.
 
     Raises:
-        TracesError: no field is named, or the value after ``>=`` is not a number.
+        TracesError: no field is named, or the value after ``>=`` or ``<=`` is not a number.
     """
-    path, at_least, number = text.partition(">=")
-    if at_least:
-        try:
-            return SuccessField(_named(path, text), at_least=float(number))
-        except ValueError:
-            raise TracesError(f"--success {text}: {number!r} is not a number") from None
+    for sign in (">=", "<="):
+        path, found, number = text.partition(sign)
+        if found:
+            try:
+                limit = float(number)
+            except ValueError:
+                raise TracesError(f"--success {text}: {number!r} is not a number") from None
+            path = _named(path, text)
+            return SuccessField(path, limit) if sign == ">=" else SuccessField(path, at_most=limit)
     path, equal, value = text.partition("=")
     return SuccessField(_named(path, text), equal_to=value.strip() if equal else None)
 

@@ -29,7 +29,9 @@ from skillpress.doors.traces import (
     verifiers,
 )
 from skillpress.doors.traces.fields import Wanted, dig, seconds
+from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.read_by_paths import ReadByPaths
+from skillpress.doors.traces.thoughts import without_thoughts
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.doors.traces.trainers import Trl, Verl
 
@@ -56,12 +58,17 @@ class Format:
     """For a format that writes one run as many records, such as an event or a span on each line: the key of
     the run that a record belongs to, or None if the record is not one of these. All records with one key, in
     the file's order and as a list, are what ``recognises`` and ``read`` take. A key may be empty."""
+    own: Callable[[Sequence[Any], dict[str, Any]], list[int]] | None = None
+    """For a format whose runs may begin with a copy of another run's records: the positions of a run's own
+    records. The mapping keeps what is needed of the runs before, and the run is added to it."""
 
 
 def _of(name: str, module: ModuleType) -> Format:
-    """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs`` and ``run_of`` if it
-    has them. Without ``recognises`` a record is the list of what ``run_of`` gives one key."""
-    optional = {part: getattr(module, part) for part in ("field", "runs", "run_of") if hasattr(module, part)}
+    """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs``, ``run_of`` and
+    ``own`` if it has them. Without ``recognises`` a record is the list of what ``run_of`` gives one key."""
+    optional = {
+        part: getattr(module, part) for part in ("field", "runs", "run_of", "own") if hasattr(module, part)
+    }
 
     def parts(record: Any) -> bool:
         keys = {module.run_of(each) for each in record} if isinstance(record, list) else {None}
@@ -138,7 +145,7 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         TracesError: a named field says neither yes nor no.
     """
     try:
-        trace = _with_fields(known.read(record), known, record, wanted)
+        trace = _with_fields(_spoken(known.read(record)), known, record, wanted)
         trace = trace if wanted.call is None else wanted.call.read(trace)
         return judged(trace, wanted, lambda path: known.field(record, path))
     except UnreadableTraceError:
@@ -153,17 +160,36 @@ def judged(trace: Trace, wanted: Wanted, value_at: Callable[[str], Any]) -> Trac
     """The trace with the outcome of the user's labels or rule, if there is one."""
     if wanted.judge is None:
         return trace
-    return replace(trace, outcome=wanted.judge.name, success=wanted.judge(trace, value_at), score=None)
+    success = wanted.judge(trace, value_at)
+    return replace(trace, outcome=wanted.judge.name, success=success, score=None, candidates=())
+
+
+def _spoken(trace: Trace) -> Trace:
+    """The trace with its steps in words as they are without the agent's thoughts."""
+    if not any(step.tool is None and isinstance(step.content, str) for step in trace.steps):
+        return trace
+    steps = tuple(
+        step._replace(content=without_thoughts(step.content))
+        if step.tool is None and isinstance(step.content, str)
+        else step
+        for step in trace.steps
+    )
+    return replace(trace, steps=steps)
 
 
 def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Trace:
     if trace.success not in (None, True, False):
         raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}
-    if wanted.success is not None:
+    elsewhere = wanted.judge is not None or (wanted.paths is not None and wanted.paths.outcome)
+    if elsewhere and wanted.success is None:
+        changed["candidates"] = ()
+    elif wanted.success is None and not trace.outcome and trace.success is None and not trace.candidates:
+        changed |= outcome_at(record)._asdict()
+    elif wanted.success is not None:
         value = known.field(record, wanted.success.path)
         changed["success"], changed["score"] = wanted.success.of(value), None
-        changed["outcome"] = wanted.success.path
+        changed["outcome"], changed["candidates"] = wanted.success.path, ()
     for name in ("task", "version"):
         if (path := getattr(wanted, name)) is not None:
             value = known.field(record, path)

@@ -1,8 +1,8 @@
 """Logs of inspect: the samples of a JSON log, or the members of an ``.eval`` archive.
 
 A sample is a run: its messages, and its scores as outcomes. inspect writes C, P, I and N for correct,
-partial, incorrect and no answer. If there are several scorers, the first whose value says yes or no
-decides.
+partial, incorrect and no answer. A scorer decides if its name means success, or if it is the only one and
+compares the answer with the target (``outcome.py``).
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ from typing import Any
 from skillpress.doors.traces.chat import first_text, messages_in, messages_of_answer, trace_of
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, seconds
-from skillpress.doors.traces.outcome import Outcome, outcome_of
+from skillpress.doors.traces.outcome import candidates_of, decided
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
-_LETTERS: Mapping[Any, Outcome] = {
-    "C": Outcome("", True, 1.0),
-    "I": Outcome("", False, 0.0),
-    "P": Outcome("", None, 0.5),
-    "N": Outcome("", False, 0.0),
-}
+_LETTERS: Mapping[str, bool | float] = {"C": True, "I": False, "P": 0.5, "N": False}
 
 
 def recognises(record: Any) -> bool:
@@ -53,7 +48,7 @@ def read(record: Any) -> Trace:
     if messages is None and not answer:
         raise UnreadableTraceError("a sample without messages")
     trace = trace_of({}, read_conversation(messages or [], answer or ()))
-    ended = next(iter(sorted(_outcomes(record), key=lambda found: found.success is None)), Outcome())
+    ended = decided(candidates_of(_scores(record)))
     model = dig(record, "eval.model") or dig(record, "output.model")
     return replace(
         trace,
@@ -65,17 +60,19 @@ def read(record: Any) -> Trace:
     )
 
 
-def _outcomes(record: Mapping[str, Any]) -> Iterator[Outcome]:
-    """What each scorer found."""
+def field(record: Any, path: str) -> Any:
+    """The value at a path. A score is its value, and its letters are yes, no and a half."""
+    value = dig(record, path)
+    if isinstance(value, Mapping) and "value" in value:
+        value = value["value"]
+    return _LETTERS.get(value, value) if isinstance(value, str) else value
+
+
+def _scores(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(path, value) of what each scorer found."""
     scores = record.get("scores")
     if scores is None and isinstance(record.get("score"), dict):  # version 1 of the format
-        scores = {"": record["score"]}
-    for name, score in scores.items() if isinstance(scores, dict) else ():
-        value = score.get("value") if isinstance(score, dict) else score
-        path = f"scores.{name}" if name else "score"
-        if isinstance(value, str) and value in _LETTERS:
-            yield _LETTERS[value]._replace(outcome=path)
-        elif value is not None and not isinstance(value, list):
-            found = outcome_of(path, value)
-            if found.success is not None or found.score is not None:
-                yield found
+        yield "score", field(record, "score")
+    for name in scores if isinstance(scores, dict) else ():
+        value = field(record, f"scores.{name}")
+        yield f"scores.{name}.value" if isinstance(value, dict) else f"scores.{name}", value

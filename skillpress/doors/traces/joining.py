@@ -8,6 +8,8 @@ therefore says everything, and only that is kept. A call goes on with a conversa
   session this takes the same calls of tools: two runs of one task begin with the same history too;
 - or asks the same again, which is a retry: the earlier answer is forgotten.
 
+Records that name their run and keep the answer among the messages are joined in any order.
+
 A record that names its session, or the call that it continues, says more. Where such a call begins another
 conversation, this either goes on with the run after a compaction (the history was rewritten), or it is beside
 the run (a sub-agent, a helper). What comes later decides. If the earlier conversation is taken up again, the
@@ -25,6 +27,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from skillpress.doors.traces.outcome import Candidate
 from skillpress.doors.traces.projection import Labels
 from skillpress.doors.traces.trace import Call, Place, Trace
 from skillpress.environments.calls.steps import TraceStep, action_of
@@ -55,6 +58,7 @@ class Kept:
     time: float | None
     outcome: str
     score: float | None
+    candidates: tuple[Candidate, ...]
     left_out: Mapping[str, int]
     format: str
     number: int
@@ -80,6 +84,8 @@ class _Conversation:
     """The hash of that history and the answer."""
     own: str
     """The id of its last call."""
+    prefixes: array[int]
+    """A hash of each beginning of the history of its last call, if its records name their run."""
     alone: bool
     """Whether no call names a session or another call."""
     calls: int = 1
@@ -100,6 +106,8 @@ class Joiner:
         """Conversations by the (scope, hash) of their last call's history, and of its history and answer."""
         self._latest: dict[Hashable, _Conversation] = {}
         """The conversation of each session that was last added to."""
+        self._named: dict[Hashable, list[_Conversation]] = {}
+        """The conversations of each run that records name."""
         self._owned: dict[Hashable, _Conversation] = {}
         """The conversation of each call that has an id."""
         self.left_out = Counter[str]()
@@ -111,8 +119,11 @@ class Joiner:
         Args:
             steps: the call's steps, those of its history included.
         """
-        scope = (kept.format, call.session)
+        scope = (kept.format, call.session, call.run)
         prefixes = _prefixes(call.history)
+        if call.run and (held := self._inside(scope, prefixes)) is not None:
+            held.kept = replace(_later(kept, held.kept), number=held.kept.number)
+            return
         linked = self._owned.get((kept.format, call.parent)) if call.parent else None
         found = self._continued(scope, prefixes, call, kept) if prefixes[1:] else None
         if found is None and prefixes[1:]:
@@ -127,6 +138,7 @@ class Joiner:
             asked=prefixes[-1],
             end=prefixes[-1] if call.answer is None else hash((prefixes[-1], call.answer)),
             own=call.own,
+            prefixes=array("q", prefixes if call.run else ()),
             alone=not call.session and not call.parent,
         )
         if found is not None:
@@ -135,7 +147,17 @@ class Joiner:
             _go_on(found, new)
         else:
             found = self._begun(new, self._latest.get(scope) if call.session else None, call, linked)
+            if call.run:
+                self._named.setdefault(scope, []).append(found)
         self._note(scope, call, found, kept.format)
+
+    def _inside(self, scope: Hashable, prefixes: Sequence[int]) -> _Conversation | None:
+        """The conversation that begins with this one and goes on: the records of a run are in any order."""
+        last = len(prefixes) - 1
+        for held in self._named.get(scope, ()):
+            if last and last < len(held.prefixes) - 1 and held.prefixes[last] == prefixes[last]:
+                return held
+        return None
 
     def _continued(
         self, scope: Hashable, prefixes: Sequence[int], call: Call, kept: Kept
@@ -218,6 +240,7 @@ class Joiner:
 def _go_on(found: _Conversation, new: _Conversation) -> None:
     found.kept = _later(found.kept, new.kept)
     found.steps, found.asked, found.end, found.own = new.steps, new.asked, new.end, new.own
+    found.prefixes = new.prefixes
     found.calls += 1
 
 
@@ -236,6 +259,7 @@ def _later(kept: Kept, new: Kept) -> Kept:
         success=kept.success if new.success is None else new.success,
         outcome=new.outcome or kept.outcome,
         score=kept.score if new.score is None else new.score,
+        candidates=new.candidates or kept.candidates,
         task=new.task or kept.task,
         version=new.version or kept.version,
         time=new.time if kept.time is None else kept.time,

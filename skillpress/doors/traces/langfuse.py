@@ -1,8 +1,8 @@
 """Exports of Langfuse: a trace with its observations and scores, or observations on lines of their own.
 
 An observation of type TOOL is a step; of type GENERATION, its output is the model's answer. Both ways of
-writing names are read, ``parentObservationId`` and ``parent_observation_id``. The first score that says yes
-or no is the outcome.
+writing names are read, ``parentObservationId`` and ``parent_observation_id``. The score whose name means
+success is the outcome.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.fields import dig, either, seconds
 from skillpress.doors.traces.messages import is_message
-from skillpress.doors.traces.outcome import Outcome, outcome_of
+from skillpress.doors.traces.outcome import Outcome, candidates_of, decided
 from skillpress.doors.traces.spans import Kind, Span, is_around_tools, steps_of, tool_in
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import text_of, unfolded
@@ -84,7 +84,7 @@ def field(record: Any, path: str) -> Any:
     """The value of the score of this name, or at a path of the trace or of its first observation."""
     scores = record.get("scores") if isinstance(record, dict) else None
     for score in scores if isinstance(scores, list) else ():
-        if isinstance(score, dict) and score.get("name") == path:
+        if isinstance(score, dict) and score.get("name") in (path, path.removeprefix("scores.")):
             return _scored(score)
     whole = _whole(record)
     if (value := dig(whole, path)) is not None:
@@ -194,15 +194,10 @@ def _answer(output: Any) -> Sequence[Any]:
 
 
 def _outcome(record: Any) -> Outcome:
+    """The outcome by the score whose name means success."""
     scores = record.get("scores", _whole(record).get("scores")) if isinstance(record, dict) else None
-    found = Outcome()
-    for score in scores if isinstance(scores, list) else ():
-        if isinstance(score, dict) and (value := _scored(score)) is not None:
-            ended = outcome_of(f"scores.{score.get('name')}", value)
-            if ended.success is not None:
-                return ended
-            found = found if found.score is not None else ended
-    return found if found.score is not None else Outcome()
+    held = (score for score in scores if isinstance(score, dict)) if isinstance(scores, list) else ()
+    return decided(candidates_of((f"scores.{score.get('name')}", _scored(score)) for score in held))
 
 
 def _scored(score: Mapping[str, Any]) -> Any:

@@ -8,24 +8,36 @@ unless it was found in a folder beside traces. The members of an archive are lik
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 from skillpress.core.errors import StorageError
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.files import found_files, listed
 from skillpress.doors.traces.formats import Format, formats_of, judged, read_record, unrecognised
-from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
+from skillpress.doors.traces.joining import Joiner, Kept, Piece
 from skillpress.doors.traces.missing_fields import NamedFields
+from skillpress.doors.traces.outcome import Candidate
 from skillpress.doors.traces.outcomes import Outcomes
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
-from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
+from skillpress.doors.traces.reading_again import traces_at
+from skillpress.doors.traces.records import (
+    Record,
+    known_format,
+    known_part,
+    own_records,
+    records,
+    records_again,
+    whole_runs,
+)
 from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
 from skillpress.doors.traces.trace import (
     Bad,
     LeftOutError,
+    NothingSaidError,
     PassedOver,
     Place,
     Trace,
@@ -35,6 +47,7 @@ from skillpress.doors.traces.trace import (
 
 BAD_NAMED = 10_000
 """The most bad lines that are named; all are counted."""
+COPIES, SILENT = "lines copied from an earlier session", "sessions in which no agent acted"
 ROLLOUTS = "skillpress rollouts"
 """The format of our own Parquet."""
 
@@ -50,6 +63,8 @@ class Log:
     """Skills of each trace, without the steps that have none."""
     steps: list[int] = field(default_factory=list)
     success: list[bool | None] = field(default_factory=list)
+    outcome: list[str] = field(default_factory=list)
+    """The field that decided each; empty if none did."""
     task: list[str] = field(default_factory=list)
     version: list[str] = field(default_factory=list)
     time: list[float | None] = field(default_factory=list)
@@ -123,6 +138,7 @@ def read_log(
             f"the first: {_first_reason(log)}"
         )
     fields.check()
+    log.success = log.outcomes.settled(log.outcome, log.success)
     log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
     if wanted.judge is not None and wanted.judge.name in log.outcomes.fields:
         log.warnings += wanted.judge.doubts(log.outcomes.fields[wanted.judge.name])
@@ -146,12 +162,17 @@ class _Reader:
         self._log, self._projection, self._wanted, self._progress = log, projection, wanted, progress
         self._fields, self._formats = fields, formats_of(wanted)
         self._joiner = Joiner()
+        self._earlier: dict[str, dict[str, Any]] = {}
+        """What each format keeps of the runs so far, to know copies of them."""
+        self._silent = ""
+        """Why the last records without an agent are not a trace."""
         self._numbers: list[int] = []
         """The place of each of the log's traces in the order of reading."""
         self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}
         self._tools: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
         self._skills: dict[Skills, Skills] = {}
         self._texts: dict[str, str] = {}
+        self._candidates: dict[tuple[Candidate, ...], tuple[Candidate, ...]] = {}
 
     def read(self, number: int, path: Path, in_folder: bool) -> None:
         """Add one file's traces. Its bad lines count unless it was only found beside traces."""
@@ -175,7 +196,7 @@ class _Reader:
         if in_folder and not inside:
             log.passed_over.append(PassedOver(str(path), "it is empty"))
         if not in_folder:
-            why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad)
+            why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad, self._silent)
             raise TracesError(f"no trace in {path}: {why}")
 
     def _read_rollouts(self, number: int, path: Path) -> None:
@@ -197,13 +218,19 @@ class _Reader:
                 continue
             _, held = parts.setdefault((part[0].name, part[1]), (part[0], []))
             held.append(record._replace(value=None) if record.place.offset >= 0 else record)
-        for known, held in parts.values():
+        for known, held in whole_runs(parts):
             places = [record.place for record in held]
             if all(place.offset >= 0 for place in places):
                 held = list(records_again(path, places, self._formats))
-            self._read(name, Record(places[0], [record.value for record in held]), known, places)
+            own = own_records(known, held, self._earlier)
+            if copied := len(held) - len(own):
+                log.left_out[COPIES] += copied
+                log.good_lines += copied
+            if own:
+                values, places = [record.value for record in own], [record.place for record in own]
+                self._read(name, Record(places[0], values), known, places)
         if log.good_lines == before and (in_folder or member):
-            why = log.bad[bad].why if len(log.bad) > bad else "it is empty"
+            why = log.bad[bad].why if len(log.bad) > bad else self._silent or "it is empty"
             log.passed_over.append(PassedOver(name, why))
             del log.bad[bad:]
             log.bad_lines = counted
@@ -221,6 +248,10 @@ class _Reader:
             raise TracesError(f"{name}, line {record.place.number}: {error}") from error
         except LeftOutError as reason:
             self._log.left_out[str(reason)] += len(places)
+            return
+        except NothingSaidError as error:
+            self._silent = str(error)
+            self._log.left_out[SILENT] += 1
             return
         except (UnreadableTraceError, RecursionError) as error:
             self._bad(name, record.place.number, error, len(places))
@@ -252,6 +283,7 @@ class _Reader:
             time=trace.time,
             outcome=trace.outcome,
             score=trace.score,
+            candidates=self._candidates.setdefault(trace.candidates, trace.candidates),
             left_out=trace.left_out,
             format=known,
             number=self._log.good_lines,
@@ -277,7 +309,8 @@ class _Reader:
         log.left_out.update(kept.left_out)
         if () in kept.labels:
             log.unlabelled[""] += kept.labels.count(())
-        log.outcomes.add(kept.outcome, kept.success, kept.score)
+        log.outcome.append(self._texts.setdefault(kept.outcome, kept.outcome))
+        log.outcomes.add(kept.outcome, kept.success, kept.score, kept.candidates)
         self._count(kept.tools)
 
     def _count(self, tools: Sequence[str | None]) -> None:
@@ -306,54 +339,12 @@ def _fields_of(trace: Trace) -> Callable[[str], object]:
 
 
 def _reorder(log: Log, order: Sequence[int]) -> None:
-    for name in ("skills", "steps", "success", "task", "version", "time", "place"):
+    for name in ("skills", "steps", "success", "outcome", "task", "version", "time", "place"):
         held = getattr(log, name)
         setattr(log, name, [held[position] for position in order])
     log.pieces = {new: log.pieces[old] for new, old in enumerate(order) if old in log.pieces}
     if order[0] != 0:
         log.first = None
-
-
-def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, Trace]]:
-    """Read some of a log's traces again, with everything their steps hold: (position in the log, trace). A
-    trace whose file has changed since is left out."""
-    for position, parts in parts_at(log, wanted, which):
-        pieces = log.pieces.get(position, (Piece(log.place[position]),))
-        again = joined(parts, pieces) if len(parts) > 1 else parts[0]
-        if len(again.steps) == log.steps[position]:
-            success, task, version = log.success[position], log.task[position], log.version[position]
-            yield position, replace(again, success=success, task=task, version=version)
-
-
-def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, list[Trace]]]:
-    """Read some of a log's traces again: (position in the log, a trace for each record that holds a
-    conversation of the run). A trace whose file cannot be read as before is left out."""
-    pieces = {position: log.pieces.get(position, (Piece(log.place[position]),)) for position in which}
-    held: dict[Place, object] = {}
-    for number, path in enumerate(log.files):
-        here = [piece.place for found in pieces.values() for piece in found if piece.place.file == number]
-        if here and number in log.parquet:
-            episodes = {log.place[p].position: p for p in which if log.place[p].file == number}
-            for episode, trace in read_rollouts(path, frozenset(episodes)):
-                yield episodes[episode], [trace]
-        elif here:
-            held.update(records_again(path, sorted(here), formats_of(wanted)))
-            for position in [p for p, found in pieces.items() if all(x.place in held for x in found)]:
-                if parts := _parts_of(pieces.pop(position), held, wanted):
-                    yield position, parts
-
-
-def _parts_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> list[Trace]:
-    """The traces of records that were read again; none if they are not what they were."""
-    values, formats = [held[piece.place] for piece in pieces], formats_of(wanted)
-    try:
-        if (part := known_part(values[0], formats)) is not None:
-            return [read_record(part[0], values, wanted)]
-        found = [(known_format(value, formats), value) for value in values]
-        traces = [read_record(known, value, wanted) for known, value in found if known is not None]
-        return traces if len(traces) == len(pieces) else []
-    except (UnreadableTraceError, TracesError, RecursionError):
-        return []
 
 
 def _settle(log: Log, projection: TraceProjection) -> None:
@@ -374,9 +365,9 @@ def _settle(log: Log, projection: TraceProjection) -> None:
     log.skills = [changed[skills] for skills in log.skills]
 
 
-def _first_reason(log: Log, start: int = 0) -> str:
+def _first_reason(log: Log, start: int = 0, otherwise: str = "") -> str:
     if len(log.bad) <= start:
         inside = log.passed_over
-        return f"{inside[0].file}: {inside[0].why}" if inside and not start else "it is empty"
+        return f"{inside[0].file}: {inside[0].why}" if inside and not start else otherwise or "it is empty"
     first = log.bad[start]
     return f"{first.file}, line {first.number}: {first.why}"

@@ -16,6 +16,7 @@ from typing import Any
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.outcome import candidates_of, decided
 from skillpress.doors.traces.rollouts import own_trace
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import TraceStep, acted, json_or, json_value
@@ -55,7 +56,18 @@ def read(record: Any) -> Trace:
         task=str(metadata.get("mlflow.trace.session") or "")[:200],
         version=str(metadata.get("mlflow.modelId") or "")[:200],
         time=seconds(info.get("timestamp_ms")) if time is None else time,
+        **decided(candidates_of(_assessed(record, info)))._asdict(),
     )
+
+
+def _assessed(record: Any, info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(name, value) of each assessment that is not an expectation."""
+    named = (
+        each.get("assessment_name")
+        for each in info.get("assessments") or ()
+        if each.get("feedback") is not None
+    )
+    yield from ((name, field(record, name)) for name in dict.fromkeys(named) if isinstance(name, str))
 
 
 def field(record: Any, path: str) -> Any:

@@ -15,12 +15,12 @@ from typing import Any
 from skillpress.doors.traces import chat
 from skillpress.doors.traces.chat import first_text
 from skillpress.doors.traces.fields import dig, first_time
-from skillpress.doors.traces.outcome import USUAL, outcome_at
+from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import TraceStep, json_or, text_of
 
 _OUTCOMES = (
-    *USUAL,
+    "resolved",
     "test_result.report.resolved",
     "report.resolved",
     "test_result.resolved",

@@ -15,7 +15,7 @@ from skillpress.doors.traces import phoenix
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.fields import dig, either, seconds
 from skillpress.doors.traces.messages import is_message
-from skillpress.doors.traces.outcome import Outcome, outcome_of
+from skillpress.doors.traces.outcome import Outcome, candidates_of, decided
 from skillpress.doors.traces.spans import Kind, Span, is_around_tools, steps_of, tool_in
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import text_of, unfolded
@@ -34,6 +34,7 @@ _KINDS: Mapping[str, Kind] = {
 }
 _KIND_NAMES = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
 _MARKS = ("gen_ai.", "openinference.", "traceloop.", "llm.")
+_EVALUATION = "gen_ai.evaluation."
 _SESSIONS = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")
 
 
@@ -108,8 +109,13 @@ def read(record: Any) -> Trace:
 
 
 def field(record: Any, path: str) -> Any:
-    """The value of the first span's attribute of this name, or at a path of a span."""
-    for span in map(phoenix.span_of, record):
+    """The value of an evaluation, of the first span's attribute of this name, or at a path of a span."""
+    record = [phoenix.span_of(span) for span in record]
+    if path.startswith(_EVALUATION):
+        found = _evaluations(record, [_attributes(span) for span in record])
+        if (value := next((value for name, value in found if name == path), None)) is not None:
+            return value
+    for span in record:
         held = _attributes(span)
         if (value := held[path] if path in held else dig(span, path)) is not None:
             return value
@@ -221,18 +227,19 @@ def _numbered(held: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _outcome(spans: Sequence[Any], attributes: Sequence[Mapping[str, Any]]) -> Outcome:
-    """The result of the first evaluation that says anything."""
+    """The outcome by the evaluation whose name means success."""
+    return decided(candidates_of(_evaluations(spans, attributes)))
+
+
+def _evaluations(spans: Sequence[Any], attributes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """(path, value) of each evaluation."""
     events = (
         _attributes(event) for span in spans for event in span.get("events") or () if isinstance(event, dict)
     )
     for held in (*attributes, *events):
-        name = held.get("gen_ai.evaluation.name")
-        for key in ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"):
-            if name is not None and held.get(key) is not None:
-                found = outcome_of(f"gen_ai.evaluation.{name}", held[key])
-                if found.success is not None or found.score is not None:
-                    return found
-    return Outcome()
+        value = either(held, "gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label")
+        if (name := held.get("gen_ai.evaluation.name")) is not None and value is not None:
+            yield f"{_EVALUATION}{name}", value
 
 
 def _attributes(held: Mapping[str, Any]) -> dict[str, Any]:

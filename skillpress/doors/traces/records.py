@@ -129,3 +129,26 @@ def known_part(value: Any, formats: Sequence[Format] = FORMATS) -> tuple[Format,
         return None if isinstance(value, UnreadableTraceError) else part_of(value, formats)
     except DAMAGED:
         return None
+
+
+def whole_runs(
+    parts: Mapping[tuple[str, str], tuple[Format, list[Record]]],
+) -> Iterator[tuple[Format, list[Record]]]:
+    """The records of each run. Those that name none, such as summaries, belong to the first that is named."""
+    for (name, key), (known, held) in parts.items():
+        others = [other for of, other in parts if of == name and other]
+        nameless = parts.get((name, ""), (known, []))[1] if others and key == others[0] else []
+        if key or not others:
+            yield known, sorted([*held, *nameless], key=lambda record: record.place.position)
+
+
+def own_records(known: Format, held: list[Record], earlier: dict[str, dict[str, Any]]) -> list[Record]:
+    """The records of a run without copies of the records of runs before it.
+
+    Args:
+        earlier: what each format keeps of the runs before; this one is added.
+    """
+    if known.own is None:
+        return held
+    own = known.own([record.value for record in held], earlier.setdefault(known.name, {}))
+    return [held[place] for place in own]

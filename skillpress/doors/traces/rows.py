@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skillpress.doors.traces.chat import trace_of
+from skillpress.doors.traces.chat import trace_of, whole_call
 from skillpress.doors.traces.conversation import Conversation
-from skillpress.doors.traces.outcome import USUAL, outcome_at
-from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.doors.traces.outcome import outcome_at
+from skillpress.doors.traces.trace import Call, Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import unfolded
 
 COLUMNS = (
@@ -25,6 +25,14 @@ COLUMNS = (
 """Names of columns that hold runs, the plainest first."""
 
 Known = tuple[Callable[[Any], bool], Callable[[Any], Trace]]
+
+
+def _call(record: Any, trace: Trace) -> Call | None:
+    """What a row says as one call of a run; None if its format keeps no messages, or the
+    row does not name its run."""
+    if trace.dialogue is None or trace.dialogue.shown:
+        return None
+    return whole_call(record, Conversation(trace.steps, trace.dialogue.turns), True)
 
 
 class Rows:
@@ -49,8 +57,8 @@ class Rows:
         value, read = found
         trace = read(value)
         beside = trace_of({key: held for key, held in record.items() if key != "id"}, Conversation())
-        ended = outcome_at(record, (*USUAL, "target"))
-        changed: dict[str, Any] = {"call": None}
+        ended = outcome_at(record)
+        changed: dict[str, Any] = {"call": _call(record, trace)}
         for name in ("name", "task", "version"):
             if not getattr(trace, name):
                 changed[name] = getattr(beside, name) or (
@@ -58,7 +66,7 @@ class Rows:
                 )
         if trace.time is None:
             changed["time"] = beside.time
-        if ended.outcome and trace.success is None:
+        if trace.success is None and (ended.outcome or not trace.outcome):
             changed |= ended._asdict()
         return replace(trace, **changed)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skillpress.doors.traces.chat import trace_of
+from skillpress.doors.traces.chat import trace_of, whole_call
 from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.rollouts import own_trace
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
@@ -39,7 +39,8 @@ def read(record: Any) -> Trace:
     line = record if isinstance(record, dict) else {}
     system = line.get("system")
     before = [{"from": "system", "value": system}] if isinstance(system, str) and system else []
-    return trace_of(line, read_conversation([*before, *turns], tools=bool(line.get("tools"))))
+    found = read_conversation([*before, *turns], tools=bool(line.get("tools")))
+    return trace_of(line, found, whole_call(line, found, True))
 
 
 def _turns(record: Any) -> list[Any] | None:

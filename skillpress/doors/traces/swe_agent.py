@@ -3,8 +3,9 @@
 SWE-agent keeps ``trajectory`` (every action with its observation) and ``history`` (the messages). If the
 model called tools through its API, the history has the calls and is read. Otherwise the actions are
 commands, and the first word of a command is its tool. mini-swe-agent keeps messages alone: its action is
-the code block of a turn, or a call of ``bash``. The outcome is ``resolved`` if the record has it, else the
-exit status: "submitted" is a success.
+the code block of a turn, or a call of ``bash``. The outcome is ``resolved`` or ``target`` if the record has
+it. The exit status says how the run ended, and "submitted" is not yet solved: it decides only if the user
+asks for it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from skillpress.doors.traces.chat import dialogue_of, first_text, messages_in
 from skillpress.doors.traces.conversation import DEMONSTRATIONS, Conversation, read_conversation
 from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.messages import is_demonstration
-from skillpress.doors.traces.outcome import USUAL, outcome_at
+from skillpress.doors.traces.outcome import outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import TraceStep, json_or
 
-_OUTCOMES = (*USUAL, "target", "info.resolved", "info.reward", "info.score", "info.exit_status")
+_OUTCOMES = ("resolved", "target", "info.resolved")
 _MODELS = (
     "info.config.model.model_name",
     "replay_config.agent.model.name",

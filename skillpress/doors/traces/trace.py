@@ -11,6 +11,7 @@ from skillpress.environments.calls.steps import TraceStep
 
 if TYPE_CHECKING:
     from skillpress.doors.traces.messages import Turn
+    from skillpress.doors.traces.outcome import Candidate
 
 
 class TracesError(UserError):
@@ -23,6 +24,10 @@ class UnreadableTraceError(ValueError):
 
 class LeftOutError(UnreadableTraceError):
     """What a record is that belongs to no trace and is not damaged, as a plural noun phrase."""
+
+
+class NothingSaidError(UnreadableTraceError):
+    """Why records are not a trace although they are as they should be: no agent acted in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,9 @@ class Call:
     if the history holds the answer too."""
     earlier: int = 0
     """How many of the trace's steps are from the history. The rest are the answer's."""
+    run: str = ""
+    """What the record says of its run, if it may also be a whole run: records that name different runs are
+    never joined. Empty if it names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,8 @@ class Trace:
     score: float | None = None
     """The outcome as a number; None if it is not a number, or NaN. A reward that is neither 0 nor 1 leaves
     ``success`` unknown."""
+    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
+    """What else in the record could say whether the run succeeded. The user may take one of them."""
     call: Call | None = None
     """None for a record that is a whole run."""
     dialogue: Dialogue | None = field(default=None, compare=False, repr=False)

@@ -3,7 +3,7 @@
 verl (``trainer.rollout_data_dir``) writes a line for each sample: ``input`` and ``output`` as text, ``score``
 and ``step``. TRL (``log_completions``) writes a table with ``step``, ``prompt``, ``completion``,
 ``advantage`` and a column for each reward, named after its function. A single reward is the outcome; of
-several none is taken.
+several the one whose name means success is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from skillpress.doors.traces.chat import messages_in, trace_of
 from skillpress.doors.traces.chat_text import messages_of_text, opened
 from skillpress.doors.traces.fields import number
-from skillpress.doors.traces.outcome import Outcome, outcome_at
+from skillpress.doors.traces.outcome import Outcome, candidates_of, decided, outcome_at
 from skillpress.doors.traces.read_by_paths import completed
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 from skillpress.environments.calls.steps import text_of
@@ -80,8 +80,10 @@ def _trace(record: Mapping[str, Any], prompt: Any, completion: Any, ended: Outco
 
 
 def _rewarded(record: Mapping[str, Any]) -> Outcome:
-    """The outcome by the only reward; none if there are several, whose weights the table does not have."""
+    """The outcome by the only reward, or by the one whose name means success: the table has no weights."""
     rewards = [
         name for name, value in record.items() if name not in _TRL and isinstance(value, bool | int | float)
     ]
-    return outcome_at(record, rewards) if len(rewards) == 1 else Outcome()
+    if len(rewards) == 1:
+        return outcome_at(record, rewards)
+    return decided(candidates_of((name, record[name]) for name in rewards))

@@ -8,7 +8,10 @@ sentence. Words of which ``MOST_SENTENCES`` or more are sentences are prose.
 
 A text is *call-like* if it has markup that programs read as calls: a tag such as ``<run_tool>``, a line such
 as ``Action: search``, or JSON with a name or an action. A fenced block is call-like only where no step calls
-a tool, since answers in words often show code.
+a tool, since answers in words often show code. The same holds for a text that begins with a tag or with JSON:
+beside tools it is an answer in a form, and without them its first word is a part of the form.
+
+Last, words of which nearly all begin with one word say nothing by it.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ MOST_DISTINCT, DISTINCT_FROM = 0.5, 40
 Answers such as ``42`` and ``Paris`` are not sentences, but each begins with another word."""
 MOST_CALL_LIKE = 0.2
 """The share of all steps that may be call-like words."""
+NEARLY_ALL, ALIKE_FROM = 0.9, 20
+"""The share of steps that begin with one word from which on it tells no steps apart, and the fewest steps."""
 READ, JUDGED, EVERY = 400, 2000, 16
 """Characters of a text that are judged; the first texts of a log, and then every sixteenth."""
 SEARCHED, SHOWN = 2000, 60
@@ -60,6 +65,9 @@ _CALL_LIKE = re.compile(
     r"|^\s*\{[^{}]*\"(?:name|action|tool|function|command|tool_name)\"\s*:|\[TOOL_CALLS?\]",
     re.IGNORECASE | re.MULTILINE,
 )
+_MARKED = re.compile(
+    r"\s*(?:<[/|!?-]{0,3}\s?[A-Za-z][^<>\n]{0,200}>|\{\s*[\"'{\[]|\[\s*[\"'{]|\[/?[A-Z_]{2,}\])"
+)
 _FENCED = re.compile(r"^\s*```[\w-]+\s*$", re.MULTILINE)
 
 
@@ -84,22 +92,33 @@ def is_call_like(text: str) -> bool:
     return _CALL_LIKE.search(text[:SEARCHED]) is not None
 
 
+def is_marked(text: str) -> bool:
+    """Whether a text begins with a tag or with JSON."""
+    return _MARKED.match(text) is not None
+
+
 @dataclass
 class Words:
     """What the steps in words of a log look like. Steps that were refused do not count."""
 
     steps: int = 0
+    looked_at: int = 0
+    """Steps that were judged, and steps without a text."""
     judged: int = 0
     sentences: int = 0
     call_like: int = 0
     fenced: int = 0
     """Texts with a fenced block that are not call-like."""
+    marked: int = 0
+    """Other texts that begin with a tag or with JSON."""
     firsts: Counter[str] = field(default_factory=Counter)
     """First words; at most ``JUDGED`` of them."""
     sentence: str = ""
     """The first sentence."""
     call: str = ""
     """The first call-like text."""
+    mark: str = ""
+    """The first text that begins with a tag or with JSON."""
 
     def add(self, step: TraceStep) -> None:
         """Count a step in words."""
@@ -109,6 +128,7 @@ class Words:
         if self.steps > JUDGED and self.steps % EVERY:
             return
         text = action_of(step)
+        self.looked_at += 1
         if not text.strip():
             return
         self.judged += 1
@@ -120,6 +140,9 @@ class Words:
         elif _FENCED.search(text[:SEARCHED]):
             self.fenced += 1
             self.call = self.call or text
+        elif is_marked(text):
+            self.marked += 1
+            self.mark = self.mark or text
         elif is_sentence(text):
             self.sentences += 1
             self.sentence = self.sentence or text
@@ -142,6 +165,13 @@ class Words:
         sentences, counted = self.sentences / self.judged, self.firsts.total()
         if called:
             return None
+        if self.marked >= MOST_CALL_LIKE * self.judged:
+            share = _percent(self.marked / self.judged)
+            return (
+                f"no step calls a tool, and {share} of the words begin with a tag or with JSON, such as "
+                f"{self.mark.strip()[:SHOWN]!r}, so their first words are not skills; --call PATTERN reads "
+                "calls from the text"
+            )
         if sentences >= MOST_SENTENCES:
             return (
                 f"no step calls a tool, and the words read like prose ({_percent(sentences)} of "
@@ -153,7 +183,18 @@ class Words:
                 f"no step calls a tool, and the words begin with {len(self.firsts):,} different words in "
                 f"{counted:,} texts, so they are not commands"
             )
-        return None
+        return self._alike()
+
+    def _alike(self) -> str | None:
+        """Why words that nearly all begin alike are not skills; None if they do not."""
+        word, count = max(self.firsts.items(), key=lambda entry: entry[1], default=("", 0))
+        if self.looked_at < ALIKE_FROM or count < NEARLY_ALL * self.looked_at:
+            return None
+        share = _percent(count / self.looked_at)
+        return (
+            f"no step calls a tool, and {share} of the words begin with {word[:SHOWN]!r}, which tells no "
+            "steps apart"
+        )
 
 
 def _percent(share: float) -> str:

@@ -19,6 +19,8 @@ def outcome_lines(log: Log) -> list[str]:
     lines = [line(text, 160) for text in log.outcomes.lines()]
     if log.outcomes.named() or any(found is not None for found in log.success):
         return lines
+    if log.outcomes.others:
+        return ["not certain; --success FIELD takes one", *lines]
     return ["none found; --success FIELD names the field that says which traces succeeded"]
 
 

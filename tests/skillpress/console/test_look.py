@@ -58,8 +58,20 @@ def test_a_look_tells_everything_and_writes_nothing(folder: Path, capsys: pytest
     assert [path.name for path in folder.iterdir()] == ["log.jsonl"]
 
 
-STRANGE = PROSE | {form: turns for form, turns in CALLS_IN_TEXT.items() if form != "JSON in the answer"}
-"""Turns that no reader understands; JSON with an action is read as a call."""
+STRANGE = PROSE | {
+    "tags": [
+        "Let me see.<run=ls>/src</run>",
+        "<run=cat>/src/a.py</run>",
+        "<run=edit>/src/a.py 3 x = 1</run>",
+    ],
+    "fences": CALLS_IN_TEXT["fenced blocks of its own"],
+    "JSON": ['{"verdict": "north"}', '{"verdict": "lamp"}', '{"verdict": "door"}'],
+    "one word": ["player go desk 1", "player take pen 2", "player go shelf 1"],
+}
+"""Turns that no reader understands."""
+
+
+WHY = ("read like prose", "not known here", "begin with a tag or with JSON", "tells no steps apart")
 
 
 @pytest.mark.parametrize("turns", STRANGE.values(), ids=STRANGE)
@@ -70,19 +82,20 @@ def test_a_strangers_log_that_is_not_understood_is_never_drawn(
     for command in (["skills", "log.jsonl"], ["rules", "log.jsonl", "--output", "rules.yaml"]):
         assert main(command) == exit_codes.USER_ERROR
         told = capsys.readouterr()
-        assert ("read like prose" in told.err or "not known here" in told.err) and told.out == ""
+        assert any(why in told.err for why in WHY) and told.out == ""
+        assert "--look" in told.err and (command[0] == "rules" or "--call PATTERN" in told.err)
     assert [path.name for path in folder.iterdir()] == ["log.jsonl"]
     assert main(["skills", "--look", "log.jsonl"]) == 0
     assert "skillpress skills stops here" in capsys.readouterr().out
 
 
 def test_the_options_read_what_was_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines(folder / "log.jsonl", *[said(*CALLS_IN_TEXT["tags of its own"])] * 20)
-    pattern = r'<run_tool name="(?P<tool>\w+)">(?P<arguments>.*?)</run_tool>'
+    lines(folder / "log.jsonl", *[said(*STRANGE["tags"])] * 20)
+    pattern = r"<run=(?P<tool>\w+)>(?P<arguments>.*?)</run>"
     assert main(["skills", "log.jsonl", "--call", pattern, "--output", "a"]) == 0
     assert load_dictionary(folder / "a" / "dictionary.json").learned == (("ls", "cat", "edit"),)
     (folder / "rules.yaml").write_text(
-        "rules:\n  - {finds: 'name=\"ls', skill: Look}\n  - {finds: ., skill: Act}\n"
+        "rules:\n  - {finds: 'run=ls', skill: Look}\n  - {finds: ., skill: Act}\n"
     )
     assert main(["skills", "log.jsonl", "--rules", "rules.yaml", "--output", "b"]) == 0
     lines(folder / "prose.jsonl", *[said(*PROSE["a tutor"])] * 20)
@@ -119,7 +132,7 @@ def test_few_calls_among_words_are_no_reason_to_stop_but_said(
 def test_a_success_that_no_trace_has_falls_back_on_what_the_log_keeps(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines(folder / "log.jsonl", *[chat(resolved=number % 2 == 0) for number in range(20)])
+    lines(folder / "log.jsonl", *[chat(solved=None, resolved=number % 2 == 0) for number in range(20)])
     assert main(["skills", "log.jsonl", "--success", "slved", "--output", "out"]) == 0
     told = capsys.readouterr()
     assert "--success slved: none of 20 traces has it" in told.err
@@ -127,12 +140,16 @@ def test_a_success_that_no_trace_has_falls_back_on_what_the_log_keeps(
     assert "outcomes: resolved: 10 won, 10 lost" in told.out
     page = (folder / "out" / "skills.html").read_text(encoding="utf-8")
     assert "none of 20 traces has it" in page and "resolved: 10 won, 10 lost" in page
+    lines(folder / "log.jsonl", *[chat(solved=None, mended=number % 2 == 0) for number in range(20)])
+    assert main(["skills", "log.jsonl", "--success", "mendde", "--output", "out"]) == exit_codes.USER_ERROR
+    assert "--success mendde: none of 20 traces has it; the first has" in (told := capsys.readouterr().err)
+    assert "did you mean 'mended'" in told
 
 
 def test_scores_between_0_and_1_are_a_warning_on_console_and_page(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines(folder / "log.jsonl", *[chat(reward=number / 20) for number in range(20)])
+    lines(folder / "log.jsonl", *[chat(solved=None, reward=number / 20) for number in range(20)])
     assert main(["skills", "log.jsonl", "--output", "out"]) == 0
     assert "--success 'reward>=NUMBER'" in capsys.readouterr().err
     assert "from 0 to 0.95" in (folder / "out" / "skills.html").read_text(encoding="utf-8")

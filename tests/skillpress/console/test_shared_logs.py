@@ -8,6 +8,7 @@ import pytest
 
 from skillpress.console.command import main
 from skillpress.pipeline import exit_codes
+from skillpress.skills.dictionary import load_dictionary
 from tests.conftest import shared_data
 
 READ = {
@@ -54,6 +55,64 @@ def test_it_is_read_rightly(
     assert (tmp_path / "skills.html").is_file()
 
 
+SECOND = {
+    "thought_in_content.jsonl": ("12 traces", "24 steps: 0 call a tool, 24 are words", "go take"),
+    "thought_other_tag.jsonl": ("12 traces", "24 steps: 0 call a tool, 24 are words", "go take"),
+    "thought_end_only.jsonl": ("12 traces", "24 steps: 0 call a tool, 24 are words", "go take"),
+    "thought_cut_off.jsonl": ("12 traces", "24 steps: 0 call a tool, 24 are words", "go"),
+    "search_tags.jsonl": ("40 traces", "129 steps: 129 call a tool, 0 are words", "answer search"),
+    "keystrokes_json.jsonl": ("12 traces", "24 steps: 24 call a tool, 0 are words", "ls make"),
+    "act_bash_fence.jsonl": ("12 traces", "24 steps: 24 call a tool, 0 are words", "answer bash"),
+    "action_sql_fence.jsonl": ("12 traces", "36 steps: 24 call a tool, 12 are words", "Answer Operation"),
+    "growing_conversations.jsonl": ("6 traces", "12 steps: 12 call a tool, 0 are words", "a b"),
+    "growing_messages.jsonl": ("6 traces", "12 steps: 12 call a tool, 0 are words", "a b"),
+    "call_repeated.jsonl": ("6 traces", "12 steps: 12 call a tool, 0 are words", "cat ls"),
+    "target_and_exit_status.jsonl": ("16 traces", "32 steps: 32 call a tool, 0 are words", "ls submit"),
+    "inspect_two_scorers.json": ("12 traces", "24 steps: 12 call a tool, 12 are words", "bash"),
+    "several_scores.jsonl": ("24 traces", "48 steps: 24 call a tool, 24 are words", "cat ls"),
+}
+"""File of the second table to its traces, steps and skills."""
+SAID = {
+    "thought_in_content.jsonl": ["outcomes: reward: 6 won, 6 lost"],
+    "thought_cut_off.jsonl": ["12 steps without a skill"],
+    "keystrokes_json.jsonl": ["outcomes: not certain", "--success 'result' (6 yes, 6 no; "],
+    "call_repeated.jsonl": ["tools: ls 6, cat 6"],
+    "target_and_exit_status.jsonl": ["outcomes: target: 4 won, 12 lost", "--success 'exit_status=submitted'"],
+    "inspect_two_scorers.json": [
+        "outcomes: not certain",
+        "--success 'scores.includes' (6 yes, 6 no; higher is better)",
+        "--success 'scores.refused<=0' (3 yes, 9 no; lower is better)",
+    ],
+    "several_scores.jsonl": [
+        "outcomes: scores.correctness: 12 won, 12 lost",
+        "not taken: --success 'scores.hallucination<=0' (12 yes, 12 no; lower is better)",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_it_is_read_rightly_since(
+    name: str, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["skills", str(logs / name), "--output", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    traces, steps, skills = SECOND[name]
+    first, *_ = told.out.splitlines()
+    assert first.startswith(f"read: {traces} (") and first.endswith(steps)
+    assert load_dictionary(tmp_path / "dictionary.json").alphabet == tuple(skills.split())
+    for said in SAID.get(name, ()):
+        assert said in told.out
+
+
+def test_the_scorer_that_the_user_takes_decides(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = [str(logs / "inspect_two_scorers.json"), "--output", str(tmp_path)]
+    for option, said in (("includes", "6 won, 6 lost"), ("refused<=0", "9 won, 3 lost")):
+        assert main(["skills", *log, "--success", f"scores.{option}"]) == 0
+        assert f"outcomes: scores.{option.partition('<')[0]}: {said}" in capsys.readouterr().out
+
+
 def test_calls_without_a_name_are_steps_without_a_skill(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,7 +124,7 @@ def test_calls_without_a_name_are_steps_without_a_skill(
 
 
 TRAINERS = {
-    "verl_dump.jsonl": ("verl rollouts", "search 12", "score: 6 won, 6 lost"),
+    "verl_dump.jsonl": ("verl rollouts", "search 12, answer 12", "score: 6 won, 6 lost"),
     "trl_completions.parquet": ("TRL completions", "f 12", "accuracy_reward: 6 won, 6 lost"),
 }
 

@@ -94,6 +94,7 @@ def langsmith_models() -> list[Any]:
             **root,
             "id": f"m{number}",
             "run_type": "llm",
+            "feedback_stats": None,
             "start_time": f"2026-03-01T10:00:0{number}",
             "inputs": {"messages": [messages[:end]]},
             "outputs": {"generations": [[{"text": "", "message": messages[end]}]], "llm_output": {}},

@@ -163,3 +163,153 @@ def test_prose_stays_prose(said: str) -> None:
 def test_action_tags_hold_words_or_a_call(said: str, tool: str | None) -> None:
     (step,) = talk(said)
     assert step.tool == tool and step.content in ("look", {"line": 3})
+
+
+def tools(*said: str, **beside: Any) -> list[str | None]:
+    return [step.tool for step in talk(*said, **beside)]
+
+
+SEARCHES = {
+    "a search": "<search> gcd </search>",
+    "after words": "I need more. <search>gcd</search>",
+    "stopped before its end": "<search> gcd",
+    "a name of two words": "<web_search>gcd</web_search>",
+    "in tokens": "<|begin_search_query|>gcd<|end_search_query|>",
+    "R1-Searcher's tokens": "<|begin_of_query|> gcd <|end_of_query|>",
+    "a tag that names its tool": '<run_tool name="search">gcd</run_tool>',
+    "a tool with JSON": '<tool>{"name": "search", "args": {"input": "gcd"}}</tool>',
+    "a tool with a Python call": '<tool_code>search("gcd")</tool_code>',
+    "parameters as tags": "<search_files><input>gcd</input></search_files>",
+}
+NAMES = {"a name of two words": "web_search", "in tokens": "search_query", "R1-Searcher's tokens": "query"}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_tags_of_the_agents_own_are_calls(name: str) -> None:
+    first, last = talk(f"<think>Which?</think>\n{SEARCHES[name]}", "<answer>3</answer>")
+    tool = "search_files" if name == "parameters as tags" else NAMES.get(name, "search")
+    assert (first.tool, last.tool, last.content) == (tool, "answer", {"input": "3"})
+    assert str(first.content["input"]).strip('"') == "gcd" and first.answer == "ok"
+
+
+def test_several_tags_in_one_turn_are_calls_in_their_order_and_results_are_none() -> None:
+    whole = (
+        "<think>a</think><search>x</search><information>Use <search> again</information><think>b</think>"
+        "<search>y</search><information>z</information><think>c</think><answer>3</answer>"
+    )
+    assert tools(whole) == ["search", "search", "answer"]
+
+
+def test_a_prompt_explains_a_tag_whose_name_says_nothing() -> None:
+    said = ["<zork>gcd</zork>", "Hm.", "<verdict>3</verdict>"]
+    explained = "Look up with <zork>word</zork>; end with <verdict>...</verdict>."
+    assert tools(*said, system=explained) == ["zork", None, "verdict"]
+    assert tools(*said) == [None, None, None]
+    assert tools("<b>bold</b>", "<p>Hello.</p>", system="Write <b>HTML</b>, such as <p>.") == [None, None]
+
+
+def test_an_answer_is_a_call_beside_other_tools_and_otherwise_holds_the_action() -> None:
+    acts = ["<answer>go north</answer>", "<act>take lamp</act>", "<answer>look</answer>"]
+    assert [(step.tool, step.content) for step in talk(*acts)] == [
+        (None, "go north"), (None, "take lamp"), (None, "look"),
+    ]  # fmt: skip
+    assert tools("<answer>3</answer>", task="Search with <search>words</search>.") == ["answer"]
+
+
+def test_a_tag_that_is_only_spoken_of_is_no_call() -> None:
+    said = ["Use the `<code>` tag, or the <code>x</code> tag.", "With <run>y</run> it goes on."]
+    assert tools(*said) == [None, None]
+
+
+TERMINUS = {
+    "keystrokes": {"analysis": "a", "plan": "p", "commands": [{"keystrokes": "ls -la\n", "duration": 0.1}]},
+    "commands": {"thought": "a", "commands": ["ls -la"]},
+    "commands as objects": {"explanation": "a", "commands": [{"command": "ls -la", "timeout_sec": 1}]},
+    "one command": {"thought": "a", "command": "ls -la"},
+    "an action with fields": {"thought": "a", "action": "ls", "path": "/src"},
+    "a tool with fields": {"reasoning": "a", "tool": "ls", "path": "/src"},
+    "actions": {"current_state": {"memory": "a"}, "action": [{"ls": {"path": "/src"}}]},
+    "AutoGPT": {"thoughts": {"text": "a"}, "command": {"name": "ls", "args": {"path": "/src"}}},
+}
+
+
+@pytest.mark.parametrize("name", TERMINUS)
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "I look.\n{}", "<think>hm</think>{}"])
+def test_an_answer_in_json_is_the_calls_that_it_holds(name: str, around: str) -> None:
+    (step,) = talk(around.replace("{}", json.dumps(TERMINUS[name], indent=1)))
+    assert step.tool == "ls" and step.content in (
+        {"command": "ls -la\n"},
+        {"command": "ls -la"},
+        {"path": "/src"},
+    )
+
+
+def test_several_commands_waiting_and_the_end_in_json() -> None:
+    both = {"commands": [{"keystrokes": "cd /x\n"}, {"keystrokes": "C-c"}], "task_complete": False}
+    waits = {"analysis": "It builds.", "plan": "Wait.", "commands": [], "task_complete": False}
+    done = {"analysis": "Done.", "commands": [], "task_complete": True}
+    said = [json.dumps(each) for each in (both, waits, done)]
+    assert tools(*said) == ["cd", "C-c", None, "task_complete"]
+    assert talk(*said)[2].content == "It builds."
+
+
+def test_keystrokes_in_tags() -> None:
+    said = (
+        '<response><analysis>a</analysis><plan>p</plan><commands>\n<keystrokes duration="0.1">ls -la\n'
+        "</keystrokes>\n<keystrokes>make\n</keystrokes></commands><task_complete>false</task_complete></response>"
+    )
+    assert tools(said) == ["ls", "make"]
+
+
+def test_an_action_in_words_inside_json_is_words() -> None:
+    said = [json.dumps({"thought": "a", "action": words}) for words in ("go to desk 1", "look")]
+    assert [(step.tool, step.content) for step in talk(*said)] == [(None, "go to desk 1"), (None, "look")]
+
+
+LABELLED = {
+    "AgentBench": ("Think: look.\n\nAct: bash\n\n```bash\nls /etc\n```", "bash", "ls /etc"),
+    "a fence of another language": (
+        "I count.\nAction: Operation\n```sql\nSELECT 1;\n```",
+        "Operation",
+        "SELECT 1;",
+    ),
+    "ReAct": ("Thought: a.\nAction: search\nAction Input: Oslo", "search", "Oslo"),
+    "a tool and its input": ("Tool: search\nTool Input: Oslo", "search", "Oslo"),
+    "a fence alone": ("Thought: a.\nAction:\n```bash\nls\n```", "bash", "ls"),
+    "a fence of JSON": ('Action:\n```json\n{"action": "ls", "action_input": "/src"}\n```', "ls", "/src"),
+    "bold": ("**Action:** search\n**Action Input:** Oslo", "search", "Oslo"),
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_a_label_with_an_input_is_a_call_and_so_are_the_labels_beside_it(name: str) -> None:
+    said, tool, given = LABELLED[name]
+    first, second, last = talk("Ok.", said, "Thought: done.\nAction: Answer\nFinal Answer: 3", reply="x")
+    assert (first.tool, second.tool, last.tool) == (None, tool, "Answer")
+    assert given in str(second.content)
+
+
+def test_a_label_without_an_input_is_no_call_of_a_tool() -> None:
+    assert tools("Command:\n```bash\nls\n```", "Tool: the hammer.", reply="Thanks!") == [None, None]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<answer>3</answer>",
+        "<code>\nprint(3)\n</code>",
+        '{"action": "approve", "reason": "x"}',
+        '{"code": "E3"}',
+    ],
+)
+def test_the_form_of_an_answer_behind_calls_through_the_api_is_no_call(said: str) -> None:
+    called = {"id": "a", "function": {"name": "ls", "arguments": "{}"}}
+    messages = [
+        {"role": "system", "content": f"Answer like this: {said}"},
+        {"role": "user", "content": "Mend gcd."},
+        {"role": "assistant", "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "assistant", "content": said},
+    ]
+    found = chat.read({"messages": messages, "tools": [{"name": "ls"}]}).steps
+    assert [step.tool for step in found] == ["ls", None]

@@ -71,7 +71,8 @@ def test_a_turn_in_which_swe_agent_gave_no_command_is_refused_words() -> None:
 def test_the_attempts_of_swe_agent_are_runs_unless_one_was_chosen() -> None:
     first, second = foreign.swe_agent(), foreign.swe_agent(info={"exit_status": "exit_cost"})
     runs = runs_in({"attempts": [first, second]})
-    assert runs is not None and [read(run).success for run in runs] == [True, False]
+    assert runs is not None and [read(run).success for run in runs] == [None, None]
+    assert [read(run).candidates[0].text for run in runs] == ["submitted", "exit_cost"]
     chosen = {**first, "attempts": [first, second]}
     assert runs_in(chosen) is None and read(chosen).left_out["other attempts"] == 1
 
@@ -232,7 +233,11 @@ def test_claude_codes_stream_says_how_it_ended() -> None:
     ]
     found = read(lines)
     assert [(step.tool, step.answer, step.refused) for step in found.steps] == [("Bash", "gcd.py", True)]
-    assert (found.name, found.outcome, found.success) == ("s", "subtype", False)
+    assert (found.name, found.outcome, found.success) == ("s", "", None), "how it ended is not success"
+    assert [(each.path, each.text, each.success) for each in found.candidates] == [
+        ("subtype", "error_max_turns", None),
+        ("is_error", "", True),
+    ]
     assert found.left_out == {"runs of sub-agents": 1}
 
 
@@ -267,16 +272,16 @@ def test_a_row_with_two_conversations_is_refused() -> None:
 
 
 OUTCOMES = {
-    "SWE-agent": (foreign.swe_agent, "info.exit_status", True, None),
-    "SWE-agent's calls": (foreign.swe_agent_calls, "info.exit_status", False, None),
-    "mini-swe-agent": (foreign.mini_swe_agent, "info.exit_status", True, None),
+    "SWE-agent": (foreign.swe_agent, "", None, None),
+    "SWE-agent, judged": (lambda: foreign.swe_agent(target=True), "target", True, 1.0),
+    "mini-swe-agent": (foreign.mini_swe_agent, "", None, None),
     "OpenHands": (foreign.openhands_evaluation, "test_result.report.resolved", True, 1.0),
     "tau-bench": (foreign.tau_bench, "reward", True, 1.0),
     "tau2-bench": (foreign.tau2_bench, "reward_info.reward", False, 0.0),
     "verifiers": (foreign.verifiers, "reward", None, 0.4),
     "verifiers' graph": (foreign.verifiers_graph, "rewards", True, 1.0),
     "NeMo-Gym": (foreign.nemo_gym, "reward", True, 1.0),
-    "inspect": (foreign.inspect_sample, "scores.match", True, 1.0),
+    "inspect": (foreign.inspect_sample, "", None, None),
     "row": (foreign.row, "resolved", True, 1.0),
     "Langfuse": (foreign.langfuse, "scores.solved", True, 1.0),
     "messages": (lambda: {"messages": foreign.openai_messages()}, "", None, None),

@@ -49,7 +49,7 @@ class Calls:
         tools = tuple(step.tool for step in steps)
         kept = Kept(
             labels=names, tools=tools, success=success, task="", version="", time=None, outcome="",
-            score=None,
+            score=None, candidates=(),
             left_out={}, format="chat", number=number, pieces=(Piece(Place(0, number, number)),),
         )  # fmt: skip
         self.joiner.add(call, steps, kept)

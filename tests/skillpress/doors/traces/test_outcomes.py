@@ -73,7 +73,7 @@ def test_a_field_that_no_trace_has_is_refused_by_name(read_lines) -> None:
 
 
 def test_a_time_that_cannot_be_read_is_said(read_lines) -> None:
-    assert read_lines(chat(), chat(created=10**400)).warnings == [
+    assert read_lines(chat(), chat(created=10**400, solved=False)).warnings == [
         "1 trace has a time that cannot be read; it counts as unknown"
     ]
 

@@ -14,9 +14,10 @@ import pytest
 
 from skillpress.console.command import main
 from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.log import Log, read_log, traces_at
+from skillpress.doors.traces.log import Log, read_log
 from skillpress.doors.traces.own_paths import paths_of
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.trace import Trace, TracesError
 from skillpress.environments.calls.steps import arguments_of, text_of
 from tests.support.doors import other_records as other

@@ -11,8 +11,9 @@ import pytest
 
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.formats import format_of, read_record
-from skillpress.doors.traces.log import read_log, traces_at
+from skillpress.doors.traces.log import read_log
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.spans import Span, is_around_tools, steps_of, tool_in
 from skillpress.doors.traces.trace import Trace
 from skillpress.environments.calls.steps import arguments_of, text_of
@@ -225,11 +226,9 @@ def test_a_table_of_spans_has_empty_columns(tmp_path: Path) -> None:
     assert [run_in(trace) for _, trace in traces_at(log, Wanted(), [0])] == [RUN]
 
 
-@pytest.mark.parametrize("make", [foreign.otlp_spans, foreign.langfuse_observations, foreign.claude_code])
+@pytest.mark.parametrize("make", [foreign.otlp_spans, foreign.langfuse_observations])
 def test_a_list_with_the_records_of_two_runs_is_two_runs(make: Any, tmp_path: Path) -> None:
-    again = json.loads(
-        json.dumps(make()).replace("5b8e", "5b8f").replace("tr-1", "tr-2").replace("s-1", "s-2")
-    )
+    again = json.loads(json.dumps(make()).replace("5b8e", "5b8f").replace("tr-1", "tr-2"))
     (tmp_path / "log").write_text(json.dumps([*make(), *again]))
     log = read_log([tmp_path / "log"], NameProjection(), Wanted(), 0.0)
     assert log.steps == [4, 4]

@@ -63,7 +63,8 @@ def test_what_each_format_says_of_the_run() -> None:
     assert (said.name, said.task, said.version, said.time) == ("run-1", "gcd", "small", 1700000000.0)
     assert (traced.name, traced.task, traced.version) == ("tr-1", "gcd", "m-1")
     assert written.time == traced.time is not None
-    assert written.success is said.success is traced.success is None
+    assert (written.outcome, said.outcome) == ("extra.verifier.reward", "solved")
+    assert written.success is said.success is True and traced.success is None
 
 
 @pytest.mark.parametrize(

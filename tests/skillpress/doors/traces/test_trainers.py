@@ -99,8 +99,13 @@ def test_the_only_reward_of_a_completion_is_its_outcome() -> None:
     assert [step.tool for step in found.steps] == ["search"]
 
 
-def test_of_several_rewards_none_is_the_outcome() -> None:
-    assert read(trl(tests_pass=1.0, short=0.0)).outcome == ""
+def test_of_several_rewards_the_one_whose_name_means_success_decides() -> None:
+    assert read(trl(tests_pass=1.0, short=0.0)).outcome == "tests_pass"
+    unsure = read(trl(format_reward=1.0, length_reward=0.0))
+    assert unsure.outcome == "" and {each.path for each in unsure.candidates} == {
+        "format_reward",
+        "length_reward",
+    }
 
 
 def test_completions_may_be_messages_or_their_json() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from skillpress.doors.traces.words import DISTINCT_FROM, MOST_SENTENCES, Words, is_call_like, is_sentence
@@ -93,6 +91,30 @@ def test_refused_steps_say_nothing() -> None:
 
 
 def test_texts_after_the_first_are_judged_now_and_then() -> None:
-    words = of(["go to desk 1"] * 4000)
+    words = of(["go to desk 1", "take pen 2"] * 2000)
     assert words.steps == 4000 and words.judged == 2000 + 2000 // 16
-    assert json.dumps(words.refusal(4000, called=0)) == "null"
+    assert words.refusal(4000, called=0) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<verdict>north</verdict>", '{"verdict": "north"}', "{'verdict': 'north'}", '[{"verdict": 1}]',
+        "<!-- north -->", "[VERDICT] north", "<|verdict|>north",
+    ],
+)  # fmt: skip
+def test_words_that_begin_with_a_tag_or_with_json_are_refused_where_no_tool_is_called(text: str) -> None:
+    mixed = of([text, "go north", "take lamp", "open door"] * 3)
+    assert "begin with a tag or with JSON" in (mixed.refusal(12, called=0) or "")
+    assert "--call PATTERN" in (mixed.refusal(12, called=0) or "")
+    assert mixed.refusal(12, called=3) is None, "an answer may have a form"
+
+
+def test_words_that_nearly_all_begin_alike_are_refused() -> None:
+    assert "100% of the words begin with 'go', which tells no" in (of(["go 1"] * 20).refusal(20, 0) or "")
+    assert of(["go 1"] * 19).refusal(19, called=0) is None, "too few to say so"
+    assert of(["go 1"] * 17 + ["look"] * 3).refusal(20, called=0) is None
+    assert of(["go 1"] * 12 + [""] * 12).refusal(24, called=0) is None, (
+        "half of the steps are cut-off thoughts"
+    )
+    assert of(["go 1"] * 20).refusal(20, called=1) is None

@@ -134,7 +134,9 @@ def test_the_page_says_what_it_found(tmp_path: Path) -> None:
 
 def test_without_outcomes_the_comparison_is_left_out_and_said_so(tmp_path: Path) -> None:
     path = made_log(tmp_path / "log", ("look", "edit"), ("x",))
+    path.write_text(path.read_text(encoding="utf-8").replace('"won"', '"marked"'), encoding="utf-8")
     html = page_from(path, success=None)
+    assert "not certain; --success FIELD takes one" in html and "does not say which is better" in html
     assert "these traces do not say which succeeded" in html and "Bonferroni" not in html
     assert "fitted to all 120 traces" in html
     assert "are successes, so there is nothing to compare" in page_from(path, success="created>=0")
