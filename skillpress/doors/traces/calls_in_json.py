@@ -14,12 +14,12 @@ Written = tuple[str | None, Any]
 """(tool, arguments) of a call in text; the tool is None for an action in words."""
 
 NAMES, ARGUMENTS = (
-    ("name", "tool", "tool_name", "function", "action"),
+    ("name", "tool", "tool_name", "function", "function_name", "action", "action_type", "action_name"),
     ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs"),
 )
 _COMMANDS, _KEYS = ("commands", "command", "cmd"), ("keystrokes", "command", "cmd")
 _DONE = ("task_complete", "is_task_complete")
-MARKS = tuple(f'"{key}"' for key in (*ARGUMENTS, "action", "actions", "tool", "code", *_COMMANDS, *_KEYS))
+MARKS = tuple(f'"{key}"' for key in (*ARGUMENTS, *NAMES[1:], "actions", "code", *_COMMANDS, *_KEYS))
 """Keys of which one is in every JSON text with a call."""
 _NAME_IN_JSON = re.compile(r'"name"\s*:\s*"([^"\n]{1,200})"')
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
@@ -102,8 +102,9 @@ def _calls(value: Any) -> Iterator[Written]:
             yield from _one_of(each)
     elif command := next((value[key] for key in _KEYS if isinstance(value.get(key), str)), ""):
         yield from shell_command(command)
-    elif name := next((value[key] for key in NAMES[1:] if is_name(value.get(key))), ""):
-        yield name, {key: held for key, held in value.items() if held != name and not is_thought(key)}
+    elif named := next((key for key in NAMES[1:] if is_name(value.get(key))), ""):
+        given = {key: held for key, held in value.items() if key != named and not is_thought(key)}
+        yield value[named], given
     elif isinstance(value.get("code"), str):
         yield "python", {"code": value["code"]}
 

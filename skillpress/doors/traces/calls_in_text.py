@@ -47,8 +47,15 @@ _HARMONY = re.compile(
 _EXECUTE = re.compile(r"<execute_(bash|ipython|browse)>(.*?)(?:</execute_\1>|\Z)", re.DOTALL)
 _FENCE = re.compile(rf"```(?:{_SHELLS})[ \t]*\n(.*?)\n?```", re.DOTALL)
 _NO_LANGUAGE = re.compile(r"^```[ \t]*\n(.*?)\n?```", re.DOTALL | re.MULTILINE)
+_IN_A_LINE = re.compile(r"```([^`\n]+)```")
 _CODE = re.compile(r"```(?:python|py)[ \t]*\n(.*?)\n?```", re.DOTALL)
-_LABEL = re.compile(r"^[ \t>*#]*act(?:ion)?[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_LABEL = re.compile(
+    r"^[ \t>*#]*act(?:ion)?[ \t]*\d*[ \t]*\**:\**[ \t]*(?:\n[ \t]*(?=[^\s`]))?(.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_THOUGHT_LABEL = re.compile(
+    r"^[ \t>*#]*(?:think|thought|reason|reasoning)[ \t]*\d*[ \t]*\**:", re.IGNORECASE | re.MULTILINE
+)
 _LABELLED_INPUT = re.compile(
     r"^[ \t>*#]*action[ _]input[ \t]*\d*[ \t]*\**:\**[ \t]*(.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
@@ -151,6 +158,8 @@ def _is_call(notation: Notation, used: int, said: Sequence[str], heard: Heard) -
     asked = notation.asked.search(heard.system) or notation.asked.search(heard.task)
     shown = asked is not None or (notation.marks == _BLOCK and _BLOCK[0] in heard.system)
     answered = sum(bool(_OUTPUT.match(text)) for text in heard.replies)
+    if notation.asked is _ASKED_FOR_LABELS:  # a thought and an action, each behind its label
+        shown = shown or sum(bool(_THOUGHT_LABEL.search(words)) for words in said) >= max(2, used)
     return most and (shown or (used > 1 and 2 * answered >= used))
 
 
@@ -234,7 +243,7 @@ def _fences(text: str) -> list[Written]:
 
 def _commands(text: str) -> list[Written]:
     """The last block without a language: a command of SWE-agent's, whose first word is its tool."""
-    found = _NO_LANGUAGE.findall(text)
+    found = _NO_LANGUAGE.findall(text) or _IN_A_LINE.findall(text)
     return shell_command(found[-1].strip()) if found else []
 
 
@@ -253,7 +262,7 @@ def _labelled(text: str) -> list[Written]:
         return [(action, _given(given[1]))]
     if bracketed := _BRACKETS.match(action):
         return [(bracketed[1], {"input": bracketed[2] if bracketed[2] is not None else bracketed[3]})]
-    return (in_json(action, strict=True) if action[:1] == "{" else []) or [(None, action)]
+    return (answered_in_json(action) if action[:1] == "{" else []) or [(None, action)]
 
 
 def _given(text: str) -> Any:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from skillpress.doors.traces.call_pattern import CallPattern
 from skillpress.doors.traces.trace import Trace, TracesError
+from skillpress.environments.calls.steps import unfolded
 
 if TYPE_CHECKING:
     from skillpress.doors.traces.outcomes import Decided
@@ -57,7 +58,8 @@ _NO = frozenset(
 
 
 def dig(record: Any, path: str) -> Any:
-    """The value at a path; None if there is none."""
+    """The value at a path; None if there is none. Tables keep mappings and lists as JSON text."""
+    record = unfolded(record)
     if isinstance(record, Mapping):
         if path in record:
             return record[path]

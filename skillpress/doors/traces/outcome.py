@@ -21,6 +21,7 @@ from skillpress.doors.traces.score_names import (
     meaning,
     says_how_it_ended,
 )
+from skillpress.environments.calls.steps import unfolded
 
 _WHOLE = ("reward", "score", "total", "value", "resolved", "overall", "avg", "mean")
 """Names inside a score of its whole value, the plainest first."""
@@ -109,7 +110,8 @@ def _fields(record: Any) -> Iterator[Candidate]:
     if not isinstance(record, Mapping):
         return
     number = 0
-    for name, value in record.items():
+    for name, held in record.items():
+        value = unfolded(held) if isinstance(name, str) and may_hold(name) else held
         if (
             not isinstance(name, str)
             or value is None

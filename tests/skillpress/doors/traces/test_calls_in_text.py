@@ -313,3 +313,22 @@ def test_the_form_of_an_answer_behind_calls_through_the_api_is_no_call(said: str
     ]
     found = chat.read({"messages": messages, "tools": [{"name": "ls"}]}).steps
     assert [step.tool for step in found] == ["ls", None]
+
+
+def test_a_thought_and_an_action_behind_their_labels_are_an_action() -> None:
+    said = ["Thought: a\nAction: go to desk 1", "Thought:\nb\n\nAction:\ntake pen 2"]
+    assert [(step.tool, step.content) for step in talk(*said, reply="x")] == [
+        (None, "go to desk 1"), (None, "take pen 2"),
+    ]  # fmt: skip
+    called = [
+        "Thought: a\nAction: click(box='1')",
+        'Thought: b\nAction: {"action_type": "done", "status": "ok"}',
+    ]
+    assert tools(*called, reply="x") == ["click", "done"]
+    assert tools("Thought: a sunny day.", "Action: f(x) follows.", reply="x") == [None, None]
+
+
+def test_a_command_between_three_marks_in_a_line_is_a_call_where_the_prompt_shows_it() -> None:
+    said = ["Next I will perform ```click [12]```", "Next I will perform ```stop [3]```"]
+    assert tools(*said, system="Answer: Next I will perform ```action```") == ["click", "stop"]
+    assert tools(*said) == [None, None]

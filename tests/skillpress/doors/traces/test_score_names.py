@@ -110,6 +110,7 @@ CERTAIN = {
     "LangSmith": (
         talk(feedback_stats={"correctness": {"n": 1, "avg": 1.0}}), "feedback_stats.correctness.avg", True,
     ),
+    "JSON text in a table": (talk(scores='{"rude": 0, "correctness": 1}'), "scores.correctness", True),
     "promptfoo": (talk(success=False, namedScores={"toxicity": 0}), "success", False),
     "Langfuse": (langfuse(toxicity=1, correctness=0), "scores.correctness", False),
     "one scorer of inspect's": (inspect(includes="C"), "scores.includes", True),
