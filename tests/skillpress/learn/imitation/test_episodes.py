@@ -168,7 +168,7 @@ def conversations(folder: Path, *records: Any, which: str = "won") -> list[list[
 
 
 def test_a_chat_is_its_messages_of_which_the_assistants_are_learned(tmp_path: Path) -> None:
-    (found,) = conversations(tmp_path, chat(), chat(id="2", resolved=False))
+    (found,) = conversations(tmp_path, chat(), chat(id="2", solved=False))
     assert found == [
         ("system", "You mend programs.", False),
         ("user", "Mend gcd.", False),
