@@ -79,8 +79,9 @@ def chosen(
 
 
 def chat(**changes: Any) -> dict[str, Any]:
-    """A chat that says whether it was won."""
-    return trace_records.chat(**{"resolved": True, **changes})
+    """A chat that says in one field whether it was won."""
+    made = trace_records.chat(**{"resolved": True, **changes})
+    return {name: value for name, value in made.items() if name != "solved"}
 
 
 def likelihood(policy: Policy, samples: list[Sample]) -> float:
@@ -168,7 +169,7 @@ def conversations(folder: Path, *records: Any, which: str = "won") -> list[list[
 
 
 def test_a_chat_is_its_messages_of_which_the_assistants_are_learned(tmp_path: Path) -> None:
-    (found,) = conversations(tmp_path, chat(), chat(id="2", solved=False))
+    (found,) = conversations(tmp_path, chat(), chat(id="2", resolved=False))
     assert found == [
         ("system", "You mend programs.", False),
         ("user", "Mend gcd.", False),
