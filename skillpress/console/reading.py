@@ -11,8 +11,11 @@ from pathlib import Path
 from skillpress.core.arguments import Parser, real
 from skillpress.doors.traces.call_pattern import call_pattern
 from skillpress.doors.traces.fields import Wanted, success_field
+from skillpress.doors.traces.labels import read_labels
+from skillpress.doors.traces.last_call import last_call
 from skillpress.doors.traces.log import ROLLOUTS, Log, read_log
 from skillpress.doors.traces.missing_fields import MissingFieldError
+from skillpress.doors.traces.own_paths import paths_of
 from skillpress.doors.traces.projection import NameProjection, TraceProjection
 from skillpress.doors.traces.trace import TracesError
 from skillpress.doors.traces.words import Words
@@ -21,6 +24,7 @@ from skillpress.pipeline import exit_codes
 FEW_CALLS = 0.05
 """The share of steps below which the calls of a log are so few that the command says so."""
 DOCS = "docs/skills_of_any_agent.md"
+FORMATS = "docs/log_formats.md"
 
 
 class NotUnderstoodError(TracesError):
@@ -33,6 +37,12 @@ def add_reading_options(parser: Parser) -> None:
     add("traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some")
     add("--call", metavar="PATTERN", help="a regular expression of calls in text, with the group "
         "(?P<tool>...) and perhaps (?P<arguments>...)")  # fmt: skip
+    add("--messages", metavar="PATH", help="where a run's messages or calls are in a record, for a log of a "
+        "format that is not known, such as steps.-1.chat")  # fmt: skip
+    add("--run", metavar="PATH", help="where the runs of a record are, or the name of the run that it is of")
+    add("--outcome", metavar="PATH", help="where the outcome is, with a condition if need be: reward>=0.5")
+    add("--paths", type=Path, metavar="FILE.yaml", help="a table of these and further paths "
+        f"({FORMATS}#other-formats)")  # fmt: skip
     add("--most-bad", type=real(at_least=0, at_most=1), default=0.1, metavar="SHARE",
         help="share of bad lines above which nothing is written (default 0.1)")  # fmt: skip
 
@@ -42,6 +52,10 @@ def add_field_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER, FIELD<=NUMBER or "
         "FIELD=VALUE of a record (default: the field where the format keeps it)")  # fmt: skip
+    add("--outcomes", type=Path, metavar="FILE", help="labels from elsewhere: id and success, as CSV, JSON "
+        "lines or Parquet")  # fmt: skip
+    add("--last-call", metavar="RULE", help="the last such call decides: tests, or two regular expressions, "
+        "'pytest -> [1-9]\\d* passed'")  # fmt: skip
     add("--task", metavar="FIELD", help="the task; traces of one task are not independent")
     add("--version", metavar="FIELD", help="the agent's version")
     add("--time", metavar="FIELD", help="what orders the traces")
@@ -51,15 +65,22 @@ def wanted_by(chosen: Namespace) -> Wanted:
     """What the options say about the records.
 
     Raises:
-        TracesError: ``--success`` or ``--call`` cannot be read.
+        TracesError: an option cannot be read, or several say which traces succeeded.
     """
     named = {name: getattr(chosen, name, None) for name in ("success", "task", "version", "time")}
+    labels, rule = getattr(chosen, "outcomes", None), getattr(chosen, "last_call", None)
+    given = {"--success": named["success"], "--outcomes": labels, "--last-call": rule}
+    several = [option for option, value in given.items() if value is not None]
+    if len(several) > 1:
+        raise TracesError(f"{' and '.join(several)} each say which traces succeeded: give one of them")
     return Wanted(
         success=None if named["success"] is None else success_field(named["success"]),
         task=named["task"],
         version=named["version"],
         time=named["time"],
         call=None if chosen.call is None else call_pattern(chosen.call),
+        paths=paths_of(chosen.paths, chosen.messages, chosen.run, chosen.outcome),
+        judge=read_labels(labels) if labels is not None else None if rule is None else last_call(rule),
     )
 
 
@@ -92,6 +113,16 @@ def read(
     finally:
         if shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def check_used(log: Log, wanted: Wanted) -> None:
+    """Add what of the user's labels belongs to no trace to a log's warnings, after all logs are read.
+
+    Raises:
+        TracesError: no label belongs to a trace.
+    """
+    if wanted.judge is not None:
+        log.warnings += wanted.judge.unused()
 
 
 def check_understood(log: Log, projection: TraceProjection, words: str | None) -> None:

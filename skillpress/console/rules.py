@@ -29,8 +29,9 @@ from skillpress.core.storage import write_text
 from skillpress.doors.traces.draft_table import table_of
 from skillpress.doors.traces.drafting import Draft
 from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.log import Log, traces_at
+from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.show.skills_page.visible import line
 
 MOST_TRACES, AT_ONCE = 5000, 500

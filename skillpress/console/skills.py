@@ -3,7 +3,7 @@
     skillpress skills --look logs/
     skillpress skills logs/ --success 'extra.reward>=1'
     skillpress skills chat.jsonl --rules rules.yaml --output results/skills
-    skillpress skills this_week.jsonl --compare last_week.jsonl
+    skillpress skills last_week.jsonl --compare this_week.jsonl
 
 Reads the logs of most agents (docs/log_formats.md lists the formats), recognises each by its content, and
 searches folders. --look prints what was understood and writes nothing. A step's skill is the tool that it
@@ -29,6 +29,7 @@ from skillpress.console.reading import (
     add_field_options,
     add_reading_options,
     check_understood,
+    check_used,
     read,
     tell_warnings,
     wanted_by,
@@ -49,6 +50,7 @@ from skillpress.show.skills_page.comparison import Comparison
 from skillpress.show.skills_page.content import Content, Settings, describe
 from skillpress.show.skills_page.episodes import episodes
 from skillpress.show.skills_page.page import render
+from skillpress.show.skills_page.visible import line
 from skillpress.skills.dictionary import save_dictionary
 
 BAD_TOLD = 3
@@ -75,11 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log, wanted = read("skills", chosen.traces, projection, named, chosen.most_bad)
     check_understood(log, projection, chosen.words)
     compared = _compared(chosen, log, named)
-    for text in in_five_lines(log, projected_by):
-        print(text)
+    check_used(log, named)
     if len(log) > SLOW_TRACES and layers.missing("fast"):
         exit_codes.say(f"skills: {len(log):,} traces take minutes without numba: {layers.remedy('fast')}")
     content = describe(log, settings, compared)
+    for text in [*_answered(content, chosen), *in_five_lines(log, projected_by)]:
+        print(text)
     title = ", ".join(path.name or str(path) for path in chosen.traces[:3])
     page = render(
         content,
@@ -134,7 +137,34 @@ def _settings(chosen: Namespace) -> Settings:
         chosen.longest,
         longest_trace=chosen.longest_trace,
         between=tuple(chosen.between) if chosen.between else None,
+        logs=_names(chosen.traces, chosen.compare),
     )
+
+
+def _names(ours: Sequence[Path], others: Sequence[Path]) -> tuple[str, str]:
+    """The names of two logs: of their files, with the folders if these are the same."""
+    for name in (lambda path: path.name or str(path), str):
+        first, second = (
+            ", ".join(line(name(path), 80) for path in paths[:3]) + (" and others" if len(paths) > 3 else "")
+            for paths in (ours, others)
+        )
+        if first != second:
+            return first, second
+    return f"{first} (TRACES)", f"{second} (--compare)"
+
+
+def _answered(content: Content, chosen: Namespace) -> Iterator[str]:
+    """The answer to the comparison that was asked for, in one line."""
+    versions = content.versions
+    if versions is None or not (chosen.between or chosen.compare):
+        return
+    if versions.answer is not None:
+        yield versions.answer.text
+    else:
+        yield (
+            f"success: {' and '.join(versions.comparison.names[::-1])} cannot be compared: of one no outcome "
+            "is known; --success, --outcomes or --last-call says which traces succeeded"
+        )
 
 
 def _address(viewer: str | None) -> str | None:
@@ -154,6 +184,7 @@ def _projection(chosen: Namespace) -> TraceProjection:
 def _look(chosen: Namespace, projection: TraceProjection, projected_by: str, named: Wanted) -> int:
     """Print what was understood, and what would stop the command."""
     log, _ = read("skills", chosen.traces, projection, named, most_bad=1.0)
+    check_used(log, named)
     try:
         check_understood(log, projection, chosen.words)
     except NotUnderstoodError as error:

@@ -14,7 +14,9 @@ from skillpress.skills.dictionary import load_dictionary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "skills_of_any_agent.md").read_text(encoding="utf-8")
 EXAMPLE = PAGE.split("\n## An example\n")[1].split("\n## ")[0]
-PROGRAM, DRAFTED, RULES, COMMAND, SAID = re.findall(r"^```\w+\n(.*?)^```$", EXAMPLE, re.MULTILINE | re.DOTALL)
+PROGRAM, DRAFTED, RULES, COMMAND, SAID, ANSWERED = re.findall(
+    r"^```\w+\n(.*?)^```$", EXAMPLE, re.MULTILINE | re.DOTALL
+)
 FIGURES = re.findall(
     r"^\| ([^|]+ → [^|]+) \| (\d+)% \| (\d+)% \| \+?(−?\d+) points \((−?\d+) to (−?\d+)\)",
     EXAMPLE,
@@ -52,9 +54,11 @@ def test_the_example_does_what_the_page_says(
             0
         )
         assert [round(100 * share) for share in row[2:7]] == [int(n.replace("−", "-")) for n in numbers]
-    versions = contrasts.filter(pl.col("compared") == "agent-1.0 - agent-1.1").sort("difference")
-    assert versions.row(0)[1] == FIGURES[0][0], "the routine that the text says grows"
-    assert [round(100 * share) for share in versions.row(0)[2:7]] == [49, 61, -12, -21, -3]
+    versions = contrasts.filter(pl.col("compared") == "agent-1.1 - agent-1.0").sort("difference")
+    assert versions.row(-1)[1] == FIGURES[0][0], "the routine that the text says grows"
+    assert [round(100 * share) for share in versions.row(-1)[2:7]] == [61, 49, 12, 3, 21]
+    assert run(f"{COMMAND} --between agent-1.0 agent-1.1") == 0
+    assert capsys.readouterr().out.startswith(ANSWERED)
 
 
 @pytest.mark.parametrize("command", ["skills", "rules"])

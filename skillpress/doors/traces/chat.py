@@ -22,9 +22,9 @@ from skillpress.environments.calls.steps import json_or, unfolded
 _NAMES = ("id", "trace_id", "traj_id", "run_id", "session_id", "conversation_id", "uuid", "custom_id")
 _TASKS = ("task_id", "instance_id", "example_id", "problem_id", "task_name")
 _TIMES = ("created", "created_at", "timestamp", "start_time", "startTime", "time")
-_SESSIONS = ("session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "episode_id")
+SESSIONS = ("session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "episode_id")
 _RUNS = (
-    *(name for name in _SESSIONS if name != "trace_id"), "trial_name", "trial_id", "trial", "rollout_id",
+    *(name for name in SESSIONS if name != "trace_id"), "trial_name", "trial_id", "trial", "rollout_id",
     "rollout_index", "traj_id", "trajectory_id", "sample_id",
 )  # fmt: skip
 """Fields that name a run, in records that may be whole runs."""
@@ -160,7 +160,7 @@ def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call 
     own = response.get("id") if isinstance(response, dict) else None
     parents = (_anywhere(line, key) for key in _PARENTS)
     return Call(
-        session=first_text(line, _SESSIONS),
+        session=first_text(line, SESSIONS),
         history=hashes[: found.asked],
         parent=next((str(parent)[:200] for parent in parents if isinstance(parent, str | int)), ""),
         own=str(own)[:200] if own is not None else first_text(line, ("id",)),

@@ -19,9 +19,10 @@ from skillpress.core.lab import found_here
 from skillpress.core.rollout_files import TAKEN, scan_rollouts
 from skillpress.doors.traces.conversation import hashes_of
 from skillpress.doors.traces.fields import Wanted, success_field
-from skillpress.doors.traces.log import Log, parts_at, read_log
+from skillpress.doors.traces.log import Log, read_log
 from skillpress.doors.traces.messages import Turn
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import parts_at
 from skillpress.doors.traces.rollouts import is_rollouts
 from skillpress.doors.traces.trace import Trace, TracesError
 from skillpress.environments.calls.steps import json_or, text_of

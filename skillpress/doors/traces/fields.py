@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from skillpress.doors.traces.call_pattern import CallPattern
-from skillpress.doors.traces.trace import TracesError
+from skillpress.doors.traces.trace import Trace, TracesError
 from skillpress.environments.calls.steps import unfolded
+
+if TYPE_CHECKING:
+    from skillpress.doors.traces.outcomes import Decided
+    from skillpress.doors.traces.read_by_paths import Paths
 
 _YES = frozenset(
     [
@@ -248,6 +252,27 @@ def _timestamp(moment: datetime) -> float | None:
         return None
 
 
+class Judge(Protocol):
+    """Says which traces succeeded: a file of labels, or a rule over their steps."""
+
+    @property
+    def name(self) -> str:
+        """What decided the outcomes."""
+
+    def __call__(self, trace: Trace, value_at: Callable[[str], Any], /) -> bool | None:
+        """Whether a trace succeeded; None if unknown.
+
+        Args:
+            value_at: the value of a field of the trace's record.
+        """
+
+    def doubts(self, decided: Decided, /) -> Iterator[str]:
+        """What is odd about the outcomes of a log, a sentence each."""
+
+    def unused(self) -> Iterator[str]:
+        """What belongs to no trace of all logs, a sentence each."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the user says about the records; None takes what its format says by itself."""
@@ -258,3 +283,7 @@ class Wanted:
     time: str | None = None
     call: CallPattern | None = None
     """The form of calls in text; None if the text holds none that the format does not know."""
+    paths: Paths | None = None
+    """Where the runs and their messages are; None for logs of the formats that are known."""
+    judge: Judge | None = None
+    """What says which traces succeeded, in place of a field of their records."""

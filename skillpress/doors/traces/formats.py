@@ -12,26 +12,28 @@ from skillpress.doors.traces import (
     agents_sdk,
     atif,
     chat,
+    chat_lines,
     claude_code,
     codex,
     inspect_logs,
+    known_paths,
     langchain,
     langfuse,
     mlflow_traces,
-    nemo_gym,
     openhands,
     otlp,
     rollout_rows,
     rows,
     sharegpt,
     swe_agent,
-    tau_bench,
     verifiers,
 )
 from skillpress.doors.traces.fields import Wanted, dig, seconds
 from skillpress.doors.traces.outcome import outcome_at
+from skillpress.doors.traces.read_by_paths import ReadByPaths
 from skillpress.doors.traces.thoughts import without_thoughts
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+from skillpress.doors.traces.trainers import Trl, Verl
 
 SHOWN = 200
 """The most characters of an error about a record; the record itself chose some of them."""
@@ -63,15 +65,22 @@ class Format:
 
 def _of(name: str, module: ModuleType) -> Format:
     """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs``, ``run_of`` and
-    ``own`` if it has them. Without ``recognises`` a record is the list of what ``run_of`` knows."""
+    ``own`` if it has them. Without ``recognises`` a record is the list of what ``run_of`` gives one key."""
     optional = {
         part: getattr(module, part) for part in ("field", "runs", "run_of", "own") if hasattr(module, part)
     }
 
     def parts(record: Any) -> bool:
-        return isinstance(record, list) and bool(record) and all(module.run_of(x) is not None for x in record)
+        keys = {module.run_of(each) for each in record} if isinstance(record, list) else {None}
+        return len(keys) == 1 and None not in keys
 
     return Format(name, getattr(module, "recognises", parts), read=module.read, **optional)
+
+
+def _by_paths(name: str, known: ReadByPaths) -> Format:
+    """The format that paths describe."""
+    runs, run_of = known.runs if known.paths.run else None, known.run_of if known.of_items else None
+    return Format(name, known.recognises, known.read, known.field, runs=runs, run_of=run_of)
 
 
 _WHOLE = (
@@ -85,35 +94,44 @@ _WHOLE = (
     _of("inspect logs", inspect_logs),
     _of("SWE-agent trajectories", swe_agent),
     _of("OpenHands", openhands),
-    _of("tau-bench results", tau_bench),
-    _of("NeMo-Gym rollouts", nemo_gym),
+    Format("verl rollouts", Verl.recognises, Verl.read),
+    Format("TRL completions", Trl.recognises, Trl.read),
+    *(_by_paths(known.name, known) for known in known_paths.TABLE),
     _of("verifiers results", verifiers),
     _of("agents SDK run states", agents_sdk),
     _of("LangChain messages", langchain),
     _of("ShareGPT", sharegpt),
     _of("chat completions", chat),
+    _of("chat messages", chat_lines),
 )
 """The more particular a format is, the earlier it comes: the first that recognises a record reads it."""
 _ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
 FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, read=_ROWS.read))
 
 
-def format_of(record: Any) -> Format | None:
-    """The format of a JSON value; None if no format here recognises it."""
-    return next((known for known in FORMATS if known.recognises(record)), None)
+def formats_of(wanted: Wanted) -> Sequence[Format]:
+    """The formats that records may have: the one that the user's paths describe, or all that are known."""
+    if wanted.paths is None:
+        return FORMATS
+    return [_by_paths("own paths", ReadByPaths(wanted.paths))]
 
 
-def runs_in(value: Any) -> Sequence[Any] | None:
+def format_of(record: Any, formats: Sequence[Format] = FORMATS) -> Format | None:
+    """The format of a JSON value; None if no format recognises it."""
+    return next((known for known in formats if known.recognises(record)), None)
+
+
+def runs_in(value: Any, formats: Sequence[Format] = FORMATS) -> Sequence[Any] | None:
     """The records of a JSON value that holds several runs; None if it is a record itself, or unknown."""
-    for known in FORMATS:
+    for known in formats:
         if known.runs is not None and (found := known.runs(value)) is not None:
             return found
     return None
 
 
-def part_of(value: Any) -> tuple[Format, str] | None:
+def part_of(value: Any, formats: Sequence[Format] = FORMATS) -> tuple[Format, str] | None:
     """The format and the run of a JSON value that is only a part of a run; None for any other value."""
-    for known in FORMATS:
+    for known in formats:
         if known.run_of is not None and (key := known.run_of(value)) is not None:
             return known, key
     return None
@@ -128,13 +146,22 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
     """
     try:
         trace = _with_fields(_spoken(known.read(record)), known, record, wanted)
-        return trace if wanted.call is None else wanted.call.read(trace)
+        trace = trace if wanted.call is None else wanted.call.read(trace)
+        return judged(trace, wanted, lambda path: known.field(record, path))
     except UnreadableTraceError:
         raise
     except DAMAGED as error:
         raise UnreadableTraceError(
             f"a damaged {known.name} record: {type(error).__name__}: {str(error)[:SHOWN]}"
         ) from error
+
+
+def judged(trace: Trace, wanted: Wanted, value_at: Callable[[str], Any]) -> Trace:
+    """The trace with the outcome of the user's labels or rule, if there is one."""
+    if wanted.judge is None:
+        return trace
+    success = wanted.judge(trace, value_at)
+    return replace(trace, outcome=wanted.judge.name, success=success, score=None, candidates=())
 
 
 def _spoken(trace: Trace) -> Trace:
@@ -154,7 +181,10 @@ def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Tr
     if trace.success not in (None, True, False):
         raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}
-    if wanted.success is None and not trace.outcome and trace.success is None and not trace.candidates:
+    elsewhere = wanted.judge is not None or (wanted.paths is not None and wanted.paths.outcome)
+    if elsewhere and wanted.success is None:
+        changed["candidates"] = ()
+    elif wanted.success is None and not trace.outcome and trace.success is None and not trace.candidates:
         changed |= outcome_at(record)._asdict()
     elif wanted.success is not None:
         value = known.field(record, wanted.success.path)

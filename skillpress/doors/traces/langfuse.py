@@ -8,29 +8,33 @@ success is the outcome.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.fields import dig, either, seconds
+from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import Outcome, candidates_of, decided
-from skillpress.doors.traces.spans import Span, steps_of
+from skillpress.doors.traces.spans import Kind, Span, is_around_tools, steps_of, tool_in
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import unfolded
+from skillpress.environments.calls.steps import text_of, unfolded
 
-_KINDS: Mapping[Any, Literal["tool", "model", "agent", "other"]] = {
-    "TOOL": "tool", "GENERATION": "model", "AGENT": "agent",
-    **dict.fromkeys(
-        ("SPAN", "EVENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"), "other"
-    ),
+_KINDS: Mapping[Any, Kind] = {
+    "TOOL": "tool", "GENERATION": "model", "AGENT": "agent", "EVALUATOR": "judge", "GUARDRAIL": "judge",
+    **dict.fromkeys(("SPAN", "EVENT", "CHAIN", "RETRIEVER", "EMBEDDING"), "other"),
 }  # fmt: skip
+_TOOL = ("gen_ai.tool.name", "tool.name", "tool_name")
+_ASKED = ("gen_ai.tool.call.arguments", "tool_arguments", "input.value")
+_ANSWERED = ("gen_ai.tool.call.result", "tool_response", "output.value")
+"""Attributes that recorders leave in an observation's metadata, where Langfuse has no field for them."""
 
 
 def recognises(record: Any) -> bool:
-    """Whether the record is a trace with observations, or the observations of a trace."""
+    """Whether the record is a trace with observations, or the observations of one trace."""
     observations = _observations(record)
     if not observations:
         return False
-    return all(run_of(each, inside=True) is not None for each in observations)
+    traces = {run_of(each, inside=True) for each in observations}
+    return None not in traces and (len(traces) == 1 or isinstance(record, dict))
 
 
 def run_of(record: Any, inside: bool = False) -> str | None:
@@ -106,29 +110,87 @@ def _observations(record: Any) -> list[Any] | None:
     return held if isinstance(held, list) else None
 
 
-def _kind(each: Mapping[str, Any]) -> Literal["tool", "model", "agent", "other"] | None:
+def _kind(each: Mapping[str, Any]) -> Kind | None:
     kind = each.get("type")
     return _KINDS.get(kind) if isinstance(kind, str) else None
 
 
 def _span(each: Mapping[str, Any]) -> Span:
-    kind = _kind(each) or "other"
-    output = unfolded(each.get("output"))
-    messages: Sequence[Any] = ()
-    if kind == "model" and output is not None:
-        messages = messages_of_answer(output) or [{"role": "assistant", "content": output}]
+    kind, name, attributes = _kind(each) or "other", str(each.get("name") or ""), _attributes(each)
+    named = either(attributes, *_TOOL) or tool_in(name)
+    if (
+        kind == "other"
+        and named is not None
+        and (tool_in(name) or attributes.get(_OPERATION) == "execute_tool")
+    ):
+        kind = "tool"
+    if kind == "tool" and named is None and is_around_tools(name):
+        kind = "other"
+    output = unfolded(either(each, "output"))
+    result = unfolded(either(attributes, *_ANSWERED)) if output is None and kind == "tool" else output
+    arguments = unfolded(either(each, "input"))
     start = seconds(either(each, "startTime", "start_time"))
     return Span(
         str(each.get("id")),
         str(either(each, "parentObservationId", "parent_observation_id") or ""),
         kind=kind,
         start=0.0 if start is None else start,
-        tool=str(each.get("name") or "").removeprefix("execute_tool "),
-        arguments=unfolded(each.get("input")),
-        result="" if output is None else output,
+        tool=str(named or name),
+        arguments=unfolded(either(attributes, *_ASKED)) if arguments is None else arguments,
+        result="" if result is None else result,
         failed=each.get("level") == "ERROR",
-        said=messages,
+        said=_said(output) if kind == "model" else (),
     )
+
+
+_OPERATION = "gen_ai.operation.name"
+
+
+def _attributes(each: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes of the span that an observation was made from."""
+    metadata = unfolded(each.get("metadata"))
+    held = unfolded(metadata.get("attributes")) if isinstance(metadata, dict) else None
+    return held if isinstance(held, dict) else metadata if isinstance(metadata, dict) else {}
+
+
+def _said(output: Any) -> Sequence[Any]:
+    """The messages of a model's answer. Parts without a role, and text, are the model's."""
+    if output is None:
+        return ()
+    if (messages := messages_of_answer(output)) is not None:
+        return [_with_parts(each) for each in messages]
+    if isinstance(output, list) and output and isinstance(output[0], dict) and "parts" not in output[0]:
+        output = {"parts": output}
+    answers = output if isinstance(output, list) else [output]
+    return [message for each in answers for message in _answer(each)]
+
+
+def _with_parts(message: Any) -> Any:
+    """A message with a role, whose content is not empty beside its parts."""
+    if not isinstance(message, dict):
+        return message
+    message = message if is_message(message) else {**message, "role": "assistant"}
+    content = message.get("content")
+    parts = (
+        content.get("parts") if isinstance(content, dict) else message.get("parts") if not content else None
+    )
+    if not isinstance(parts, list):
+        return message
+    return {**{key: held for key, held in message.items() if key != "content"}, "parts": parts}
+
+
+def _answer(output: Any) -> Sequence[Any]:
+    """The messages of an answer without a role."""
+    if not isinstance(output, dict):
+        return [{"role": "assistant", "content": output if isinstance(output, str) else text_of(output)}]
+    inside = output.get("content")
+    if isinstance(inside, dict) and "parts" in inside:
+        return [{**inside, "role": "assistant"}]
+    if isinstance(output.get("parts"), list):
+        return [{"role": "assistant", "parts": output["parts"]}]
+    if isinstance(inside, str | list) or output.get("tool_calls"):
+        return [{**output, "role": "assistant"}]
+    return [{"role": "assistant", "content": text_of(output)}]
 
 
 def _outcome(record: Any) -> Outcome:

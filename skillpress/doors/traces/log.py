@@ -8,8 +8,8 @@ unless it was found in a folder beside traces. The members of an archive are lik
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from typing import Any
 from skillpress.core.errors import StorageError
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.files import found_files, listed
-from skillpress.doors.traces.formats import Format, read_record, unrecognised
-from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
+from skillpress.doors.traces.formats import Format, formats_of, judged, read_record, unrecognised
+from skillpress.doors.traces.joining import Joiner, Kept, Piece
 from skillpress.doors.traces.missing_fields import NamedFields
 from skillpress.doors.traces.outcome import Candidate
 from skillpress.doors.traces.outcomes import Outcomes
 from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.records import (
     Record,
     known_format,
@@ -35,6 +36,7 @@ from skillpress.doors.traces.records import (
 from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
 from skillpress.doors.traces.trace import (
     Bad,
+    LeftOutError,
     NothingSaidError,
     PassedOver,
     Place,
@@ -138,6 +140,8 @@ def read_log(
     fields.check()
     log.success = log.outcomes.settled(log.outcome, log.success)
     log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
+    if wanted.judge is not None and wanted.judge.name in log.outcomes.fields:
+        log.warnings += wanted.judge.doubts(log.outcomes.fields[wanted.judge.name])
     _settle(log, projection)
     if log.first is None:
         log.first = next((trace for _, trace in traces_at(log, wanted, [0])), None)
@@ -156,7 +160,7 @@ class _Reader:
         progress: Callable[[int], None],
     ) -> None:
         self._log, self._projection, self._wanted, self._progress = log, projection, wanted, progress
-        self._fields = fields
+        self._fields, self._formats = fields, formats_of(wanted)
         self._joiner = Joiner()
         self._earlier: dict[str, dict[str, Any]] = {}
         """What each format keeps of the runs so far, to know copies of them."""
@@ -178,7 +182,9 @@ class _Reader:
             if is_rollouts(path):
                 self._read_rollouts(number, path)
             else:
-                for member, found in groupby(records(number, path), lambda record: record.place.member):
+                for member, found in groupby(
+                    records(number, path, formats=self._formats), lambda record: record.place.member
+                ):
                     self._read_member(path, member, found, in_folder)
         except StorageError as error:
             if not in_folder:
@@ -195,7 +201,8 @@ class _Reader:
 
     def _read_rollouts(self, number: int, path: Path) -> None:
         self._log.parquet.append(number)
-        for episode, trace in read_rollouts(path):
+        for episode, found in read_rollouts(path):
+            trace = judged(found, self._wanted, _fields_of(found))
             self._log.good_lines += 1
             self._add(self._kept(trace, [Place(number, episode, position=episode)], ROLLOUTS), trace)
             self._fields.rollout()
@@ -206,15 +213,15 @@ class _Reader:
         before, bad, counted = log.good_lines, len(log.bad), log.bad_lines
         parts: dict[tuple[str, str], tuple[Format, list[Record]]] = {}
         for record in found:
-            if (part := known_part(record.value)) is None:
-                self._read(name, record, known_format(record.value), [record.place])
+            if (part := known_part(record.value, self._formats)) is None:
+                self._read(name, record, known_format(record.value, self._formats), [record.place])
                 continue
             _, held = parts.setdefault((part[0].name, part[1]), (part[0], []))
             held.append(record._replace(value=None) if record.place.offset >= 0 else record)
         for known, held in whole_runs(parts):
             places = [record.place for record in held]
             if all(place.offset >= 0 for place in places):
-                held = list(records_again(path, places))
+                held = list(records_again(path, places, self._formats))
             own = own_records(known, held, self._earlier)
             if copied := len(held) - len(own):
                 log.left_out[COPIES] += copied
@@ -239,6 +246,9 @@ class _Reader:
             kept = self._kept(trace, places, known.name)
         except TracesError as error:
             raise TracesError(f"{name}, line {record.place.number}: {error}") from error
+        except LeftOutError as reason:
+            self._log.left_out[str(reason)] += len(places)
+            return
         except NothingSaidError as error:
             self._silent = str(error)
             self._log.left_out[SILENT] += 1
@@ -323,6 +333,11 @@ class _Reader:
             _reorder(log, sorted(range(len(log)), key=self._numbers.__getitem__))
 
 
+def _fields_of(trace: Trace) -> Callable[[str], object]:
+    """The fields of a trace of our own, which has no record."""
+    return lambda path: getattr(trace, path, None)
+
+
 def _reorder(log: Log, order: Sequence[int]) -> None:
     for name in ("skills", "steps", "success", "outcome", "task", "version", "time", "place"):
         held = getattr(log, name)
@@ -330,48 +345,6 @@ def _reorder(log: Log, order: Sequence[int]) -> None:
     log.pieces = {new: log.pieces[old] for new, old in enumerate(order) if old in log.pieces}
     if order[0] != 0:
         log.first = None
-
-
-def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, Trace]]:
-    """Read some of a log's traces again, with everything their steps hold: (position in the log, trace). A
-    trace whose file has changed since is left out."""
-    for position, parts in parts_at(log, wanted, which):
-        pieces = log.pieces.get(position, (Piece(log.place[position]),))
-        again = joined(parts, pieces) if len(parts) > 1 else parts[0]
-        if len(again.steps) == log.steps[position]:
-            success, task, version = log.success[position], log.task[position], log.version[position]
-            yield position, replace(again, success=success, task=task, version=version)
-
-
-def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, list[Trace]]]:
-    """Read some of a log's traces again: (position in the log, a trace for each record that holds a
-    conversation of the run). A trace whose file cannot be read as before is left out."""
-    pieces = {position: log.pieces.get(position, (Piece(log.place[position]),)) for position in which}
-    held: dict[Place, object] = {}
-    for number, path in enumerate(log.files):
-        here = [piece.place for found in pieces.values() for piece in found if piece.place.file == number]
-        if here and number in log.parquet:
-            episodes = {log.place[p].position: p for p in which if log.place[p].file == number}
-            for episode, trace in read_rollouts(path, frozenset(episodes)):
-                yield episodes[episode], [trace]
-        elif here:
-            held.update(records_again(path, sorted(here)))
-            for position in [p for p, found in pieces.items() if all(x.place in held for x in found)]:
-                if parts := _parts_of(pieces.pop(position), held, wanted):
-                    yield position, parts
-
-
-def _parts_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> list[Trace]:
-    """The traces of records that were read again; none if they are not what they were."""
-    values = [held[piece.place] for piece in pieces]
-    try:
-        if (part := known_part(values[0])) is not None:
-            return [read_record(part[0], values, wanted)]
-        found = [(known_format(value), value) for value in values]
-        traces = [read_record(known, value, wanted) for known, value in found if known is not None]
-        return traces if len(traces) == len(pieces) else []
-    except (UnreadableTraceError, TracesError, RecursionError):
-        return []
 
 
 def _settle(log: Log, projection: TraceProjection) -> None:

@@ -210,6 +210,8 @@ def _item(kind: str, item: Mapping[str, Any]) -> Turn | None:
 def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[ToolCall, ...], tuple[Answer, ...]]:
     """(words, calls, answers) of a message's content."""
     content = either(message, "content", "parts", "value", "text", "system_prompt")
+    if isinstance(content, str) and isinstance(parts := message.get("parts"), list) and parts:
+        content = parts  # the content repeats the text of the parts, or is empty
     if isinstance(content, str):
         return content, (), ()
     blocks = [content] if isinstance(content, dict) else content

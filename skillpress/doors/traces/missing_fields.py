@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skillpress.core.errors import did_you_mean
-from skillpress.doors.traces.fields import Wanted
+from skillpress.doors.traces.fields import Wanted, success_field
 from skillpress.doors.traces.trace import Trace, TracesError
 
 OF_ROLLOUTS = {"success": "won", "task": "task_id", "version": "policy", "time": "policy_version"}
@@ -40,6 +40,7 @@ class NamedFields:
             "task": wanted.task,
             "version": wanted.version,
             "time": wanted.time,
+            "outcome": _outcome(wanted),
         }
         self._named = {option: path for option, path in every.items() if path is not None}
         self._there = Counter[str]()
@@ -57,7 +58,7 @@ class NamedFields:
         self._records += 1
         if trace.time is None and isinstance(record, Mapping):
             self._unread_times += any(record.get(name) is not None for name in _TIMES)
-        empty: dict[str, Any] = {"success": None, "task": "", "version": "", "time": None}
+        empty: dict[str, Any] = {"success": None, "task": "", "version": "", "time": None, "outcome": ""}
         self._there.update(option for option in self._named if getattr(trace, option) != empty[option])
 
     def check(self) -> None:
@@ -67,7 +68,7 @@ class NamedFields:
             MissingFieldError: no trace has a field that the user named.
         """
         for option, path in self._named.items():
-            if not self._records and path != OF_ROLLOUTS[option]:
+            if not self._records and option in OF_ROLLOUTS and path != OF_ROLLOUTS[option]:
                 raise TracesError(
                     f"--{option} {path}: our own rollout files take it from {OF_ROLLOUTS[option]}; leave "
                     f"--{option} out"
@@ -87,6 +88,14 @@ class NamedFields:
         if self._unread_times:
             traces = "1 trace has" if self._unread_times == 1 else f"{self._unread_times:,} traces have"
             yield f"{traces} a time that cannot be read; it counts as unknown"
+
+
+def _outcome(wanted: Wanted) -> str | None:
+    """The path of ``--outcome``; None if nothing else than the format or ``--success`` decides."""
+    overruled = wanted.success is not None or wanted.judge is not None
+    if wanted.paths is None or not wanted.paths.outcome or overruled:
+        return None
+    return success_field(wanted.paths.outcome[0]).path
 
 
 def _paths(record: Any, level: int = 0) -> Iterator[str]:

@@ -3,23 +3,24 @@
 A span ``execute_tool`` is a step; a span of a model has its answer in ``gen_ai.output.messages``, or in the
 older events (``gen_ai.choice``). Spans of a trace come in any order and in several documents. A result of
 an evaluation (``gen_ai.evaluation.result``) is the outcome. OpenInference and OpenLLMetry name the same
-things otherwise; their tool spans are read too.
+things otherwise; their tool spans are read too, also in the lists and tables that Arize Phoenix writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
+from skillpress.doors.traces import phoenix
 from skillpress.doors.traces.chat import messages_of_answer
 from skillpress.doors.traces.fields import dig, either, seconds
 from skillpress.doors.traces.messages import is_message
 from skillpress.doors.traces.outcome import Outcome, candidates_of, decided
-from skillpress.doors.traces.spans import Span, steps_of
+from skillpress.doors.traces.spans import Kind, Span, is_around_tools, steps_of, tool_in
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-from skillpress.environments.calls.steps import unfolded
+from skillpress.environments.calls.steps import text_of, unfolded
 
-_KINDS: Mapping[str, Literal["tool", "model", "agent"]] = {
+_KINDS: Mapping[str, Kind] = {
     "execute_tool": "tool",
     "tool": "tool",
     "chat": "model",
@@ -28,6 +29,8 @@ _KINDS: Mapping[str, Literal["tool", "model", "agent"]] = {
     "llm": "model",
     "invoke_agent": "agent",
     "agent": "agent",
+    "evaluator": "judge",
+    "guardrail": "judge",
 }
 _KIND_NAMES = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
 _MARKS = ("gen_ai.", "openinference.", "traceloop.", "llm.")
@@ -36,10 +39,13 @@ _SESSIONS = ("gen_ai.conversation.id", "session.id", "traceloop.association.prop
 
 
 def runs(value: Any) -> Sequence[Any] | None:
-    """The spans of an OTLP document; None if it is not one."""
-    resources = _listed(value, "resourceSpans", "resource_spans") if isinstance(value, dict) else None
-    if resources is None:
+    """The spans of an OTLP document, or of a list with spans under ``spans`` or ``data``; None for others."""
+    if not isinstance(value, dict):
         return None
+    resources = _listed(value, "resourceSpans", "resource_spans")
+    if resources is None:
+        listed = _listed(value, "spans", "data") or ()
+        return listed if all(run_of(span) is not None for span in listed) and _of_agents(listed) else None
     spans: list[Any] = []
     for resource in resources:
         for scope in _listed(resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans") or ():
@@ -51,6 +57,7 @@ def run_of(record: Any) -> str | None:
     """The trace of a span; None if the record is not a span."""
     if not isinstance(record, dict) or "name" not in record:
         return None
+    record = phoenix.span_of(record)
     context = record.get("context")
     held = context if isinstance(context, dict) else record
     trace, span = either(held, "traceId", "trace_id"), either(held, "spanId", "span_id")
@@ -61,10 +68,18 @@ def run_of(record: Any) -> str | None:
 
 
 def recognises(record: Any) -> bool:
-    """Whether the record is the spans of a trace, some of them about a model or an agent."""
-    if not isinstance(record, list) or not record or any(run_of(span) is None for span in record):
+    """Whether the record is the spans of one trace, some of them about a model or an agent."""
+    if not isinstance(record, list) or not record:
         return False
-    return any(str(key).startswith(_MARKS) for span in record for key in _attributes(span))
+    traces = {run_of(span) for span in record}
+    if len(traces) > 1 or None in traces:
+        return False
+    return _of_agents(record)
+
+
+def _of_agents(spans: Sequence[Any]) -> bool:
+    """Whether some of the spans are about a model or an agent."""
+    return any(str(key).startswith(_MARKS) for span in spans for key in _attributes(phoenix.span_of(span)))
 
 
 def read(record: Any) -> Trace:
@@ -73,6 +88,7 @@ def read(record: Any) -> Trace:
     Raises:
         UnreadableTraceError: no span is a call of a tool or an answer of a model.
     """
+    record = [phoenix.span_of(span) for span in record]
     attributes = [_attributes(span) for span in record]
     steps, left_out = steps_of([_span(span, held) for span, held in zip(record, attributes, strict=True)])
     if not steps:
@@ -94,6 +110,7 @@ def read(record: Any) -> Trace:
 
 def field(record: Any, path: str) -> Any:
     """The value of an evaluation, of the first span's attribute of this name, or at a path of a span."""
+    record = [phoenix.span_of(span) for span in record]
     if path.startswith(_EVALUATION):
         found = _evaluations(record, [_attributes(span) for span in record])
         if (value := next((value for name, value in found if name == path), None)) is not None:
@@ -109,12 +126,17 @@ def _span(span: Mapping[str, Any], held: Mapping[str, Any]) -> Span:
     context = span.get("context") if isinstance(span.get("context"), dict) else span
     return Span(
         str(either(context, "spanId", "span_id")),
-        str(either(span, "parentSpanId", "parent_span_id", "parent_id") or ""),
+        str(either(span, "parentSpanId", "parent_span_id", "parent_id", "parentId") or ""),
         kind=_kind(span, held),
         start=_start(span),
         tool=_tool(span, held),
         arguments=_value(
-            held, "gen_ai.tool.call.arguments", "tool_arguments", "input.value", "traceloop.entity.input"
+            held,
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",
+            "input.value",
+            "traceloop.entity.input",
+            "tool.parameters",
         ),
         result=_value(
             held, "gen_ai.tool.call.result", "tool_response", "output.value", "traceloop.entity.output"
@@ -126,7 +148,13 @@ def _span(span: Mapping[str, Any], held: Mapping[str, Any]) -> Span:
     )
 
 
-def _kind(span: Mapping[str, Any], held: Mapping[str, Any]) -> Literal["tool", "model", "agent", "other"]:
+def _kind(span: Mapping[str, Any], held: Mapping[str, Any]) -> Kind:
+    kind = _named_kind(held)
+    named = "gen_ai.tool.name" in held or "tool.name" in held
+    return "other" if kind == "tool" and not named and is_around_tools(str(span.get("name"))) else kind
+
+
+def _named_kind(held: Mapping[str, Any]) -> Kind:
     for name in _KIND_NAMES:
         if isinstance(held.get(name), str) and (kind := _KINDS.get(held[name].lower())) is not None:
             return kind
@@ -137,7 +165,7 @@ def _kind(span: Mapping[str, Any], held: Mapping[str, Any]) -> Literal["tool", "
 
 def _tool(span: Mapping[str, Any], held: Mapping[str, Any]) -> str:
     name = either(held, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or span.get("name")
-    return str(name).removeprefix("execute_tool ") if name is not None else ""
+    return "" if name is None else tool_in(str(name)) or str(name)
 
 
 def _said(span: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[Any]:
@@ -154,10 +182,14 @@ def _said(span: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[Any]:
     for event in events:
         if event.get("name") == "gen_ai.choice":
             yield from _choice(event)
-    for prefix in ("gen_ai.completion.0", "llm.output_messages.0.message"):
-        numbered = _numbered(held, prefix)
-        if numbered:
-            yield {"role": "assistant", **numbered}
+    numbered = [
+        _numbered(held, prefix) for prefix in ("gen_ai.completion.0", "llm.output_messages.0.message")
+    ]
+    yield from ({"role": "assistant", **message} for message in numbered if message)
+    if not any(numbered) and not events and "openinference.span.kind" in held:
+        answer = _value(held, "output.value")
+        words = [] if answer is None else [{"role": "assistant", "content": text_of(answer)}]
+        yield from messages_of_answer(answer) or words
 
 
 def _choice(event: Mapping[str, Any]) -> Iterator[Any]:
@@ -187,6 +219,8 @@ def _numbered(held: Mapping[str, Any], prefix: str) -> dict[str, Any]:
             calls.setdefault(number, {})[name.rpartition(".")[2]] = value
         elif rest in ("content", "role"):
             message[rest] = value
+        elif rest.startswith("contents.") and rest.endswith(".text") and isinstance(value, str):
+            message["content"] = f"{message.get('content') or ''}{value}"
     if calls:
         message["tool_calls"] = [calls[number] for number in sorted(calls)]
     return message

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillpress.doors.traces.files import values
-from skillpress.doors.traces.formats import DAMAGED, Format, format_of, part_of, runs_in
+from skillpress.doors.traces.formats import DAMAGED, FORMATS, Format, format_of, part_of, runs_in
 from skillpress.doors.traces.json_files import value_at
 from skillpress.doors.traces.trace import Place, UnreadableTraceError
 
 DEEPEST = 3
 """Documents inside documents that are opened."""
+_ROWS = 40
+"""Bits of a record's position that number the rows of a table; those above number the runs of a row."""
 
 
 class Record(NamedTuple):
@@ -27,7 +29,9 @@ class Record(NamedTuple):
     """A JSON value, or an ``UnreadableTraceError``."""
 
 
-def records(file: int, path: Path, only: Sequence[Place] | None = None) -> Iterator[Record]:
+def records(
+    file: int, path: Path, only: Sequence[Place] | None = None, formats: Sequence[Format] = FORMATS
+) -> Iterator[Record]:
     """The records of a file, in order.
 
     Args:
@@ -39,9 +43,11 @@ def records(file: int, path: Path, only: Sequence[Place] | None = None) -> Itera
         if value.member != member:
             member, position = value.member, 0
         if value.row >= 0:
-            yield Record(Place(file, value.number, position=value.row), value.value)
+            runs = _runs(value.value, formats)
+            for item, run in enumerate([value.value] if runs is None else runs):
+                yield Record(Place(file, value.number, position=value.row + (item << _ROWS)), run)
             continue
-        held = list(records_in(value.value))
+        held = list(records_in(value.value, formats))
         for item, record in enumerate(held, 1):
             whole = len(held) == 1 and record is value.value
             place = Place(
@@ -55,7 +61,9 @@ def records(file: int, path: Path, only: Sequence[Place] | None = None) -> Itera
             yield Record(place, record)
 
 
-def records_again(path: Path, places: Sequence[Place]) -> Iterator[Record]:
+def records_again(
+    path: Path, places: Sequence[Place], formats: Sequence[Format] = FORMATS
+) -> Iterator[Record]:
     """The records at some places of one file, by seeking if its lines allow it."""
     if all(place.offset >= 0 for place in places):
         for place in places:
@@ -65,7 +73,7 @@ def records_again(path: Path, places: Sequence[Place]) -> Iterator[Record]:
                 return
         return
     missing = {(place.member, place.position): place for place in places}
-    for found in records(places[0].file, path, places):
+    for found in records(places[0].file, path, places, formats):
         key = found.place.member, found.place.position
         if key in missing:
             yield Record(missing.pop(key), found.value)
@@ -73,23 +81,23 @@ def records_again(path: Path, places: Sequence[Place]) -> Iterator[Record]:
             return
 
 
-def records_in(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
+def records_in(value: Any, formats: Sequence[Format] = FORMATS, depth: int = DEEPEST) -> Iterator[Any]:
     """The records of a value; the value itself if it holds none."""
-    held = _held(value) if depth and isinstance(value, list | dict) else None
+    held = _held(value, formats) if depth and isinstance(value, list | dict) else None
     if held is None:
         yield value
         return
     for item in held:
-        yield from records_in(item, depth - 1)
+        yield from records_in(item, formats, depth - 1)
 
 
-def _held(value: Any) -> Sequence[Any] | None:
+def _held(value: Any, formats: Sequence[Format]) -> Sequence[Any] | None:
     try:
-        runs = runs_in(value)
+        runs = runs_in(value, formats)
         if runs is not None:
             return runs
         held = items(value)
-        return None if held is None or part_of(value) or format_of(value) else held
+        return None if held is None or part_of(value, formats) or format_of(value, formats) else held
     except DAMAGED:
         return None
 
@@ -102,18 +110,23 @@ def items(value: Any) -> list[Any] | None:
     return held
 
 
-def known_format(value: Any) -> Format | None:
+def _runs(row: Any, formats: Sequence[Format]) -> Sequence[Any] | None:
+    """The runs that the user's paths find in a row of a table; None if it is a record itself."""
+    return None if formats is FORMATS or not isinstance(row, dict) else runs_in(row, formats)
+
+
+def known_format(value: Any, formats: Sequence[Format] = FORMATS) -> Format | None:
     """The format of a record; None if no format recognises it."""
     try:
-        return format_of(value)
+        return format_of(value, formats)
     except DAMAGED:
         return None
 
 
-def known_part(value: Any) -> tuple[Format, str] | None:
+def known_part(value: Any, formats: Sequence[Format] = FORMATS) -> tuple[Format, str] | None:
     """The format and the run of a record that is only a part of a run."""
     try:
-        return None if isinstance(value, UnreadableTraceError) else part_of(value)
+        return None if isinstance(value, UnreadableTraceError) else part_of(value, formats)
     except DAMAGED:
         return None
 

@@ -22,6 +22,10 @@ class UnreadableTraceError(ValueError):
     """Why a record is not a trace. The record is counted, named and skipped."""
 
 
+class LeftOutError(UnreadableTraceError):
+    """What a record is that belongs to no trace and is not damaged, as a plural noun phrase."""
+
+
 class NothingSaidError(UnreadableTraceError):
     """Why records are not a trace although they are as they should be: no agent acted in them."""
 

@@ -1,71 +1,25 @@
-"""Results of verifiers: ``prompt``, ``completion`` and ``reward``; or the message graph of its version 1.
+"""The message graph of verifiers' version 1; ``known_paths.py`` has its other results.
 
-Only the completion is the agent's: turns of an assistant in the prompt are examples. In version 1 every
-message is a node, and ``sampled`` says which of them a model call gave. The rewards of version 1 are added
-up by their weights.
+Every message is a node, and ``sampled`` says which of them a model call gave: other turns of an assistant are
+examples. The rewards are added up by their weights.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from skillpress.doors.traces.chat import dialogue_of, messages_in, trace_of
-from skillpress.doors.traces.conversation import Conversation, read_conversation
+from skillpress.doors.traces.chat import dialogue_of
+from skillpress.doors.traces.conversation import read_conversation
 from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.messages import speaker_of
-from skillpress.doors.traces.outcome import Outcome, outcome_at, outcome_of
+from skillpress.doors.traces.outcome import Outcome, outcome_of
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
-
-PROMPT = "steps of the prompt"
-_BESIDE = {"reward", "example_id", "metrics", "is_completed", "is_truncated", "answer", "task"}
 
 
 def recognises(record: Any) -> bool:
-    """Whether the record has a prompt, a completion of messages and what verifiers writes beside them."""
-    if not isinstance(record, dict):
-        return False
-    if _nodes(record) is not None:
-        return True
-    return (
-        "prompt" in record
-        and messages_in(record.get("completion")) is not None
-        and bool(_BESIDE & record.keys())
-    )
-
-
-def read(record: Any) -> Trace:
-    """The trace of a rollout.
-
-    Raises:
-        UnreadableTraceError: a message cannot be read.
-    """
-    nodes = _nodes(record)
-    if nodes is not None:
-        return _graph(record, nodes)
-    prompt = messages_in(record["prompt"])
-    if prompt is None:
-        prompt = [] if record["prompt"] is None else [{"role": "user", "content": str(record["prompt"])}]
-    found = completed(prompt, messages_in(record["completion"]) or [])
-    ended = outcome_at(record, ("reward",))
-    trace = trace_of(record, found)
-    task = trace.task or _text(record.get("task"))
-    return replace(trace, task=task, **ended._asdict())
-
-
-def completed(prompt: list[Any], completion: list[Any]) -> Conversation:
-    """The steps of a completion. Steps in the prompt are left out."""
-    if not completion:
-        return Conversation()
-    found = read_conversation(prompt, completion)
-    if not found.earlier:
-        return found
-    left_out = Counter(found.left_out) + Counter({PROMPT: found.earlier})
-    return replace(
-        found, steps=found.steps[found.earlier :], earlier=0, left_out=dict(left_out), shown=found.asked
-    )
+    """Whether the record is a graph of messages with its task."""
+    return isinstance(record, dict) and _nodes(record) is not None
 
 
 def _nodes(record: Mapping[str, Any]) -> list[Any] | None:
@@ -75,9 +29,14 @@ def _nodes(record: Mapping[str, Any]) -> list[Any] | None:
     return nodes if "message" in nodes[0] and "task" in record else None
 
 
-def _graph(record: Mapping[str, Any], nodes: list[Any]) -> Trace:
+def read(record: Any) -> Trace:
+    """The trace of a rollout.
+
+    Raises:
+        UnreadableTraceError: a message cannot be read.
+    """
     messages, examples = [], 0
-    for node in nodes:
+    for node in _nodes(record) or ():
         message = node.get("message") if isinstance(node, dict) else None
         if not isinstance(message, dict):
             raise UnreadableTraceError("a node without a message")

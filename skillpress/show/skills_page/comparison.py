@@ -95,7 +95,7 @@ def compare(
     if not first.any() or not second.any():
         raise ValueError(f"both need a trace: {names[0]} has {first.sum()}, {names[1]} has {second.sum()}")
     taking_part = first | second
-    clusters = _clusters(tasks, taking_part)
+    clusters = clusters_of(tasks, taking_part)
     distinct = int(clusters.max()) + 1
     clustered = 1 < distinct < taking_part.sum()
     chance = 1 - ERROR / (2 * max(len(held.phrases), 1))
@@ -104,7 +104,7 @@ def compare(
     for number, phrase in enumerate(held.phrases):
         holders = held.having(number)
         shares = float(holders[first].mean()), float(holders[second].mean())
-        effect = _design_effect(holders, first, second, clusters) if clustered else 1.0
+        effect = design_effect(holders, first, second, clusters) if clustered else 1.0
         trials = int(first.sum()) / effect, int(second.sum()) / effect
         low, high = newcombe(shares, trials, quantile)
         contrasts.append(Contrast(phrase, first=shares[0], second=shares[1], low=low, high=high))
@@ -118,21 +118,22 @@ def newcombe(
 ) -> tuple[float, float]:
     """The interval of a difference between two shares (Newcombe 1998, method 10)."""
     (one, other), difference = shares, shares[0] - shares[1]
-    low, high = _wilson(one, trials[0], quantile)
-    other_low, other_high = _wilson(other, trials[1], quantile)
+    low, high = wilson(one, trials[0], quantile)
+    other_low, other_high = wilson(other, trials[1], quantile)
     below = sqrt((one - low) ** 2 + (other_high - other) ** 2)
     above = sqrt((high - one) ** 2 + (other - other_low) ** 2)
     return max(-1.0, difference - below), min(1.0, difference + above)
 
 
-def _wilson(share: float, trials: float, quantile: float) -> tuple[float, float]:
+def wilson(share: float, trials: float, quantile: float) -> tuple[float, float]:
+    """Wilson's interval of a share."""
     spread = quantile**2 / trials
     center = (share + spread / 2) / (1 + spread)
     half = quantile * sqrt(share * (1 - share) / trials + spread / (4 * trials)) / (1 + spread)
     return max(0.0, center - half), min(1.0, center + half)
 
 
-def _clusters(tasks: Sequence[str], taking_part: NDArray[np.bool_]) -> NDArray[np.int64]:
+def clusters_of(tasks: Sequence[str], taking_part: NDArray[np.bool_]) -> NDArray[np.int64]:
     """(traces,) the number of each trace's task. A trace without a task is its own; traces outside get -1."""
     number: dict[object, int] = {}
     found = np.full(len(tasks), -1, np.int64)
@@ -142,19 +143,24 @@ def _clusters(tasks: Sequence[str], taking_part: NDArray[np.bool_]) -> NDArray[n
     return found
 
 
-def _design_effect(
+def design_effect(
     holders: NDArray[np.bool_],
     first: NDArray[np.bool_],
     second: NDArray[np.bool_],
     clusters: NDArray[np.int64],
 ) -> float:
-    """The tasks' variance of the difference, as a multiple of that of independent traces; at least 1."""
-    share, other = holders[first].mean(), holders[second].mean()
-    independent = share * (1 - share) / first.sum() + other * (1 - other) / second.sum()
+    """The tasks' variance of the difference, as a multiple of that of independent traces; at least 1.
+
+    Args:
+        second: an empty group gives the variance of the first group's share.
+    """
+    ours, theirs = int(first.sum()), max(int(second.sum()), 1)
+    share, other = holders[first].mean(), holders[second].sum() / theirs
+    independent = share * (1 - share) / ours + other * (1 - other) / theirs
     tasks = int(clusters.max()) + 1
     if independent == 0:  # all traces of a group agree, so a task counts once
-        return float((first.sum() + second.sum()) / tasks)
-    residuals = np.where(first, (holders - share) / first.sum(), 0.0)
-    residuals -= np.where(second, (holders - other) / second.sum(), 0.0)
+        return float((ours + second.sum()) / tasks)
+    residuals = np.where(first, (holders - share) / ours, 0.0)
+    residuals -= np.where(second, (holders - other) / theirs, 0.0)
     sums = np.bincount(clusters[clusters >= 0], weights=residuals[clusters >= 0], minlength=tasks)
     return max(1.0, float((sums**2).sum() * tasks / (tasks - 1) / independent))

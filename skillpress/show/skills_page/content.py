@@ -17,6 +17,7 @@ from skillpress.core.errors import did_you_mean
 from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.trace import TracesError
 from skillpress.measure.analysis.mdl_report import Overlap, Savings, overlap, savings
+from skillpress.show.skills_page.answer import Answer, answer
 from skillpress.show.skills_page.certificate import Certificate, certify
 from skillpress.show.skills_page.comparison import Comparison, compare
 from skillpress.show.skills_page.over_time import OverTime, over_time
@@ -36,6 +37,8 @@ class Settings:
     """T of the certificate; None means the longest trace of the log."""
     between: tuple[str, str] | None = None
     """The versions to compare; None means the two with most traces."""
+    logs: tuple[str, str] = ("these traces", "the traces compared with")
+    """The names of a log and of the log that it is compared with."""
     seed: int = 0
 
 
@@ -56,9 +59,11 @@ class Routine:
 
 @dataclass(frozen=True)
 class Versions:
-    """Two versions of an agent."""
+    """Two versions of an agent. The later one comes first, so that differences are later minus earlier."""
 
     comparison: Comparison
+    answer: Answer | None
+    """How often each succeeds; None if no outcome of one is known."""
     overlap: Overlap
     """Overlap of the two dictionaries, each fitted to its own version's traces."""
     learned: tuple[int, int]
@@ -199,35 +204,52 @@ def _success(log: Log, settings: Settings) -> tuple[Comparison | None, dict[Skil
 
 def _versions(log: Log, compared: Log | None, settings: Settings) -> Versions | None:
     """Two versions of one log, or a log and the log that it is compared with."""
-    named = list(log.version) if compared is None else ["these traces"] * len(log)
-    skills, tasks, success = list(log.skills), list(log.task), list(log.success)
+    named = list(log.version) if compared is None else [settings.logs[0]] * len(log)
+    skills, tasks, success, times = list(log.skills), list(log.task), list(log.success), list(log.time)
     alphabet = log.alphabet
     if compared is not None:
-        named += ["the traces compared with"] * len(compared)
+        named += [settings.logs[1]] * len(compared)
         skills, tasks = skills + compared.skills, tasks + compared.task
-        success = success + compared.success
+        success, times = success + compared.success, times + compared.time
         alphabet = tuple(dict.fromkeys((*alphabet, *compared.alphabet)))
     counts = Counter(named)
-    chosen = _chosen(counts, settings.between if compared is None else None)
+    chosen = _chosen(counts, settings.between if compared is None else settings.logs)
     if chosen is None:
         return None
-    groups = [np.array([name == version for name in named]) for version in chosen]
+    earlier, later = _in_time(chosen, named, times)
+    groups = [np.array([name == version for name in named]) for version in (later, earlier)]
     taking_part = np.flatnonzero(groups[0] | groups[1])
     sequences = [skills[place] for place in taking_part]
     held = holdings(_fit(sequences, alphabet, settings), sequences)
     dictionaries = [_fit(_corpus(skills, success, group), alphabet, settings) for group in groups]
     return Versions(
         compare(
-            held, groups[0][taking_part], groups[1][taking_part], [tasks[p] for p in taking_part], chosen
+            held,
+            groups[0][taking_part],
+            groups[1][taking_part],
+            [tasks[place] for place in taking_part],
+            (later, earlier),
         ),
+        answer(success, groups[1], groups[0], tasks, (earlier, later)),
         overlap(dictionaries[0].learned_counts, dictionaries[1].learned_counts),
         learned=(len(dictionaries[0].learned), len(dictionaries[1].learned)),
-        others={name: count for name, count in counts.items() if name not in chosen},
+        others={name: count for name, count in counts.items() if name not in (earlier, later)},
     )
+
+
+def _in_time(chosen: tuple[str, str], named: Sequence[str], times: Sequence[float | None]) -> tuple[str, str]:
+    """(the earlier version, the later one): by their times if these do not overlap, else as named."""
+    first, second = (
+        [time for name, time in zip(named, times, strict=True) if name == version and time is not None]
+        for version in chosen
+    )
+    return chosen[::-1] if first and second and max(second) < min(first) else chosen
 
 
 def _chosen(counts: Counter[str], between: tuple[str, str] | None) -> tuple[str, str] | None:
     if between is not None:
+        if between[0] == between[1]:
+            raise TracesError(f"--between: {between[0]!r} is named twice; name two versions")
         for name in between:
             if name not in counts:
                 known = ", ".join(repr(version) for version, _ in counts.most_common(10))

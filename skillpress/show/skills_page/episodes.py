@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.log import Log, traces_at
+from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import Labels, TraceProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.trace import Trace
 from skillpress.environments.calls.steps import TraceStep, action_of, text_of
 from skillpress.show.framing import framed

@@ -121,3 +121,19 @@ def test_calls_without_a_name_are_steps_without_a_skill(
     assert "(no name): 12 calls" in capsys.readouterr().out
     assert main(["skills", log, "--output", str(tmp_path / "out")]) == exit_codes.USER_ERROR
     assert "no step has a skill" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+TRAINERS = {
+    "verl_dump.jsonl": ("verl rollouts", "search 12, answer 12", "score: 6 won, 6 lost"),
+    "trl_completions.parquet": ("TRL completions", "f 12", "accuracy_reward: 6 won, 6 lost"),
+}
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_what_trainers_wrote_is_read(
+    name: str, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["skills", str(logs / name), "--output", str(tmp_path)]) == 0
+    known, tools, outcomes = TRAINERS[name]
+    told = capsys.readouterr().out
+    assert f"read: 12 traces ({known})" in told and f"tools: {tools}" in told and outcomes in told

@@ -84,7 +84,7 @@ def test_two_logs_are_compared(skills: Run, tmp_path: Path) -> None:
     old = lines(tmp_path / "old", *[chat()] * 30)
     new = lines(tmp_path / "new", *[chat(messages=chat()["messages"][4:])] * 30)
     contrasts = pl.read_csv(skills(old, "--compare", new) / "contrasts.csv")
-    assert contrasts["compared"].unique().to_list() == ["these traces - the traces compared with"]
+    assert contrasts["compared"].unique().to_list() == ["new - old"]
 
 
 def test_versions_of_one_log_are_chosen(skills: Run, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.log import COPIES, SILENT, Log, read_log, traces_at
+from skillpress.doors.traces.log import COPIES, SILENT, Log, read_log
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.trace import TracesError
 from tests.support.doors import foreign_records as foreign
 

@@ -18,8 +18,9 @@ from skillpress.doors.traces import formats
 from skillpress.doors.traces.fields import Wanted, dig, success_field
 from skillpress.doors.traces.formats import Format
 from skillpress.doors.traces.joining import BESIDE
-from skillpress.doors.traces.log import Log, read_log, traces_at
+from skillpress.doors.traces.log import Log, read_log
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.trace import Call, Trace, TracesError
 from skillpress.environments.calls.steps import TraceStep
 

@@ -26,8 +26,9 @@ from skillpress.core.errors import UserError
 from skillpress.doors.traces import json_files, tables
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.files import values
-from skillpress.doors.traces.log import Log, read_log, traces_at
+from skillpress.doors.traces.log import Log, read_log
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.tables import plain
 from skillpress.doors.traces.trace import TracesError, UnreadableTraceError
 from skillpress.environments.calls.steps import action_of

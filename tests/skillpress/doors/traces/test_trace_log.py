@@ -12,8 +12,9 @@ import pytest
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.doors.traces import json_files
 from skillpress.doors.traces.fields import Wanted, success_field
-from skillpress.doors.traces.log import read_log, traces_at
+from skillpress.doors.traces.log import read_log
 from skillpress.doors.traces.projection import NameProjection
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.trace import Bad, TracesError
 from skillpress.environments.calls.steps import action_of
 from tests.support.doors.trace_records import atif, chat, mlflow_trace

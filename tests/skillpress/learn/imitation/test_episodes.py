@@ -79,8 +79,9 @@ def chosen(
 
 
 def chat(**changes: Any) -> dict[str, Any]:
-    """A chat that says whether it was won."""
-    return trace_records.chat(**{"resolved": True, **changes})
+    """A chat that says in one field whether it was won."""
+    made = trace_records.chat(**{"resolved": True, **changes})
+    return {name: value for name, value in made.items() if name != "solved"}
 
 
 def likelihood(policy: Policy, samples: list[Sample]) -> float:
