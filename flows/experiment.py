@@ -34,7 +34,12 @@ from skillpress.pipeline.finished.results import effect_line
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
 from skillpress.pipeline.reproduce.repair import repair
-from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
+from skillpress.pipeline.reproduce.workspace import (
+    Variant,
+    add_variant_options,
+    prepare_workspace,
+    variant_of,
+)
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import FLOW_RUN_VARIABLE, create_database
 
@@ -48,6 +53,7 @@ def experiment(
     seed: int | None = None,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     name: str = "default",
+    assignments: Sequence[str] = (),
 ) -> State[None]:
     """Reproduce one variant of the experiment.
 
@@ -56,8 +62,9 @@ def experiment(
         seed: replaces the one in the params files.
         wait_seconds: how long to wait for another run of the same variant.
         name: the name of the flow run.
+        assignments: such as ``training.steps=5``, over all overlays.
     """
-    variant = Variant(tuple(map(Path, params)), seed)
+    variant = Variant(tuple(map(Path, params)), seed, tuple(assignments))
     try:
         steps = variant.values(ROOT)["training"]["steps"]
         create_database()
@@ -101,9 +108,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--wait", type=real(at_least=0), default=DEFAULT_WAIT_SECONDS, help="seconds to wait for another run"
     )
     chosen = parser.parse_args(arguments)
-    name = Variant(tuple(chosen.params), chosen.seed).name or "default"
+    try:
+        name = variant_of(chosen).name or "default"
+    except UserError as error:
+        exit_codes.say(error)
+        return exit_codes.USER_ERROR
     create_for_flow()
-    state = experiment([str(p) for p in chosen.params], chosen.seed, chosen.wait, name, return_state=True)
+    files = [str(file) for file in chosen.params]
+    state = experiment(files, chosen.seed, chosen.wait, name, chosen.set, return_state=True)
     print(
         without_secrets(f"experiment {name}: {state.message}"),
         file=sys.stdout if state.is_completed() else sys.stderr,

@@ -32,7 +32,7 @@ from tqdm import tqdm
 from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
 from flows.prefect_database import create_for_flow
-from skillpress.core.arguments import Parser, any_seed, real, whole
+from skillpress.core.arguments import Parser, many_seeds, real, whole
 from skillpress.core.errors import UserError
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline import exit_codes, parent
@@ -223,7 +223,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="BENCHMARK",
         help="such as countdown (all)",
     )
-    parser.add_argument("--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)")
+    parser.add_argument(
+        "--seeds", nargs="+", type=many_seeds, default=[], metavar="N", help="such as 10 11 or 10,11 (all)"
+    )
     parser.add_argument(
         "--at-once", type=whole(), default=0, help="runs beside each other (as the cores allow)"
     )
@@ -237,6 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dry-run", action="store_true", help="say what is there and what is missing")
     chosen = vars(parser.parse_args(arguments))
     only_say = chosen.pop("dry_run")
+    chosen["seeds"] = [seed for word in chosen["seeds"] for seed in word]
     choice = Choice(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
     )

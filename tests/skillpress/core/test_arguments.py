@@ -64,3 +64,28 @@ def test_every_command_has_this_parser_and_no_number_is_without_a_range(reposito
                 if types & {"int", "float"} or ast.unparse(node.func).endswith("ArgumentParser"):
                     found.append(f"{path.relative_to(repository)}:{node.lineno}")
     assert not found
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--name", "n", "params/x.yaml"],
+            "params/x.yaml; did you mean --params params/x.yaml?",
+        ),
+        (["--name", "n", "a.yml", "seed=3"], "did you mean --params a.yml --set seed=3?"),
+        (["--name", "n", "--params", "a.yaml", "b.yaml"], "did you mean --params b.yaml?"),
+        (["params/x.yaml"], "required: --name; did you mean --params params/x.yaml?"),
+        (["--params", "a.yaml"], "required: --name\n"),
+    ],
+)
+def test_a_file_or_an_assignment_without_its_option_is_answered_with_the_option(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Parser(prog="test")
+    for option in ("--params", "--set"):
+        made.add_argument(option, action="append")
+    made.add_argument("--name", required=True)
+    with pytest.raises(SystemExit):
+        made.parse_args(words)
+    assert said in capsys.readouterr().err
