@@ -34,6 +34,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.children import children_stopped, process_stopped
 from flows.following import Following, log_of, tail
+from flows.interrupts import interruptible
 from flows.machines import LIMIT_SECONDS, Machines
 from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, many_seeds, real
@@ -59,6 +60,7 @@ METHODS = tuple(
     for method in ("imitation", "grpo", "round_length", "segcost", "segcost_no_buffer")
 )
 SEEDS = (0, 1, 2)
+KEPT = f"finished stages and checkpoints are kept in {FOLDER}/"
 AT_ONCE = 64
 """The most experiments at once; each has a thread here that waits for it."""
 
@@ -140,6 +142,7 @@ def ablation(
         compared |= {"grid": list(grid)} if grid else {}  # without them an older, unfinished run goes on
         compared |= {"set": list(assignments)} if assignments else {}
         with (
+            interruptible("ablation", KEPT),
             exclusive(ROOT / FOLDER / ".ablation.lock", "the ablation", wait_seconds),
             places(machines, processes) as at_once,
             comparison_run("ablation", compared, str(flow_run.id)) as run,
@@ -228,14 +231,17 @@ def run_all(
     futures: dict[tuple[str, int], PrefectFuture[FinishedRun]] = {}
     following = Following(len(variants) * len(seeds), at_once, here=machines is None)
     labels = list(variants)
-    for wave in (labels[:1], labels[1:]):
-        for seed in seeds:
-            for label in wave:
-                following.until_fewer_than(at_once)
-                variant = replace(variants[label], seed=seed)
-                futures[label, seed] = run_experiment.submit(label, variant, machines)
-                following.begins(variant, futures[label, seed])
-        following.until_fewer_than(1)
+    try:
+        for wave in (labels[:1], labels[1:]):
+            for seed in seeds:
+                for label in wave:
+                    following.until_fewer_than(at_once)
+                    variant = replace(variants[label], seed=seed)
+                    futures[label, seed] = run_experiment.submit(label, variant, machines)
+                    following.begins(variant, futures[label, seed])
+            following.until_fewer_than(1)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(following.progress) from None
     finished, failures = [], []
     for label in labels:
         for seed in seeds:
@@ -293,10 +299,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machines = Machines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
     methods = [str(file) for file in chosen.params] or (() if chosen.grid else METHODS)
     common, seeds = [str(file) for file in chosen.common], [seed for word in chosen.seeds for seed in word]
-    create_for_flow()
-    state = ablation(
-        methods, seeds, common, chosen.wait, machines, chosen.grid, chosen.set, return_state=True
-    )
+    with interruptible("ablation", KEPT):
+        create_for_flow()
+        state = ablation(
+            methods, seeds, common, chosen.wait, machines, chosen.grid, chosen.set, return_state=True
+        )
     print(
         without_secrets(f"ablation: {state.message}"), file=sys.stdout if state.is_completed() else sys.stderr
     )

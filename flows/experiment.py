@@ -23,8 +23,9 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
-from flows.stages import StageFailedError, reproduce_stage, stage_order
+from flows.stages import KEPT, StageFailedError, reproduce_stage, stage_order
 from skillpress.core.arguments import Parser, real
 from skillpress.core.errors import UserError
 from skillpress.core.storage import read_json
@@ -69,7 +70,10 @@ def experiment(
         steps = variant.values(ROOT)["training"]["steps"]
         create_database()
         workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
-        with exclusive(workspace_lock(workspace), str(workspace), wait_seconds):
+        with (
+            interruptible("experiment", KEPT),
+            exclusive(workspace_lock(workspace), str(workspace), wait_seconds),
+        ):
             prepare_workspace(ROOT, variant)
             repair(workspace)
             with chdir(workspace):
@@ -113,9 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         exit_codes.say(error)
         return exit_codes.USER_ERROR
-    create_for_flow()
     files = [str(file) for file in chosen.params]
-    state = experiment(files, chosen.seed, chosen.wait, name, chosen.set, return_state=True)
+    with interruptible("experiment", KEPT):
+        create_for_flow()
+        state = experiment(files, chosen.seed, chosen.wait, name, chosen.set, return_state=True)
     print(
         without_secrets(f"experiment {name}: {state.message}"),
         file=sys.stdout if state.is_completed() else sys.stderr,

@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
+from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, many_seeds, real, whole
 from skillpress.core.errors import UserError
@@ -137,7 +138,11 @@ def study(choice: Choice) -> State[None]:
         create_database()
         os.environ.setdefault(TRACES, "0")  # the traces of a hundred runs have no reader
         lock = ROOT / WORKSPACES / ".study.lock"
-        with exclusive(lock, "the study", DEFAULT_WAIT_SECONDS), children_stopped():
+        with (
+            interruptible("study", kept_of(choice)),
+            exclusive(lock, "the study", DEFAULT_WAIT_SECONDS),
+            children_stopped(),
+        ):
             parent.name_this_process()
             clear_recorded(runs, choice)
             failures = run_missing(runs, choice)
@@ -147,6 +152,11 @@ def study(choice: Choice) -> State[None]:
     if failures:
         return Failed(message="\n".join(failures))
     return Completed(message=f"{len(runs) - len(missing)} of {len(runs)} runs are recorded")
+
+
+def kept_of(choice: Choice) -> str:
+    """What a study that is interrupted leaves, in words."""
+    return f"finished runs are in {choice.record}/, the checkpoints of others in {WORKSPACES}/"
 
 
 def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
@@ -245,8 +255,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if only_say:
         return dry_run(choice)
-    create_for_flow()
-    state = study(choice, return_state=True)
+    with interruptible("study", kept_of(choice)):
+        create_for_flow()
+        state = study(choice, return_state=True)
     said = without_secrets(f"study: {state.message}")
     print(said, file=sys.stdout if state.is_completed() else sys.stderr)
     return 0 if state.is_completed() else exit_codes.USER_ERROR
