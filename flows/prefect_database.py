@@ -20,6 +20,7 @@ from typing import TextIO
 
 from flows import secret
 from skillpress.core.errors import UserError
+from skillpress.core.storage import make_folder
 from skillpress.pipeline import exit_codes
 
 PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
@@ -56,7 +57,7 @@ def create() -> None:
     file, unfinished = home / "prefect.db", home / "unfinished.db"
     if PREFECT_DATABASE in os.environ or file.exists():
         return
-    home.mkdir(parents=True, exist_ok=True)
+    make_folder(home)
     with (home / "create.lock").open("w") as lock:
         _wait_for(lock, file)
         if file.exists():

@@ -26,6 +26,7 @@ from skillpress.console.init import MANIFEST, REQUIREMENTS, Manifest, contents, 
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError, did_you_mean
 from skillpress.core.lab import need_lab
+from skillpress.core.storage import make_folder
 from skillpress.core.version import __version__
 
 State = Literal["change", "add", "remove", "edited"]
@@ -115,7 +116,7 @@ def apply(folder: Path, manifest: Manifest, found: Sequence[Change], merged: Seq
             if change.after is None:
                 place.unlink()
                 continue
-            place.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(place.parent)
             os.replace(fresh / str(number), place)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

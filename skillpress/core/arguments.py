@@ -11,9 +11,11 @@ import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from skillpress.core.errors import did_you_mean
+from skillpress.core.storage import why_not_writable
 
 LARGEST = 2**31 - 1
 """The largest value of any count."""
@@ -95,6 +97,27 @@ def whole(at_least: int = 0, at_most: int = LARGEST) -> Callable[[str], int]:
 
 any_seed = whole(0, LARGEST_SEED)
 """The type of ``--seed``."""
+
+
+def output_folder(text: str) -> Path:
+    """The type of an option that names the folder of a command's output: one that can be written, found out
+    before any work. It is not made yet."""
+    if why := why_not_writable(Path(text)):
+        raise ArgumentTypeError(f"{text}: {why}")
+    return Path(text)
+
+
+def output_file(text: str) -> Path:
+    """The same of an option that names a file."""
+    if Path(text).is_dir():
+        raise ArgumentTypeError(f"{text}: is a folder; name a file")
+    return output_place(text)
+
+
+def output_place(text: str) -> Path:
+    """The same of an option that names a file or a folder, whose own folder is looked at."""
+    output_folder(str(Path(text).parent))
+    return Path(text)
 
 
 def many_seeds(text: str) -> list[int]:

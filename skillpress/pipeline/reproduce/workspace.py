@@ -21,7 +21,7 @@ from typing import Any
 from skillpress.core.arguments import any_seed
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import overlay
-from skillpress.core.storage import write_text
+from skillpress.core.storage import make_folder, write_text
 from skillpress.core.yaml_files import write_yaml
 from skillpress.experiment.layers import Layer, assigned_layers, assignment_of, file_layer
 from skillpress.experiment.params import check_params, merged, sources
@@ -167,7 +167,7 @@ def _copy_sources(repository: Path, workspace: Path) -> None:
     for path in wanted:
         source, target = repository / path, workspace / path
         if not target.exists() or _stamp(target) != _stamp(source):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(target.parent)
             shutil.copy2(source, target)
     keep = set(wanted)
     for folder in {path.parts[0] for path in wanted if len(path.parts) > 1} - {".dvc"}:

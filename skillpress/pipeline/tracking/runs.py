@@ -35,6 +35,7 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from skillpress.core.storage import make_folder
 from skillpress.core.version import __version__
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.experiment.params import Params
@@ -86,7 +87,7 @@ def check_database(uri: str) -> None:
 def _created(uri: str) -> str:
     if uri.startswith(_SQLITE):
         folder = Path(uri.removeprefix(_SQLITE)).resolve().parent
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with (folder / "create.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             return _experiment(folder.as_uri())
