@@ -33,7 +33,7 @@ from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
 from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
-from skillpress.core.arguments import Parser, many_seeds, real, whole
+from skillpress.core.arguments import Parser, many_seeds, output_folder, real, whole
 from skillpress.core.errors import UserError
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline import exit_codes, parent
@@ -245,7 +245,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--start-minutes", type=real(at_least=0), help="start no run after so many minutes")
     parser.add_argument("--keep", action="store_true", help="keep workspaces of recorded runs, with reports")
     parser.add_argument("--plan", type=Path, default=PLAN, help="folder of the plan")
-    parser.add_argument("--record", type=Path, default=store.FOLDER, help="folder of the record")
+    parser.add_argument(
+        "--record", type=output_folder, default=str(store.FOLDER), help="folder of the record"
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what is there and what is missing")
     chosen = vars(parser.parse_args(arguments))
     only_say = chosen.pop("dry_run")
