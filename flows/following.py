@@ -46,7 +46,7 @@ class Following:
 
     @property
     def progress(self) -> str:
-        """Such as ``2 of 6 experiments are done``."""
+        """A clause such as ``2 of 6 experiments are done``."""
         return f"{self._done} of {self._total} experiments are done"
 
     def begins(self, variant: Variant, future: PrefectFuture[FinishedRun]) -> None:

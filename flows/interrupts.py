@@ -1,4 +1,4 @@
-"""Ctrl-C in a flow: its processes are stopped, one line says what is kept, and the program ends.
+"""Ctrl-C in a flow stops its processes, names in one line the results that are kept, and ends the program.
 
 A flow's own way out would take minutes. Prefect's server, a process of the same terminal, has had the Ctrl-C
 too. Each of the flow's last messages to it would fail with a traceback, and threads would try their tasks
@@ -25,8 +25,8 @@ def interruptible(name: str, kept: str) -> Iterator[None]:
 
     Args:
         name: of the flow.
-        kept: what is kept where, such as ``finished stages are kept in workspaces/``. The text of a
-            ``KeyboardInterrupt`` is said before it.
+        kept: a clause about the results that are kept, such as ``finished stages are kept in workspaces/``.
+            The text of a ``KeyboardInterrupt`` is said before it.
     """
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:

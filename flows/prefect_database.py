@@ -77,7 +77,7 @@ def check_database(file: Path) -> None:
     """Refuse a file that SQLite did not write: Prefect's server would fail to start, with a traceback."""
     if file.is_dir() or (file.is_file() and file.stat().st_size and _head(file) != SQLITE_HEAD):
         raise PrefectDatabaseError(
-            f"PREFECT_HOME: {file} is no SQLite database; move it away, and a new one is made"
+            f"PREFECT_HOME: {file} is not an SQLite database; move it away, and a new one is made"
         )
 
 

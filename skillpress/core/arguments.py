@@ -53,7 +53,7 @@ class Parser(ArgumentParser):
         super().error(message)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse does; errors look at all words."""
+        """Parse as argparse does, and keep the words for errors."""
         self._words = [str(word) for word in (sys.argv[1:] if args is None else args)]
         return super().parse_known_args(args, namespace)
 
@@ -74,7 +74,7 @@ def is_overlay(word: str) -> bool:
 
 
 def is_assignment(word: str) -> bool:
-    """Whether it is of the form ``section.key=value``."""
+    """Whether it looks like ``section.key=value``."""
     return _ASSIGNMENT.match(word) is not None
 
 

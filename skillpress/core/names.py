@@ -116,7 +116,7 @@ class Registry(Mapping[str, str]):
     def unknown(self, name: object, *also: str) -> str:
         """The message's text about an unknown name: the known names, whose they are, and the nearest."""
         if self.group and isinstance(name, str) and (meant := _one_of_a_module(name, self.has)):
-            return f"a part of one's own is named module:attribute{meant}"
+            return f"your own part is named module:attribute{meant}"
         offered = self.offered()
         names = [*also, *self.own, *(f"{part.name} (from {part.origin})" for part in offered.values())]
         allowed = ", ".join(names) or "no names"
@@ -233,7 +233,7 @@ def _search_own_folders() -> None:
 
 
 def _one_of_a_module(name: str, has: str) -> str:
-    """``"; did you mean 'my_lab.line:BUNDLE'?"`` for a name that leads to a module of one's own: the module
+    """``"; did you mean 'my_lab.line:BUNDLE'?"`` for a name that leads to a module of the lab: the module
     alone, its file, or an attribute behind a dot. Empty if none of its attributes fits.
 
     Args:
@@ -252,7 +252,7 @@ def _one_of_a_module(name: str, has: str) -> str:
 
 
 def _modules_around(word: str) -> list[str]:
-    """The modules of one's own packages with this name, and those of a package of this name."""
+    """The modules of the lab's packages with this name, and those of a package of this name."""
     found = [
         file.relative_to(folder).with_suffix("")
         for folder in (Path.cwd(), ROOT)
@@ -264,9 +264,9 @@ def _modules_around(word: str) -> list[str]:
 
 
 def _fitting(module: str, has: str) -> list[str]:
-    """The attributes that a module of one's own defines and that fit; none if there is no such module.
+    """The attributes that a module of the lab defines and that fit; none if there is no such module.
 
-    Only a module beside the lab's files is imported: nothing else is one's own without an entry point.
+    Only a module beside the lab's files is imported. Parts of installed packages have entry points.
     """
     file = Path(*module.split(".")) if module and module.replace(".", "_").isidentifier() else None
     folders = (Path.cwd(), ROOT)

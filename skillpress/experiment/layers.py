@@ -26,7 +26,7 @@ class Layer:
     """Sections of parameters, and what gives them."""
 
     name: str
-    """As messages name it: a file's path, or an option with its value."""
+    """The name in messages: a file's path, or an option with its value."""
     values: Mapping[str, Any]
     file: Path | None = None
     """The YAML file that it was read from; None if it was not."""

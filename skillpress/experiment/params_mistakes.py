@@ -70,7 +70,9 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
     loc: tuple[int | str, ...] = detail["loc"]
     path = ".".join(map(str, loc)) or "(file)"
     if detail["type"] == "extra_forbidden":
-        return f"{path}: unknown key{_meant(root, values, loc)}"
+        if meant := _meant(root, values, loc):
+            return f"{path}: unknown key{meant}"
+        return f"{path}: unknown key; remove it or correct its spelling"
     if detail["type"] == "missing":
         return f"{path}: missing; params.yaml shows its meaning and default"
     value, message = detail["input"], detail["msg"].removeprefix("Value error, ")
@@ -82,17 +84,18 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
 
 
 def _meant(root: Model, values: Mapping[str, Any], loc: Keys) -> str:
-    """What an unknown key was probably meant to be: a key of another section, or one of its own."""
+    """What an unknown key was probably meant to be: a key of another section, or one of its own; or nothing."""
     key, around = str(loc[-1]), loc[:-1]
     known = _all_keys(root, values)
-    if key in known:  # training.steps as one key
+    if "." in key and key in known:  # training.steps as one key
         section, _, inside = key.rpartition(".")
         return f"; write {inside} below {section}, as a key of its section"
     near = did_you_mean(key, _keys(root, values, around))
-    elsewhere = [one for one in known if "." in one and one.rpartition(".")[2] == key]
+    elsewhere = [one for one in known if one.rpartition(".")[2] == key]
     if elsewhere and not (near and around):
-        return f"; did you mean {' or '.join(elsewhere)}? Write it below its section"
-    return near or "; remove it or correct its spelling"
+        where = "below its section" if any("." in one for one in elsewhere) else "at the top level"
+        return f"; did you mean {' or '.join(elsewhere)}? Write it {where}"
+    return near
 
 
 def _all_keys(root: Model, values: Any, path: str = "") -> list[str]:

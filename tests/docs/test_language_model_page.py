@@ -142,7 +142,7 @@ def test_the_figure_has_a_dot_per_seed_and_five_steps_and_says_where_none_is(rep
 def test_what_is_said_of_a_random_player_follows_the_tests(
     repository: Path, explorer: int, said: str
 ) -> None:
-    """Of 40 puzzles GRPO wins 30 and SegCost 20."""
+    """GRPO wins 30 of 40 puzzles, and SegCost 20."""
     results = made_up(repository, times=10, explorer=explorer)
     assert said in " ".join(parts(results)["found"]())
     _, _, *rows = parts(results)["against_random"]()

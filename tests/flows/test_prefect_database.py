@@ -105,7 +105,7 @@ def test_a_file_or_folder_in_its_place_is_a_line_that_names_it(
         create_for_flow()
     assert ended.value.code == exit_codes.USER_ERROR
     assert capsys.readouterr().err == (
-        f"PREFECT_HOME: {home}/prefect.db is no SQLite database; move it away, and a new one is made\n"
+        f"PREFECT_HOME: {home}/prefect.db is not an SQLite database; move it away, and a new one is made\n"
     )
 
 

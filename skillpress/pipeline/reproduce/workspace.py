@@ -49,7 +49,7 @@ class Variant:
     overlays: tuple[Path, ...] = ()
     seed: int | None = None
     assignments: tuple[str, ...] = ()
-    """Such as ``training.steps=5``; the values are YAML."""
+    """Assignments such as ``training.steps=5``; the values are YAML."""
 
     @property
     def name(self) -> str:

@@ -64,7 +64,7 @@ CREATE_SECONDS = 300
 """The longest time that another process may take to create PostgreSQL's tables."""
 
 
-class TrackingError(UserError, MlflowException):  # type: ignore[misc]
+class TrackingError(UserError, MlflowException):
     """MLflow's database or server cannot be used; the message names its variable and its address."""
 
 
@@ -78,7 +78,9 @@ def create_database() -> str:
     except (MlflowException, SQLAlchemyError, ValueError, UserError, OSError) as error:
         why = without_secrets(str(error).partition("\n")[0])
         if NO_DATABASE in why:
-            why = f"{without_secrets(uri)} is no SQLite database; name another file, or move that one away"
+            why = (
+                f"{without_secrets(uri)} is not an SQLite database; name another file, or move that one away"
+            )
         raise TrackingError(f"MLFLOW_TRACKING_URI cannot be used: {why}") from None
 
 

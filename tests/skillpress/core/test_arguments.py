@@ -124,7 +124,7 @@ def test_an_output_that_cannot_be_written_is_refused_with_its_option_and_its_pat
 
 
 def test_every_option_for_an_output_looks_at_its_path_before_any_work() -> None:
-    """Of the console, the flows and the pages: no output option has a bare path as its type."""
+    """No output option of the console, the flows and the pages has a bare path as its type."""
     root = Path(__file__).parents[3]
     for file in [*root.glob("skillpress/**/*.py"), *root.glob("flows/*.py"), *root.glob("docs/**/*.py")]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

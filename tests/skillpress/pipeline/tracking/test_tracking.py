@@ -93,7 +93,7 @@ def test_a_database_that_cannot_be_used_is_an_error_of_one_line_without_its_pass
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("garbage.db", "garbage.db is no SQLite database; name another file, or move that one away"),
+        ("garbage.db", "garbage.db is not an SQLite database; name another file, or move that one away"),
         ("garbage.db/x.db", "garbage.db is a file; name another"),
         ("folder", "folder is a folder; name a file in it"),
     ],
