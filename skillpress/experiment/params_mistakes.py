@@ -84,7 +84,7 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
 
 
 def _meant(root: Model, values: Mapping[str, Any], loc: Keys) -> str:
-    """What an unknown key was probably meant to be: a key of another section, or one of its own; or nothing."""
+    """What an unknown key was probably meant to be, of its own section or of another; empty if nothing."""
     key, around = str(loc[-1]), loc[:-1]
     known = _all_keys(root, values)
     if "." in key and key in known:  # training.steps as one key
@@ -92,9 +92,10 @@ def _meant(root: Model, values: Mapping[str, Any], loc: Keys) -> str:
         return f"; write {inside} below {section}, as a key of its section"
     near = did_you_mean(key, _keys(root, values, around))
     elsewhere = [one for one in known if one.rpartition(".")[2] == key]
-    if elsewhere and not (near and around):
+    if elsewhere:
+        first = f"{near} Or" if near and around else "; did you mean"
         where = "below its section" if any("." in one for one in elsewhere) else "at the top level"
-        return f"; did you mean {' or '.join(elsewhere)}? Write it {where}"
+        return f"{first} {' or '.join(elsewhere)}? Write it {where}"
     return near
 
 

@@ -445,7 +445,7 @@ def test_lora_without_peft_is_refused_with_how_to_get_it(monkeypatch: pytest.Mon
         ("\nsteps: 4\n", r"steps: unknown key; did you mean training\.steps\?.*\(mine\.yaml, line 2\)"),
         ("training: {clip_low: 1}\n", r"did you mean algorithm\.clip_low\?.*\(mine\.yaml, line 1\)"),
         ("training.steps: 4\n", r"write steps below training, .* \(mine\.yaml, line 1\)"),
-        ("training: {seed: 3}\n", r"did you mean seed\? Write it at the top level"),
+        ("training: {seed: 3}\n", r"Or seed\? Write it at the top level"),
         ("training: {zzz: 3}\n", r"unknown key; remove it or correct its spelling \(mine\.yaml, line 1\)"),
         ("temperature: 1\n", r"did you mean sampling\.temperature or evaluation\.temperature\?"),
         ("\ntraining:\n  betas:\n  - 0.9\n  - 2\n", r"training\.betas\.1: is 2.*\(mine\.yaml, line 5\)"),
