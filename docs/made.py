@@ -8,13 +8,33 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
+IN_README = (
+    "methods_in_short",
+    "critical_in_short",
+    "language_model_in_short",
+    "language_model_found",
+)
+"""The parts of the README, which the programs of several pages make."""
 MADE = re.compile(r"<!-- made: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 Parts = Mapping[str, Callable[[], Iterator[str]]]
 """Name of a part to what makes its lines."""
+
+
+def prose(*sentences: str) -> Iterator[str]:
+    """Sentences as the lines of a paragraph; empty ones are left out."""
+    yield from textwrap.wrap(" ".join(filter(None, sentences)), 128, break_on_hyphens=False)
+
+
+def bullet(*sentences: str) -> Iterator[str]:
+    """The same as an item of a list."""
+    first, *others = prose(*sentences)
+    yield f"- {first}"
+    yield from (f"  {line}" for line in others)
 
 
 class UnknownPartError(ValueError):
@@ -32,7 +52,7 @@ def made_anew(text: str, page: Path, known: Parts, others: Collection[str] = ())
     """
 
     def part(match: re.Match[str]) -> str:
-        if match[1] in others:
+        if match[1] not in known and match[1] in others:
             return match[0]
         if match[1] not in known:
             raise UnknownPartError(f"{page}: no part {match[1]!r}; there are {', '.join(known)}")

@@ -1,6 +1,7 @@
 """Methods x seeds, side by side, with one comparison at the end.
 
     python -m flows.ablation --params params/grpo.yaml --params params/segcost.yaml --seeds 0 1 2
+    python -m flows.ablation --grid training.learning_rate=1e-4,3e-4 --grid skills.buffer=0,64 --seeds 1,2,3
     python -m flows.ablation --cluster HOST:PORT --remote URL ...     on the nodes of a Ray cluster
 
 Every experiment is a separate process (``skillpress run``) in its own workspace, with as many processes as
@@ -12,12 +13,15 @@ tested against. An interrupted ablation continues when it is started again.
 
 from __future__ import annotations
 
+import json
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +35,16 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.children import children_stopped, process_stopped
 from flows.following import Following, log_of, tail
+from flows.interrupts import interruptible
 from flows.machines import LIMIT_SECONDS, Machines
 from flows.prefect_database import create_for_flow
-from skillpress.core.arguments import Parser, any_seed, real
+from skillpress.core.arguments import Parser, many_seeds, real
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.lab import overlay
 from skillpress.core.storage import write_json, write_text
+from skillpress.core.yaml_files import parse_yaml
 from skillpress.experiment.indistinct import warnings
+from skillpress.experiment.layers import assigned_layers
 from skillpress.experiment.params import check_params
 from skillpress.pipeline import exit_codes, nursery, parent
 from skillpress.pipeline.files import RESULTS
@@ -44,7 +52,7 @@ from skillpress.pipeline.finished.comparison import as_json, page, paired_tests,
 from skillpress.pipeline.finished.run import FinishedRun, read_run
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
-from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
+from skillpress.pipeline.reproduce.workspace import FOLDER, Variant, assigned_name
 from skillpress.pipeline.revision import revision
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.comparison_run import ComparisonRun, comparison_run
@@ -55,6 +63,7 @@ METHODS = tuple(
     for method in ("imitation", "grpo", "round_length", "segcost_buffer", "segcost_no_buffer")
 )
 SEEDS = (0, 1, 2)
+KEPT = f"finished stages and checkpoints are kept in {FOLDER}/"
 AT_ONCE = 64
 """The most experiments at once; each has a thread here that waits for it."""
 
@@ -68,13 +77,11 @@ class ExperimentTooSlowError(RuntimeError):
 
 
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
-def run_experiment(variant: Variant, machines: Machines | None = None) -> FinishedRun:
+def run_experiment(label: str, variant: Variant, machines: Machines | None = None) -> FinishedRun:
     """Reproduce a variant in a separate process, here or on another machine. Its output goes to
     workspaces/<name>.log of that machine."""
-    assert variant.seed is not None
     if machines is None:
-        overlays = [option for overlay in variant.overlays for option in ("--params", str(overlay))]
-        reproduce(variant, [*overlays, "--seed", str(variant.seed)])
+        reproduce(variant, variant.options)
     else:
         outcome = machines.run(variant, variant.values(ROOT)["processes"])
         if outcome.exit_code:
@@ -83,7 +90,7 @@ def run_experiment(variant: Variant, machines: Machines | None = None) -> Finish
         lock = ROOT / FOLDER / f"{variant.name}.lock"
         write_text(lock, outcome.lock)
         reproduce(variant, [*machines.options(variant), "--lock", str(lock)])
-    return read_run(ROOT / FOLDER / variant.name, variant.overlays[-1].stem)
+    return read_run(ROOT / FOLDER / variant.name, label)
 
 
 def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | None = None) -> None:
@@ -116,8 +123,10 @@ def ablation(
     common: Sequence[str] = (),
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     machines: Machines | None = None,
+    grid: Sequence[str] = (),
+    assignments: Sequence[str] = (),
 ) -> State[None]:
-    """Run and compare ``methods`` x ``seeds``.
+    """Run and compare ``methods`` x ``grid`` x ``seeds``.
 
     Args:
         methods: one overlay each; the others are tested against the first.
@@ -125,22 +134,28 @@ def ablation(
         common: overlays below every method's own.
         wait_seconds: how long to wait for another ablation.
         machines: where the experiments run; None means here.
+        grid: keys with several values, such as ``training.learning_rate=1e-4,3e-4``.
+        assignments: such as ``training.steps=5``, in every experiment.
     """
     try:
         check_different(methods, seeds)
-        found = {method: values_of(method, common) for method in methods}
+        variants = variants_of(methods, common, grid, assignments)
+        found = {label: variant.values(ROOT) for label, variant in variants.items()}
         processes = [values["processes"] for values in found.values()]
         alike = [f"warning: {line}" for line in alike_among(found)]
         print("\n".join(alike), file=sys.stderr, end="\n" * bool(alike), flush=True)
         compared = {"methods": list(methods), "seeds": list(seeds), "common": list(common)}
+        compared |= {"grid": list(grid)} if grid else {}  # without them an older, unfinished run goes on
+        compared |= {"set": list(assignments)} if assignments else {}
         with (
+            interruptible("ablation", KEPT),
             exclusive(ROOT / FOLDER / ".ablation.lock", "the ablation", wait_seconds),
             places(machines, processes) as at_once,
             comparison_run("ablation", compared, str(flow_run.id)) as run,
             children_stopped(),
         ):
             parent.name_this_process()
-            finished, failures = run_all(methods, seeds, common, min(AT_ONCE, at_once), machines)
+            finished, failures = run_all(variants, seeds, min(AT_ONCE, at_once), machines)
             for experiment in finished:
                 run.adopt(experiment.params)
             if finished:
@@ -153,14 +168,9 @@ def ablation(
     return Completed(message=str(ROOT / RESULTS / "ablation.html"))
 
 
-def values_of(method: str, common: Sequence[str]) -> dict[str, Any]:
-    """The merged parameters of a method over the ``common`` overlays; ``ParamsError`` if they are wrong."""
-    return Variant((*map(Path, common), Path(method))).values(ROOT)
-
-
 def alike_among(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each two methods, given by their merged parameters, that cannot differ."""
-    return warnings({Path(method).stem: check_params(values, method) for method, values in found.items()})
+    """A line for each two variants, given by label and merged parameters, that cannot differ."""
+    return warnings({label: check_params(values, label) for label, values in found.items()})
 
 
 def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
@@ -179,6 +189,40 @@ def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
             raise ParamsError(f"--seeds: {seed} is named twice; name different seeds")
 
 
+def variants_of(
+    methods: Sequence[str],
+    common: Sequence[str] = (),
+    grid: Sequence[str] = (),
+    assignments: Sequence[str] = (),
+) -> dict[str, Variant]:
+    """Label to variant, without seeds: every method, or the default experiment if there is none, with every
+    combination of the grid's values. A label has the method and all keys of the grid.
+
+    Raises:
+        ParamsError: the grid cannot be read, or has a value or a key twice.
+    """
+    found: dict[str, Variant] = {}
+    keys = [grid_of(line) for line in grid]
+    assigned_layers([*assignments, *(values[0] for values in keys)])  # refuses a key that is named twice
+    for method in methods or [None]:
+        overlays = tuple(map(Path, (*common, *([method] if method else []))))
+        for cell in product(*keys):
+            label = " ".join([*([Path(method).stem] if method else []), *map(assigned_name, cell)])
+            if label in found:
+                raise ParamsError(f"--grid: {label} is there twice; name different values")
+            found[label or "default"] = Variant(overlays, None, (*assignments, *cell))
+    return found
+
+
+def grid_of(line: str) -> list[str]:
+    """The assignments of one ``--grid``: ``training.steps=5,10`` gives ``training.steps=5`` and ``=10``."""
+    key, _, text = line.partition("=")
+    values = parse_yaml(f"[{text}]", f"--grid {line}") if text.strip() else []
+    if not values:
+        raise ParamsError(f"--grid {line}: must be key=value,value, such as training.learning_rate=1e-4,3e-4")
+    return [f"{key}={json.dumps(value)}" for value in values]
+
+
 def room(cores: int, processes: Sequence[int]) -> int:
     """How many experiments with so many processes each run at once; at least one."""
     return max(1, cores // max(processes))
@@ -190,29 +234,32 @@ def places(machines: Machines | None, processes: Sequence[int]) -> AbstractConte
 
 
 def run_all(
-    methods: Sequence[str],
+    variants: Mapping[str, Variant],
     seeds: Sequence[int],
-    common: Sequence[str],
     at_once: int,
     machines: Machines | None = None,
 ) -> tuple[list[FinishedRun], list[str]]:
     """(finished experiments by method and seed, error messages of the others)."""
     futures: dict[tuple[str, int], PrefectFuture[FinishedRun]] = {}
-    following = Following(len(methods) * len(seeds), at_once, here=machines is None)
-    for wave in (methods[:1], methods[1:]):
-        for seed in seeds:
-            for method in wave:
-                following.until_fewer_than(at_once)
-                variant = Variant((*map(Path, common), Path(method)), seed)
-                futures[method, seed] = run_experiment.submit(variant, machines)
-                following.begins(variant, futures[method, seed])
-        following.until_fewer_than(1)
+    following = Following(len(variants) * len(seeds), at_once, here=machines is None)
+    labels = list(variants)
+    try:
+        for wave in (labels[:1], labels[1:]):
+            for seed in seeds:
+                for label in wave:
+                    following.until_fewer_than(at_once)
+                    variant = replace(variants[label], seed=seed)
+                    futures[label, seed] = run_experiment.submit(label, variant, machines)
+                    following.begins(variant, futures[label, seed])
+            following.until_fewer_than(1)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(following.progress) from None
     finished, failures = [], []
-    for method in methods:
+    for label in labels:
         for seed in seeds:
-            state = futures[method, seed].state
+            state = futures[label, seed].state
             if state.is_completed():
-                finished.append(futures[method, seed].result())
+                finished.append(futures[label, seed].result())
             else:
                 failures.append(str(state.message))
     return finished, failures
@@ -225,8 +272,9 @@ def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
     write_json(values, as_json(rows, tests))
     versions = {"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
     write_text(html, page(experiments, tests, versions))
-    metrics = {f"{row.method}/pass_at_1".replace(" ", "_"): row.pass_at_1 for row in rows}
-    metrics |= {f"{row.method}/budget_area".replace(" ", "_"): row.budget_area for row in rows}
+    names = {row.method: re.sub(r"[^\w./:-]", "_", row.method) for row in rows}  # all that MLflow takes
+    metrics = {f"{names[row.method]}/pass_at_1": row.pass_at_1 for row in rows}
+    metrics |= {f"{names[row.method]}/budget_area": row.budget_area for row in rows}
     run.log(metrics, [html, values])
     create_table_artifact([asdict(row) for row in rows], key="ablation", description="Methods compared")
     for line in text(rows, tests):
@@ -237,10 +285,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument(
-        "--params", action="append", help="overlay of a method; repeat for each (the paper's)"
+        "--params", type=overlay, action="append", default=[],
+        help="overlay of a method; repeat for each (the paper's; with --grid the default experiment)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--common", type=overlay, action="append", default=[], help="overlay under every method's"
     )
-    parser.add_argument("--common", action="append", default=[], help="overlay under every method's")
-    parser.add_argument("--seeds", type=any_seed, nargs="+", default=SEEDS)
+    parser.add_argument(
+        "--grid", action="append", default=[], metavar="KEY=VALUE,VALUE",
+        help="every method with each of these values; repeat for combinations of keys",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="in every experiment; may be repeated"
+    )
+    parser.add_argument("--seeds", type=many_seeds, nargs="+", default=[SEEDS], help="as 0 1 2 or 0,1,2")
     parser.add_argument("--cluster", metavar="HOST:PORT", help="Ray cluster to run on (docs/scaling.md)")
     parser.add_argument("--remote", help="DVC remote that the cluster's machines share results by")
     parser.add_argument(
@@ -251,9 +309,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (chosen.cluster is None) != (chosen.remote is None):
         parser.error("--cluster and --remote go together: results reach this machine through the remote")
     machines = Machines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
-    methods, wait_seconds = chosen.params or METHODS, chosen.wait
-    create_for_flow()
-    state = ablation(methods, chosen.seeds, chosen.common, wait_seconds, machines, return_state=True)
+    methods = [str(file) for file in chosen.params] or (() if chosen.grid else METHODS)
+    common, seeds = [str(file) for file in chosen.common], [seed for word in chosen.seeds for seed in word]
+    with interruptible("ablation", KEPT):
+        create_for_flow()
+        state = ablation(
+            methods, seeds, common, chosen.wait, machines, chosen.grid, chosen.set, return_state=True
+        )
     print(
         without_secrets(f"ablation: {state.message}"), file=sys.stdout if state.is_completed() else sys.stderr
     )

@@ -41,6 +41,11 @@ def _descendants(process: psutil.Process) -> set[psutil.Process]:
     return set(process.children(recursive=True))
 
 
+def stop_all() -> None:
+    """Stop all processes that this one has started, with theirs."""
+    stop(_descendants(psutil.Process()))
+
+
 def stop(processes: set[psutil.Process]) -> None:
     """Send SIGTERM, then SIGKILL to those that are still running after ``GRACE_SECONDS``."""
     for process in processes:

@@ -23,8 +23,9 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
-from flows.stages import StageFailedError, reproduce_stage, stage_order
+from flows.stages import KEPT, StageFailedError, reproduce_stage, stage_order
 from skillpress.core.arguments import Parser, real
 from skillpress.core.errors import UserError
 from skillpress.core.storage import read_json
@@ -34,7 +35,12 @@ from skillpress.pipeline.finished.results import effect_line
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
 from skillpress.pipeline.reproduce.repair import repair
-from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
+from skillpress.pipeline.reproduce.workspace import (
+    Variant,
+    add_variant_options,
+    prepare_workspace,
+    variant_of,
+)
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import FLOW_RUN_VARIABLE, create_database
 
@@ -48,6 +54,7 @@ def experiment(
     seed: int | None = None,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     name: str = "default",
+    assignments: Sequence[str] = (),
 ) -> State[None]:
     """Reproduce one variant of the experiment.
 
@@ -56,13 +63,17 @@ def experiment(
         seed: replaces the one in the params files.
         wait_seconds: how long to wait for another run of the same variant.
         name: the name of the flow run.
+        assignments: such as ``training.steps=5``, over all overlays.
     """
-    variant = Variant(tuple(map(Path, params)), seed)
+    variant = Variant(tuple(map(Path, params)), seed, tuple(assignments))
     try:
         steps = variant.values(ROOT)["training"]["steps"]
         create_database()
         workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
-        with exclusive(workspace_lock(workspace), str(workspace), wait_seconds):
+        with (
+            interruptible("experiment", KEPT),
+            exclusive(workspace_lock(workspace), str(workspace), wait_seconds),
+        ):
             prepare_workspace(ROOT, variant)
             repair(workspace)
             with chdir(workspace):
@@ -101,9 +112,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--wait", type=real(at_least=0), default=DEFAULT_WAIT_SECONDS, help="seconds to wait for another run"
     )
     chosen = parser.parse_args(arguments)
-    name = Variant(tuple(chosen.params), chosen.seed).name or "default"
-    create_for_flow()
-    state = experiment([str(p) for p in chosen.params], chosen.seed, chosen.wait, name, return_state=True)
+    try:
+        name = variant_of(chosen).name or "default"
+    except UserError as error:
+        exit_codes.say(error)
+        return exit_codes.USER_ERROR
+    files = [str(file) for file in chosen.params]
+    with interruptible("experiment", KEPT):
+        create_for_flow()
+        state = experiment(files, chosen.seed, chosen.wait, name, chosen.set, return_state=True)
     print(
         without_secrets(f"experiment {name}: {state.message}"),
         file=sys.stdout if state.is_completed() else sys.stderr,

@@ -44,6 +44,11 @@ class Following:
         self._next = time.monotonic() + FIRST_SECONDS
         self._say(f"{total} experiments, {min(at_once, total)} at once")
 
+    @property
+    def progress(self) -> str:
+        """A clause such as ``2 of 6 experiments are done``."""
+        return f"{self._done} of {self._total} experiments are done"
+
     def begins(self, variant: Variant, future: PrefectFuture[FinishedRun]) -> None:
         """Announce a new running experiment."""
         self._running[future] = variant, time.monotonic()

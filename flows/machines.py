@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,8 +113,8 @@ class Machines:
 
     def options(self, variant: Variant) -> list[str]:
         """Options of ``skillpress.pipeline.reproduce``, the same on every machine."""
-        overlays = [word for overlay in variant.overlays for word in ("--params", _portable(overlay))]
-        return [*overlays, "--seed", str(variant.seed), "--remote", self.remote]
+        portable = replace(variant, overlays=tuple(map(_portable, variant.overlays)))
+        return [*portable.options, "--remote", self.remote]
 
 
 def room(processes: int) -> int:
@@ -129,9 +129,9 @@ def _alive() -> str:
     return ", ".join(live_nodes().values())
 
 
-def _portable(overlay: Path) -> str:
+def _portable(overlay: Path) -> Path:
     """The path of an overlay in every checkout."""
     place = overlay.resolve()
     if not place.is_relative_to(ROOT):
         raise ClusterError(f"{overlay}: other machines have only what is committed in this repository")
-    return str(place.relative_to(ROOT))
+    return place.relative_to(ROOT)

@@ -20,10 +20,13 @@ from typing import TextIO
 
 from flows import secret
 from skillpress.core.errors import UserError
+from skillpress.core.storage import make_folder
 from skillpress.pipeline import exit_codes
 
 PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 LOG = "create.log"
+SQLITE_HEAD = b"SQLite format 3\0"
+"""How a file of SQLite begins."""
 SECONDS = 600.0
 """Maximum time to make the tables, and to wait for another process that makes them."""
 _MIGRATE = ("prefect", "--no-prompt", "server", "database", "upgrade", "--yes")
@@ -40,7 +43,7 @@ def create_for_flow() -> None:
         return
     try:
         create()
-    except PrefectDatabaseError as error:
+    except UserError as error:
         exit_codes.say(error)
         raise SystemExit(exit_codes.USER_ERROR) from None
 
@@ -54,9 +57,12 @@ def create() -> None:
     """
     home = Path(os.environ["PREFECT_HOME"])
     file, unfinished = home / "prefect.db", home / "unfinished.db"
-    if PREFECT_DATABASE in os.environ or file.exists():
+    if PREFECT_DATABASE in os.environ:
         return
-    home.mkdir(parents=True, exist_ok=True)
+    check_database(file)
+    if file.exists():
+        return
+    make_folder(home)
     with (home / "create.lock").open("w") as lock:
         _wait_for(lock, file)
         if file.exists():
@@ -65,6 +71,19 @@ def create() -> None:
             left.unlink()
         _migrate(unfinished)
         unfinished.replace(file)
+
+
+def check_database(file: Path) -> None:
+    """Refuse a file that SQLite did not write: Prefect's server would fail to start, with a traceback."""
+    if file.is_dir() or (file.is_file() and file.stat().st_size and _head(file) != SQLITE_HEAD):
+        raise PrefectDatabaseError(
+            f"PREFECT_HOME: {file} is not an SQLite database; move it away, and a new one is made"
+        )
+
+
+def _head(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(len(SQLITE_HEAD))
 
 
 def _wait_for(lock: TextIO, file: Path) -> None:

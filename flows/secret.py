@@ -20,20 +20,25 @@ ELSEWHERE = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", OF_CLIENT)
 
 made_here = False
 """Whether this process generated the secret; otherwise it was given."""
+_for_own_client = ""
+"""The secret that this process has given to its own client, which names no server elsewhere."""
 
 
 def apply() -> None:
     """Make this process's servers require a secret, and its clients send it."""
-    global made_here
+    global made_here, _for_own_client
     made_here = OF_SERVER not in os.environ
     if made_here:
         os.environ[OF_SERVER] = secrets.token_urlsafe(24)
     if not is_elsewhere():
-        os.environ[OF_CLIENT] = os.environ[OF_SERVER]
+        _for_own_client = os.environ[OF_CLIENT] = os.environ[OF_SERVER]
 
 
 def is_elsewhere() -> bool:
     """Whether the environment or one of Prefect's profiles names another process's server."""
     profiles = Path(os.environ["PREFECT_HOME"]) / "profiles.toml"
     named = profiles.read_text(encoding="utf-8") if profiles.is_file() else ""
-    return any(name in os.environ for name in ELSEWHERE) or "PREFECT_API_URL" in named
+    given = {name: os.environ[name] for name in ELSEWHERE if name in os.environ}
+    if given.get(OF_CLIENT) == _for_own_client:
+        given.pop(OF_CLIENT, None)
+    return bool(given) or "PREFECT_API_URL" in named

@@ -14,10 +14,13 @@ from prefect import task
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 
+from flows import secret
 from flows.children import children_stopped
+from flows.interrupts import interruptible
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.reproduce.dvc_call import stage_exit_code
 
+KEPT = "finished stages and checkpoints are kept"
 RETRY_DELAYS_SECONDS = [10.0, 60.0]
 STAGE_TIMEOUT_SECONDS = 24 * 3600.0
 
@@ -60,11 +63,13 @@ def reproduce_stage(stage: str) -> bool:
         StageFailedError: its process failed.
         ReproductionError: DVC itself failed.
     """
-    with Repo() as repo, children_stopped():
+    with interruptible("experiment", KEPT), Repo() as repo, children_stopped():
         try:
             return bool(repo.reproduce(stage, single_item=True))
         except ReproductionError as error:
             code = stage_exit_code(error)
             if code is None:
                 raise
+            if code == exit_codes.INTERRUPTED and not secret.is_elsewhere():
+                raise KeyboardInterrupt from error  # DVC keeps Ctrl-C from this process while a stage runs
             raise StageFailedError(stage, code) from error

@@ -31,8 +31,9 @@ from tqdm import tqdm
 
 from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
+from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
-from skillpress.core.arguments import Parser, any_seed, real, whole
+from skillpress.core.arguments import Parser, many_seeds, output_folder, real, whole
 from skillpress.core.errors import UserError
 from skillpress.experiment.indistinct import warnings
 from skillpress.experiment.params import Params, check_params
@@ -139,7 +140,11 @@ def study(choice: Choice) -> State[None]:
         create_database()
         os.environ.setdefault(TRACES, "0")  # the traces of a hundred runs have no reader
         lock = ROOT / WORKSPACES / ".study.lock"
-        with exclusive(lock, "the study", DEFAULT_WAIT_SECONDS), children_stopped():
+        with (
+            interruptible("study", kept_of(choice)),
+            exclusive(lock, "the study", DEFAULT_WAIT_SECONDS),
+            children_stopped(),
+        ):
             parent.name_this_process()
             clear_recorded(runs, choice)
             failures = run_missing(runs, choice)
@@ -149,6 +154,11 @@ def study(choice: Choice) -> State[None]:
     if failures:
         return Failed(message="\n".join(failures))
     return Completed(message=f"{len(runs) - len(missing)} of {len(runs)} runs are recorded")
+
+
+def kept_of(choice: Choice) -> str:
+    """What a study that is interrupted leaves, in words."""
+    return f"finished runs are in {choice.record}/, the checkpoints of others in {WORKSPACES}/"
 
 
 def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
@@ -236,7 +246,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="BENCHMARK",
         help="such as countdown (all)",
     )
-    parser.add_argument("--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)")
+    parser.add_argument(
+        "--seeds", nargs="+", type=many_seeds, default=[], metavar="N", help="such as 10 11 or 10,11 (all)"
+    )
     parser.add_argument(
         "--at-once", type=whole(), default=0, help="runs beside each other (as the cores allow)"
     )
@@ -246,17 +258,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--start-minutes", type=real(at_least=0), help="start no run after so many minutes")
     parser.add_argument("--keep", action="store_true", help="keep workspaces of recorded runs, with reports")
     parser.add_argument("--plan", type=Path, default=PLAN, help="folder of the plan")
-    parser.add_argument("--record", type=Path, default=store.FOLDER, help="folder of the record")
+    parser.add_argument(
+        "--record", type=output_folder, default=str(store.FOLDER), help="folder of the record"
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what is there and what is missing")
     chosen = vars(parser.parse_args(arguments))
     only_say = chosen.pop("dry_run")
+    chosen["seeds"] = [seed for word in chosen["seeds"] for seed in word]
     choice = Choice(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
     )
     if only_say:
         return dry_run(choice)
-    create_for_flow()
-    state = study(choice, return_state=True)
+    with interruptible("study", kept_of(choice)):
+        create_for_flow()
+        state = study(choice, return_state=True)
     said = without_secrets(f"study: {state.message}")
     print(said, file=sys.stdout if state.is_completed() else sys.stderr)
     return 0 if state.is_completed() else exit_codes.USER_ERROR

@@ -11,6 +11,7 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from docs.build import links, llms, sources
+from skillpress.core.arguments import output_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m docs.build", description=__doc__)
-    parser.add_argument("--output", type=Path, default=ROOT / "site", help="folder of the site (site/)")
+    default = str(ROOT / "site")
+    parser.add_argument("--output", type=output_folder, default=default, help="folder of the site (site/)")
     output = parser.parse_args(arguments).output.resolve()
     for part in ("source", "html"):
         shutil.rmtree(output / part, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""``python -m docs.critical``: update the record's figures in docs/critical_experiment.md, and drawings."""
+"""``python -m docs.critical``: update docs/critical_experiment.md, the README and the drawings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from pathlib import Path
 from docs.critical.figures import draw
 from docs.critical.page import parts
 from docs.critical.results import Critical, read_critical
-from docs.made import made_anew
+from docs.made import IN_README, made_anew
 from docs.study.command import make_pages
 from skillpress.pipeline.settings import ROOT
 
 PAGE = Path("docs/critical_experiment.md")
+README = Path("README.md")
 FIGURES = Path("docs/figures")
 
 
 def files(found: Critical, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
-    made = {PAGE: made_anew((root / PAGE).read_text(encoding="utf-8"), PAGE, parts(found))}
+    known = parts(found)
+    made = {
+        page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
+        for page, others in {PAGE: (), README: IN_README}.items()
+    }
     return made | {FIGURES / f"{name}.svg": drawing for name, drawing in draw(found).items()}
 
 

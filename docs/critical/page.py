@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from docs.critical.choices import OVERLAYS, Choices
+from docs.critical.found import critical_in_short, found_bullets
 from docs.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted
 from docs.critical.results import ROUTINES, SUCCESSES, Critical
 from docs.made import Parts
@@ -33,6 +34,8 @@ def parts(found: Critical) -> Parts:
     return {
         "state": lambda: _state(found),
         "answer": lambda: answer(found),
+        "found": lambda: found_bullets(found),
+        "critical_in_short": lambda: critical_in_short(found),
         "predictions": lambda: preferences(found),
         "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
         "summary": lambda: chain(

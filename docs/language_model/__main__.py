@@ -7,7 +7,7 @@ from pathlib import Path
 
 from docs.language_model.curves import draw
 from docs.language_model.page import parts
-from docs.made import made_anew
+from docs.made import IN_README, made_anew
 from docs.study.command import make_pages
 from docs.study.results import Results, read_results
 from skillpress.pipeline.settings import ROOT
@@ -24,7 +24,7 @@ def files(results: Results, root: Path) -> dict[Path, str]:
     known = parts(results)
     made = {
         page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others=others)
-        for page, others in {PAGE: (), README: ("methods_in_short",)}.items()
+        for page, others in {PAGE: (), README: IN_README}.items()
     }
     return made | {FIGURE: draw(results)}
 

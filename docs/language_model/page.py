@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from docs.language_model.behaviour import behaviour
 from docs.language_model.episodes import FOLDER, puzzles, read_episodes
+from docs.language_model.found import found
 from docs.language_model.names import BENCHMARK, NAMES, QUESTION
-from docs.language_model.trainings import each_training
+from docs.language_model.trainings import each_against_random, each_training
 from docs.made import Parts
 from docs.study.results import FLOORS, Results
 from docs.study.sections import findings, levels, state
@@ -20,6 +21,9 @@ def parts(results: Results) -> Parts:
         "state": lambda: state(results),
         "claims": lambda: findings(results, QUESTION),
         "trainings": lambda: each_training(results),
+        "against_random": lambda: each_against_random(results),
+        "found": lambda: found(results),
+        "language_model_found": lambda: found(results),
         "behaviour": lambda: behaviour(results),
         "episodes": lambda: puzzles(read_episodes(FOLDER)),
         "levels": lambda: levels(results, BENCHMARK),

@@ -1,4 +1,4 @@
-"""Every training by itself, against the start of its seed, on the same puzzles.
+"""Every training by itself, against the start of its seed and against a random player, on the same puzzles.
 
 This holds for these trained models only: it says that other puzzles would show the rise, not that other
 trainings would. The plan's claims, over seeds, say the latter. Each played a puzzle once, so McNemar's exact
@@ -17,7 +17,11 @@ from docs.study.results import Results
 from docs.study.words import p_value, percent, points, table
 from skillpress.measure.evaluation.bootstrap import over_tasks
 from skillpress.measure.evaluation.paired import mcnemar
+from skillpress.measure.study.contrasts import LEVEL
 from skillpress.measure.study.holm import holm
+from skillpress.pipeline.files import EXPLORER, TRAINED
+
+ABOVE, BELOW, EQUAL = "above", "below", "not told apart"
 
 
 @dataclass(frozen=True)
@@ -66,11 +70,78 @@ def _training(method: str, seed: int, puzzles: pl.DataFrame) -> Training:
     )
 
 
+@dataclass(frozen=True)
+class AgainstRandom:
+    """A training and the random explorer of its run, puzzle by puzzle."""
+
+    method: str
+    seed: int
+    explorer: float
+    """Success of the explorer."""
+    trained: float
+    low: float
+    """Lower end of the 95% interval of the difference, over puzzles."""
+    high: float
+    p: float
+    """McNemar's exact test, corrected over the planned trainings."""
+
+    @property
+    def verdict(self) -> str:
+        """``above``, ``below`` or ``not told apart``."""
+        if self.p >= LEVEL:
+            return EQUAL
+        return ABOVE if self.trained > self.explorer else BELOW
+
+
+def against_random(results: Results) -> list[AgainstRandom]:
+    """The recorded trainings, by method and seed."""
+    outcome = results.plan.benchmarks[BENCHMARK].outcome
+    found, values = [], []
+    for method in NAMES:
+        for seed, run in sorted(results.runs.get((BENCHMARK, method), {}).items()):
+            random, trained = (results.scores(run, policy, outcome) for policy in (EXPLORER, TRAINED))
+            both = random.join(trained, on="task_id", suffix="_trained")
+            difference = (both["score_trained"] - both["score"]).to_numpy()
+            low, high, _ = over_tasks(difference, seed)
+            levels = float(both["score"].to_numpy().mean()), float(both["score_trained"].to_numpy().mean())
+            found.append((method, seed, *levels, low, high))
+            values.append(mcnemar(int((difference < 0).sum()), int((difference > 0).sum())))
+    together = zip(found, corrected(values, _planned(results)), strict=True)
+    return [AgainstRandom(*one, p=p) for one, p in together]
+
+
+def each_against_random(results: Results) -> Iterator[str]:
+    """A row per training."""
+    heads = (
+        "training",
+        "random explorer",
+        "trained",
+        "difference, points (95%, other puzzles)",
+        "p, corrected",
+        "",
+    )
+    rows = [
+        (
+            f"`{one.method}`, seed {one.seed}",
+            percent(one.explorer),
+            percent(one.trained),
+            points(one.trained - one.explorer, one.low, one.high),
+            p_value(one.p),
+            one.verdict,
+        )
+        for one in against_random(results)
+    ]
+    yield from table(heads, rows)
+
+
+def _planned(results: Results) -> int:
+    return len(NAMES) * len(results.plan.benchmarks[BENCHMARK].seeds)
+
+
 def each_training(results: Results) -> Iterator[str]:
     """A row per training; p is corrected over all that the plan asks for."""
     found = trainings(results)
-    planned = len(NAMES) * len(results.plan.benchmarks[BENCHMARK].seeds)
-    values = corrected([mcnemar(one.only_start, one.only_trained) for one in found], planned)
+    values = corrected([mcnemar(one.only_start, one.only_trained) for one in found], _planned(results))
     heads = (
         "training",
         "start",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from docs.made import made_anew
+from docs.made import IN_README, made_anew
 from docs.study.again import read_again
 from docs.study.command import make_pages
 from docs.study.figures import draw
@@ -34,7 +34,7 @@ def files(found: Study, root: Path) -> dict[Path, str]:
     known = parts(results, again)
     made = {
         page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
-        for page, others in {PAGE: (), README: ("language_model_in_short",)}.items()
+        for page, others in {PAGE: (), README: IN_README}.items()
     }
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 

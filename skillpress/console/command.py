@@ -8,6 +8,7 @@ layer of the package is such a mistake, and is found before the command's module
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,6 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
         return exit_codes.INTERRUPTED
+    except BrokenPipeError:  # of `| head`, which has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python's last flush fails too
+        return exit_codes.PIPE_CLOSED
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and (line := _layer_line(error)):
             exit_codes.say(f"{name}: {line}")

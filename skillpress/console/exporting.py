@@ -22,7 +22,7 @@ import polars as pl
 
 from skillpress.console import layers
 from skillpress.console.evaluations.folder import EvaluationFolder
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import Parser, output_place
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.storage import sweep
@@ -115,6 +115,6 @@ def _parser() -> Parser:
     parser = Parser(description=__doc__)
     parser.add_argument("rollouts", type=Path, metavar="ROLLOUTS.parquet")
     parser.add_argument("--format", required=True, choices=FORMATS)
-    parser.add_argument("--output", required=True, type=Path, metavar="FILE|FOLDER")
+    parser.add_argument("--output", required=True, type=output_place, metavar="FILE|FOLDER")
     parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="of the policy that played")
     return parser

@@ -22,7 +22,7 @@ from skillpress.console.origin import LAYERS, write_origin
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
 from skillpress.core.lab import PACKAGE, REFERENCE
-from skillpress.core.storage import read_schema, write_json
+from skillpress.core.storage import make_folder, read_schema, write_json
 from skillpress.core.version import __version__
 
 TEMPLATE = PACKAGE / "pipeline" / "new-lab"
@@ -65,7 +65,7 @@ def write_lab(folder: Path) -> None:
     name = folder.resolve().name
     written = contents(name)
     for place, content in written.items():
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        make_folder((folder / place).parent)
         (folder / place).write_bytes(content)
     hashes = {str(place): digest(content) for place, content in written.items()}
     Manifest(name=name, version=__version__, files=hashes).write(folder)

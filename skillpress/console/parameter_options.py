@@ -8,18 +8,22 @@ environment's own overlay is used: ``params/ENVIRONMENT.yaml``, or for a part fr
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from skillpress.core.arguments import is_overlay
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
 from skillpress.core.names import UnknownPartError, check_name
 from skillpress.core.registry import ENVIRONMENTS
-from skillpress.core.yaml_files import parse_yaml
-from skillpress.experiment.params import Params, check_params, merge, read_yaml
+from skillpress.experiment.layers import assigned_layers, file_layer
+from skillpress.experiment.params import Params, check_params, merge, merged, read_yaml, sources
 
+_TRAINING_ALONE = frozenset({"imitation", "rollouts", "skills", "algorithm", "experience", "training"})
+"""Sections that no played episode depends on."""
 _PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
 """Overrides: nothing is imitated or trained, whatever an overlay says."""
 
@@ -31,6 +35,8 @@ def known_environment(text: str) -> str:
         ArgumentTypeError: the name is unknown; the message lists the known names, whose they are, and the
             nearest one.
     """
+    if is_overlay(text):
+        raise ArgumentTypeError(f"is {text!r}, a file of parameters; did you mean --params {text}?")
     try:
         return check_name(ENVIRONMENTS, text)
     except UnknownPartError as error:
@@ -60,12 +66,10 @@ def playing_params(environment: str | None, overlays: Sequence[Path], assignment
         UserError: the parameters describe another environment.
     """
     own = None if overlays or environment is None else own_overlay(environment)
-    files = [lab_file("params.yaml"), *(overlays or ([own] if own else []))]
-    values: dict[str, Any] = {}
-    for over in (*map(read_yaml, files), assigned(assignments), _PLAYS_ALONE):
-        values = merge(values, over)
-    source = " + ".join(map(str, files))
-    params = check_params(values, source)
+    files = [file_layer(file) for file in (lab_file("params.yaml"), *(overlays or ([own] if own else [])))]
+    layers = [*files, *assigned_layers(assignments)]
+    source = sources(files)
+    params = check_params(merge(merged(layers), _PLAYS_ALONE), source, layers)
     if environment is not None and params.environment.name != environment:
         raise UserError(
             f"--environment: is {environment!r}, but {source} is for {params.environment.name!r}; name an "
@@ -74,38 +78,29 @@ def playing_params(environment: str | None, overlays: Sequence[Path], assignment
     return params
 
 
-def assigned(assignments: Sequence[str]) -> dict[str, Any]:
-    """Sections from ``section.key=value``.
-
-    Raises:
-        ParamsError: an assignment has no ``=``, or its value is not YAML.
-    """
-    values: dict[str, Any] = {}
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not (equals and key):
-            raise ParamsError(f"--set {assignment}: must be key=value, such as sampling.slots=64")
-        value: Any = parse_yaml(text, f"--set {assignment}")
-        for part in reversed(key.split(".")):
-            value = {part: value}
-        values = merge(values, value)
-    return values
-
-
 def own_overlay(environment: str) -> Path | None:
-    """The overlay that makes an experiment of this environment; None if there is none.
+    """The overlay that makes an experiment of this environment; None if there is none. Of several that
+    differ in training alone it is the first.
 
     Raises:
-        ParamsError: several files of the lab name a part from outside.
+        ParamsError: several files of the lab name a part from outside, and playing it differs between them.
     """
     if environment in ENVIRONMENTS.own:
         own = lab_file(f"params/{environment}.yaml")
         return own if own.is_file() else None
     found = [file for file in sorted(lab_file("params").glob("*.yaml")) if _names(file, environment)]
-    if len(found) > 1:
+    if len({json.dumps(_played(file), sort_keys=True) for file in found}) > 1:
         listed = " and ".join(f"params/{file.name}" for file in found)
-        raise ParamsError(f"--params: is missing; {listed} name {environment}: name one of them")
+        raise ParamsError(
+            f"--params is missing: {listed} configure {environment} differently; choose one, such as "
+            f"--params params/{found[0].name}"
+        )
     return found[0] if found else None
+
+
+def _played(file: Path) -> dict[str, Any]:
+    """The sections of an overlay that change how its environment is played."""
+    return {name: values for name, values in read_yaml(file).items() if name not in _TRAINING_ALONE}
 
 
 def _names(file: Path, environment: str) -> bool:

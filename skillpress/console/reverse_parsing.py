@@ -32,11 +32,11 @@ from skillpress.console.evaluations.models import COMPACT, check_wording, identi
 from skillpress.console.evaluations.options import add_parameter_options
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.console.parameter_options import add_environment
-from skillpress.core.arguments import Parser, any_seed, whole
+from skillpress.core.arguments import Parser, any_seed, output_folder, whole
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.rollout_files import iterate_rollouts
-from skillpress.core.storage import sweep, write_json
+from skillpress.core.storage import make_folder, sweep, write_json
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
@@ -166,7 +166,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
             f"none of {counts['sampled']} responses to {counts['states']} states led to the right action: "
             "sample more (--samples), raise sampling.max_new_tokens, or take --answer completed"
         )
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     for name in (THOUGHTS, DATASET, SUMMARY):
         sweep(output / name)
     write_table(output / THOUGHTS, rows.select(*SCHEMA), KIND)
@@ -256,7 +256,7 @@ def _parser() -> Parser:
     parser = Parser(description=__doc__)
     parser.add_argument("--model", required=True, metavar="FOLDER|NAME", help="who thinks")
     add_environment(parser)
-    parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="a new folder")
+    parser.add_argument("--output", required=True, type=output_folder, metavar="FOLDER", help="a new folder")
     parser.add_argument("--tasks", type=whole(1), default=64, metavar="N",
                         help="so many training tasks, the first ones (default 64)")  # fmt: skip
     parser.add_argument("--samples", type=whole(1), default=8, metavar="K", help="per state (default 8)")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from skillpress.console.reading import (
     NotUnderstoodError,
@@ -23,7 +22,7 @@ from skillpress.console.reading import (
     tell_warnings,
     wanted_by,
 )
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import Parser, output_file
 from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
 from skillpress.doors.traces.draft_table import table_of
@@ -46,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
     add_reading_options(parser)
-    parser.add_argument("--output", type=Path, metavar="FILE.yaml", help="a new file (default: print it)")
+    parser.add_argument(
+        "--output", type=output_file, metavar="FILE.yaml", help="a new file (default: print it)"
+    )
     chosen = parser.parse_args(arguments)
     if chosen.output is not None and chosen.output.exists():
         raise TableExistsError(f"--output {chosen.output}: exists, and may have been edited; name a new file")

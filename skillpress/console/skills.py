@@ -34,7 +34,7 @@ from skillpress.console.reading import (
     tell_warnings,
     wanted_by,
 )
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import Parser, output_folder
 from skillpress.core.arguments import whole as whole_number
 from skillpress.core.errors import UserError
 from skillpress.core.storage import atomic_path, write_text
@@ -105,7 +105,7 @@ def _parser() -> Parser:
     add("--words", choices=("first", "none"), help="the skill of steps in words: their first word, also if "
         "they read like prose, or none")  # fmt: skip
     add("--rules", metavar="RULES.yaml", help="a table that names steps, or an environment of ours with one")
-    add("--output", type=Path, default=RESULTS / "skills", metavar="FOLDER")
+    add("--output", type=output_folder, default=str(RESULTS / "skills"), metavar="FOLDER")
     add("--between", nargs=2, metavar=("A", "B"), help="the versions to compare (default: the most frequent)")
     add("--compare", type=Path, action="append", default=[], metavar="OTHER_TRACES",
         help="traces of another version; may be repeated")  # fmt: skip

@@ -27,6 +27,7 @@ from skillpress.console.origin import write_origin
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError, did_you_mean
 from skillpress.core.lab import need_lab
+from skillpress.core.storage import make_folder
 from skillpress.core.version import __version__
 
 State = Literal["change", "add", "remove", "edited"]
@@ -116,7 +117,7 @@ def apply(folder: Path, manifest: Manifest, found: Sequence[Change], merged: Seq
             if change.after is None:
                 place.unlink()
                 continue
-            place.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(place.parent)
             os.replace(fresh / str(number), place)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

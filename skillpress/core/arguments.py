@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from skillpress.core.errors import did_you_mean
+from skillpress.core.storage import why_not_writable
 
 LARGEST = 2**31 - 1
 """The largest value of any count."""
@@ -20,6 +23,9 @@ LARGEST_SEED = 2**63 - 1
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?:.* )?(--[\w-]+)")
+_LEFT_OVER = re.compile(r"unrecognized arguments: (.*)$")
+_REQUIRED = "the following arguments are required"
+_ASSIGNMENT = re.compile(r"\w+(\.\w+)*=")
 
 
 class Parser(ArgumentParser):
@@ -39,7 +45,37 @@ class Parser(ArgumentParser):
             message += did_you_mean(found[1], (name.strip(" '") for name in found[2].split(",")))
         elif found := _UNKNOWN.search(message):
             message += did_you_mean(found[1], self._option_string_actions)
+        elif found := _LEFT_OVER.search(message):
+            message += self._options_for(found[1].split())
+        elif message.startswith(_REQUIRED):
+            pairs = zip(["", *self._words], self._words, strict=False)
+            message += self._options_for([word for before, word in pairs if not before.startswith("-")])
         super().error(message)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and keep the words for errors."""
+        self._words = [str(word) for word in (sys.argv[1:] if args is None else args)]
+        return super().parse_known_args(args, namespace)
+
+    def _options_for(self, words: Sequence[str]) -> str:
+        """``"; did you mean --params params/a.yaml?"`` for words that only an option can take."""
+        named = [
+            f"{option} {word}"
+            for word in words
+            for option, takes in (("--params", is_overlay), ("--set", is_assignment))
+            if option in self._option_string_actions and takes(word)
+        ]
+        return f"; did you mean {' '.join(named)}?" if named and len(named) == len(words) else ""
+
+
+def is_overlay(word: str) -> bool:
+    """Whether a word of a command line is the path of a params file."""
+    return word.endswith((".yaml", ".yml"))
+
+
+def is_assignment(word: str) -> bool:
+    """Whether it looks like ``section.key=value``."""
+    return _ASSIGNMENT.match(word) is not None
 
 
 def whole(at_least: int = 0, at_most: int = LARGEST) -> Callable[[str], int]:
@@ -61,6 +97,32 @@ def whole(at_least: int = 0, at_most: int = LARGEST) -> Callable[[str], int]:
 
 any_seed = whole(0, LARGEST_SEED)
 """The type of ``--seed``."""
+
+
+def output_folder(text: str) -> Path:
+    """The type of an option that names the folder of a command's output: one that can be written, found out
+    before any work. It is not made yet."""
+    if why := why_not_writable(Path(text)):
+        raise ArgumentTypeError(f"{text}: {why}")
+    return Path(text)
+
+
+def output_file(text: str) -> Path:
+    """The same of an option that names a file."""
+    if Path(text).is_dir():
+        raise ArgumentTypeError(f"{text}: is a folder; name a file")
+    return output_place(text)
+
+
+def output_place(text: str) -> Path:
+    """The same of an option that names a file or a folder, whose own folder is looked at."""
+    output_folder(str(Path(text).parent))
+    return Path(text)
+
+
+def many_seeds(text: str) -> list[int]:
+    """The type of each word of ``--seeds``, such as ``1`` or ``1,2,3``."""
+    return [any_seed(word) for word in text.split(",")]
 
 
 def real(

@@ -67,6 +67,13 @@ def found_here(name: str) -> Path:
     return here if here.is_file() else ROOT / name
 
 
+def overlay(name: str) -> Path:
+    """The type of ``--params``: a file of the working directory, or else of the lab, so that
+    ``params/grpo.yaml`` means one file in every folder of a lab."""
+    found = found_here(name)
+    return found if found.is_file() and not Path(name).is_file() else Path(name)
+
+
 def lab_file(name: str) -> Path:
     """A file or folder of the lab, such as ``params.yaml``; the reference lab's if the lab lacks it."""
     own = ROOT / name

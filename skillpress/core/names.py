@@ -11,16 +11,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points, packages_distributions, version
+from pathlib import Path
 from typing import Any, cast
 
 from skillpress.core.errors import ParamsError, did_you_mean
+from skillpress.core.lab import ROOT
 
 OURS = "skillpress"
 """The origin of the tables' entries, in messages and records."""
+MOST_SHOWN = 3
+"""The most names that a suggestion has."""
 LAB = "this folder"
 """The origin of a module that does not belong to an installed package."""
 
@@ -110,6 +115,8 @@ class Registry(Mapping[str, str]):
 
     def unknown(self, name: object, *also: str) -> str:
         """The message's text about an unknown name: the known names, whose they are, and the nearest."""
+        if self.group and isinstance(name, str) and (meant := _one_of_a_module(name, self.has)):
+            return f"your own part is named module:attribute{meant}"
         offered = self.offered()
         names = [*also, *self.own, *(f"{part.name} (from {part.origin})" for part in offered.values())]
         allowed = ", ".join(names) or "no names"
@@ -187,30 +194,97 @@ def load(registry: Registry, name: str) -> Any:
     attribute = part.target.partition(":")[2]
     if part.origin == OURS:
         return getattr(import_module(part.module), attribute)
-    found = _from_outside(part, attribute)
-    if not (hasattr(found, registry.has) if registry.has else callable(found)):
+    found = _from_outside(part, attribute, registry.has)
+    if not _fits(found, registry.has):
         needed = f"has no {registry.has}" if registry.has else "cannot be called"
         raise UnknownPartError(
-            f"{part.target} is no part for {registry.parameter}: it {needed}; see docs/extending.md"
+            f"{part.target} is no part for {registry.parameter}: it {needed}"
+            f"{_one_of_a_module(part.module, registry.has) or '; see docs/extending.md'}"
         )
     return found
 
 
-def _from_outside(part: Part, attribute: str) -> Any:
-    """Import a part that does not belong to skillpress. The lab's folder is searched last, so that its files
-    never hide an installed package; ``python -m`` searches it in any case."""
-    folder = os.getcwd()
-    if folder not in sys.path and "" not in sys.path:
-        sys.path.append(folder)
+def _from_outside(part: Part, attribute: str, has: str) -> Any:
+    """Import a part that does not belong to skillpress."""
+    _search_own_folders()
     try:
         module = import_module(part.module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{part.module}.".startswith(f"{error.name}."):
             raise  # the module exists, but something that it imports does not
+        where = " or ".join(dict.fromkeys((str(ROOT), os.getcwd())))
         raise UnknownPartError(
-            f"no module {error.name} is in {folder} or among the installed packages"
+            f"no module {error.name} is in {where} or among the installed packages"
+            f"{_one_of_a_module(part.target, has)}"
         ) from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
-        raise UnknownPartError(f"{part.module} has no {attribute!r}{did_you_mean(attribute, public)}")
+        near = did_you_mean(attribute, public) or _one_of_a_module(part.module, has)
+        raise UnknownPartError(f"{part.module} has no {attribute!r}{near}")
     return getattr(module, attribute)
+
+
+def _search_own_folders() -> None:
+    """Let imports search the working directory and the lab, so that a part has one name in every folder of a
+    lab. They are searched last: their files never hide an installed package."""
+    for folder in (os.getcwd(), str(ROOT)):
+        if folder not in sys.path and not (folder == os.getcwd() and "" in sys.path):
+            sys.path.append(folder)
+
+
+def _one_of_a_module(name: str, has: str) -> str:
+    """``"; did you mean 'my_lab.line:BUNDLE'?"`` for a name that leads to a module of the lab: the module
+    alone, its file, or an attribute behind a dot. Empty if none of its attributes fits.
+
+    Args:
+        has: the attribute that a part must have; empty for any callable.
+    """
+    path, _, named = name.partition(":")
+    dotted = path.removesuffix(".py").removesuffix("/").replace("/", ".").strip(".")
+    above, _, last = dotted.rpartition(".")
+    inside = [] if "." in dotted else _modules_around(dotted)
+    for module, attribute in ((dotted, named), (above, last), *((one, named) for one in inside)):
+        fitting = _fitting(module, has)
+        if attribute in fitting or (fitting and not attribute):
+            shown = [attribute] if attribute else fitting[:MOST_SHOWN]
+            return f"; did you mean {' or '.join(repr(f'{module}:{one}') for one in shown)}?"
+    return ""
+
+
+def _modules_around(word: str) -> list[str]:
+    """The modules of the lab's packages with this name, and those of a package of this name."""
+    found = [
+        file.relative_to(folder).with_suffix("")
+        for folder in (Path.cwd(), ROOT)
+        for pattern in (f"*/{word}.py", f"{word}/*.py")
+        for file in sorted(folder.glob(pattern))
+        if word.isidentifier()
+    ]
+    return [".".join(file.parts) for file in dict.fromkeys(found)]
+
+
+def _fitting(module: str, has: str) -> list[str]:
+    """The attributes that a module of the lab defines and that fit; none if there is no such module.
+
+    Only a module beside the lab's files is imported. Parts of installed packages have entry points.
+    """
+    file = Path(*module.split(".")) if module and module.replace(".", "_").isidentifier() else None
+    folders = (Path.cwd(), ROOT)
+    ends = (f"{file}.py", f"{file}/__init__.py")
+    if file is None or not any((folder / end).is_file() for folder in folders for end in ends):
+        return []
+    _search_own_folders()
+    found: dict[str, Any] = {}
+    with suppress(Exception):  # what is wrong inside the module is said once it is named rightly
+        found = vars(import_module(module))
+    mine = {key: value for key, value in found.items() if not key.startswith("_")}
+    return [key for key, value in mine.items() if _fits(value, has) and _defined_in(value, module)]
+
+
+def _fits(value: Any, has: str) -> bool:
+    return hasattr(value, has) if has else callable(value)
+
+
+def _defined_in(value: Any, module: str) -> bool:
+    """Whether a module defines it; an object that is neither class nor function may come from anywhere."""
+    return not callable(value) or getattr(value, "__module__", module) == module

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from skillpress.core.storage import make_folder
 from skillpress.core.tables import join_tables, scan_table, write_table
 from skillpress.core.trajectory import SkillSequence
 
@@ -29,7 +30,7 @@ OLDER = {"3": {**SEQUENCE_SCHEMA, "labels": pl.List(pl.String)}}
 def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> None:
     """Write skill sequences atomically; few are in memory at a time."""
     path, waiting = Path(path), iter(sequences)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as scratch:
         parts = [Path(scratch) / "0"]
         write_table(parts[0], pl.DataFrame(schema=SEQUENCE_SCHEMA), "sequences")

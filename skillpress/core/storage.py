@@ -48,6 +48,39 @@ def named_disk_errors(destination: Path) -> Iterator[None]:
         raise
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, unless they exist.
+
+    Raises:
+        StorageError: a file is in the way, or the folder cannot be made there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno not in USER_ERRNOS | {errno.EEXIST}:
+            raise
+        raise StorageError(f"{folder}: {_why_no_folder(folder, error)}") from error
+
+
+def why_not_writable(folder: Path) -> str:
+    """Why nothing can be written into a folder, made or yet to be made; empty if it can. It makes no folder:
+    it tries with a temporary one, which it removes."""
+    above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    try:
+        os.rmdir(tempfile.mkdtemp(dir=above, prefix=".skillpress."))
+    except OSError as error:
+        return _why_no_folder(folder, error)
+    return ""
+
+
+def _why_no_folder(folder: Path, error: OSError) -> str:
+    files = [place for place in (folder, *folder.parents) if os.path.lexists(place) and not place.is_dir()]
+    if files:
+        return f"cannot be a folder, since {files[0]} is a file; name another"
+    above = next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
+    return f"cannot be written: {above}: {error.strerror or error}"
+
+
 @contextmanager
 def atomic_path(destination: str | Path) -> Iterator[Path]:
     """Yield a temporary path; on a clean exit fsync it and rename it to ``destination``.
@@ -56,7 +89,7 @@ def atomic_path(destination: str | Path) -> Iterator[Path]:
         StorageError: no space or no permission; ``destination`` is unchanged.
     """
     destination = Path(destination)
-    destination.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(destination.parent)
     with named_disk_errors(destination):
         handle, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
     os.close(handle)
@@ -102,7 +135,7 @@ def directory_made_once(destination: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def _folder_beside(destination: Path) -> Iterator[Path]:
-    destination.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(destination.parent)
     with named_disk_errors(destination):
         temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
     try:

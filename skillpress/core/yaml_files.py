@@ -9,7 +9,7 @@ cannot hold. Every error names the file and the line.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,34 @@ def read_yaml_file(path: str | Path) -> Any:
     except UnicodeDecodeError as error:
         raise YamlError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
     return parse_yaml(text, str(path))
+
+
+def line_of(path: Path, keys: Sequence[str | int]) -> int | None:
+    """The line of a YAML file at which these keys lead to a value, counted from 1.
+
+    It reads the file again, so that only messages pay for lines. None if the file has changed, or if the
+    value comes from a merge (``<<``).
+    """
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), _Loader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return None
+    line = None
+    for key in keys:
+        inside = _children(node).get(str(key))
+        if inside is None:
+            return None
+        line, node = inside
+    return line
+
+
+def _children(node: yaml.Node | None) -> dict[str, tuple[int, yaml.Node]]:
+    """Key, or number in a list, to its line and its value's node."""
+    if isinstance(node, yaml.MappingNode):
+        return {str(key.value): (key.start_mark.line + 1, value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return {str(place): (one.start_mark.line + 1, one) for place, one in enumerate(node.value)}
+    return {}
 
 
 def write_yaml(value: Any) -> str:

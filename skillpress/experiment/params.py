@@ -8,7 +8,7 @@ between sections are in ``rules.py``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +18,8 @@ from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
 from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES
 from skillpress.core.sections import ByName, Mass, NonNegative, NonNegativeInt, PositiveInt, Section, Seed
-from skillpress.core.yaml_files import read_yaml_file
 from skillpress.environments.bundle import EnvironmentParameters, TaskParameters
+from skillpress.experiment.layers import Layer, file_layer
 from skillpress.experiment.params_mistakes import mistakes, unwritable
 from skillpress.experiment.rules import check_rules
 from skillpress.learn.algorithms.parameters import AlgorithmParameters
@@ -90,23 +90,24 @@ def load_params(path: str | Path = "params.yaml", *overlays: str | Path) -> Para
     Raises:
         ParamsError: a file is missing or not YAML, or a key, type or value is wrong.
     """
-    merged = read_yaml(path)
-    for overlay in overlays:
-        merged = merge(merged, read_yaml(overlay))
-    return check_params(merged, source=" + ".join(str(p) for p in (path, *overlays)))
+    layers = [file_layer(one) for one in (path, *overlays)]
+    return check_params(merged(layers), source=sources(layers), layers=layers)
 
 
-def check_params(values: Mapping[str, Any], source: str) -> Params:
+def check_params(values: Mapping[str, Any], source: str, layers: Sequence[Layer] = ()) -> Params:
     """Validate a mapping; ``source`` names it in the error.
+
+    Args:
+        layers: what the mapping was merged from; a mistake's line then names its file and line.
 
     Raises:
         ParamsError: a key, a type or a value is wrong; the message has a line for each.
     """
     try:
         params = Params.model_validate(values)
-        lines = list(unwritable(values))
+        lines = list(unwritable(values, layers))
     except ValidationError as error:
-        lines = mistakes(Params, values, error)
+        lines = mistakes(Params, values, error, layers)
     if lines:
         raise ParamsError(f"{source}:\n" + "\n".join(f"  {line}" for line in lines))
     return params
@@ -118,10 +119,20 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     Raises:
         ParamsError: it is missing, not YAML, or holds something else.
     """
-    values = read_yaml_file(path)
-    if not isinstance(values, dict):
-        raise ParamsError(f"{path}: must hold sections of parameters, holds {type(values).__name__}")
+    return dict(file_layer(path).values)
+
+
+def merged(layers: Sequence[Layer]) -> dict[str, Any]:
+    """The layers' values, each laid over those before it."""
+    values: dict[str, Any] = {}
+    for layer in layers:
+        values = merge(values, layer.values)
     return values
+
+
+def sources(layers: Sequence[Layer]) -> str:
+    """The layers as an error names them together."""
+    return " + ".join(layer.name for layer in layers)
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Mistakes in parameters, one line each: the place, the value, and what would be right.
 
-Pydantic says what a key must be. The keys of a section show what a misspelt key was meant to be.
+Pydantic says what a key must be. The keys of all sections show what a misspelt or misplaced key was meant to
+be.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from skillpress.core.errors import did_you_mean
 from skillpress.core.sections import ByName
+from skillpress.experiment.layers import Keys, Layer, written_in
 
 Model = type[BaseModel]
 MOST = 2**63 - 1
@@ -24,28 +26,38 @@ LONGEST_SHOWN = 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def mistakes(root: Model, values: Mapping[str, Any], error: ValidationError) -> list[str]:
-    """One line for each mistake that pydantic found in an experiment's values."""
-    return [_describe(root, values, dict(detail)) for detail in error.errors(include_url=False)]
+def mistakes(
+    root: Model, values: Mapping[str, Any], error: ValidationError, layers: Sequence[Layer] = ()
+) -> list[str]:
+    """One line for each mistake that pydantic found in an experiment's values, with where it is written."""
+    lines = []
+    for detail in error.errors(include_url=False):
+        line = _describe(root, values, dict(detail))
+        lines.append(line + written_in(detail["loc"], line, values, layers))
+    return lines
 
 
-def unwritable(values: Any, path: str = "") -> Iterator[str]:
+def unwritable(values: Mapping[str, Any], layers: Sequence[Layer] = ()) -> Iterator[str]:
     """One line for each number, key or text that our files cannot hold."""
+    for keys, why in _unwritable(values, ()):
+        yield f"{'.'.join(map(str, keys))}: {why}{written_in(keys, why, values, layers)}"
+
+
+def _unwritable(values: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
     if isinstance(values, Mapping):
         for key, value in values.items():
-            place = f"{path}.{key}" if path else str(key)
             if not isinstance(key, str):
-                yield f"{place}: the key {key!r} is no text; write it in quotes"
-            yield from unwritable(value, place)
+                yield (*keys, key), f"the key {key!r} is no text; write it in quotes"
+            yield from _unwritable(value, (*keys, key))
     elif isinstance(values, list):
         for number, value in enumerate(values):
-            yield from unwritable(value, f"{path}.{number}")
+            yield from _unwritable(value, (*keys, number))
     elif isinstance(values, int) and abs(values) > MOST:
-        yield f"{path}: is {shown(values)}; must be between -{MOST} and {MOST} (64 bits)"
+        yield keys, f"is {shown(values)}; must be between -{MOST} and {MOST} (64 bits)"
     elif isinstance(values, float) and not math.isfinite(values):
-        yield f"{path}: is {values}; must be a finite number"
+        yield keys, f"is {values}; must be a finite number"
     elif isinstance(values, str) and not values.isascii() and _SURROGATE.search(values):
-        yield f"{path}: is {shown(values)}; must not hold half a surrogate pair, which no file can"
+        yield keys, f"is {shown(values)}; must not hold half a surrogate pair, which no file can"
 
 
 def shown(value: Any) -> str:
@@ -58,9 +70,8 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
     loc: tuple[int | str, ...] = detail["loc"]
     path = ".".join(map(str, loc)) or "(file)"
     if detail["type"] == "extra_forbidden":
-        near = did_you_mean(loc[-1], _keys(root, values, loc[:-1]))
-        if near:
-            return f"{path}: unknown key{near}"
+        if meant := _meant(root, values, loc):
+            return f"{path}: unknown key{meant}"
         return f"{path}: unknown key; remove it or correct its spelling"
     if detail["type"] == "missing":
         return f"{path}: missing; params.yaml shows its meaning and default"
@@ -70,6 +81,32 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
         message += did_you_mean(value, expected)
     said = "" if isinstance(value, Mapping) else f" is {shown(value)};"
     return f"{path}:{said} {message}"
+
+
+def _meant(root: Model, values: Mapping[str, Any], loc: Keys) -> str:
+    """What an unknown key was probably meant to be, of its own section or of another; empty if nothing."""
+    key, around = str(loc[-1]), loc[:-1]
+    known = _all_keys(root, values)
+    if "." in key and key in known:  # training.steps as one key
+        section, _, inside = key.rpartition(".")
+        return f"; write {inside} below {section}, as a key of its section"
+    near = did_you_mean(key, _keys(root, values, around))
+    elsewhere = [one for one in known if one.rpartition(".")[2] == key]
+    if elsewhere:
+        first = f"{near} Or" if near and around else "; did you mean"
+        where = "below its section" if any("." in one for one in elsewhere) else "at the top level"
+        return f"{first} {' or '.join(elsewhere)}? Write it {where}"
+    return near
+
+
+def _all_keys(root: Model, values: Any, path: str = "") -> list[str]:
+    """The keys of a section and of those inside it, dotted from the root."""
+    found = []
+    for key, field in root.model_fields.items():
+        at = values.get(key) if isinstance(values, Mapping) else None
+        section = _section(field, at)
+        found += [f"{path}{key}", *([] if section is None else _all_keys(section, at, f"{path}{key}."))]
+    return found
 
 
 def _keys(root: Model, values: Mapping[str, Any], path: Sequence[int | str]) -> list[str]:

@@ -12,6 +12,8 @@ USER_ERROR = 2
 """A mistake to correct before the next run: a parameter, a file, the disk. Retrying does not help."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
+PIPE_CLOSED = 141
+"""The exit code if the reader of the output has ended, as ``head`` does."""
 
 
 def say(message: object) -> None:

@@ -72,9 +72,12 @@ def _known(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def hide_secrets_of_tracebacks() -> None:
-    """Remove secrets from all later errors that end this process or one of its threads."""
+    """Remove secrets from all later errors that end this process or one of its threads; Ctrl-C is a line."""
 
     def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):  # while modules are imported; later ones are caught
+            print("interrupted before anything was started", file=sys.stderr, flush=True)
+            return
         said = "".join(traceback.format_exception(kind, error, trace))
         print(without_secrets(said), end="", file=sys.stderr, flush=True)
 

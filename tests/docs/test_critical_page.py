@@ -11,13 +11,15 @@ import yaml
 
 from docs.critical.__main__ import PAGE, files
 from docs.critical.figures import draw
+from docs.critical.found import critical_in_short
 from docs.critical.page import compression, levels, parts, summary, verdict_of_agreement
 from docs.critical.predictions import FILE, Prediction, disagreements, not_run, read_predictions
 from docs.critical.results import PLAN, Critical, read_critical
 from docs.study.results import assembled
 from skillpress.core.errors import StorageError
+from skillpress.measure.study.contrasts import MISSING, OPEN, REVERSED, YES, Finding
 from skillpress.measure.study.gap_of_runs import Agreement
-from skillpress.measure.study.plan import read_plan
+from skillpress.measure.study.plan import Claim, read_plan
 from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.store import Record
 from tests.support.pipeline.small_study import recorded, runs_of
@@ -224,4 +226,52 @@ def test_the_verdict_on_compression(
 
 def test_the_page_has_every_part_that_is_made(repository: Path, tmp_path: Path) -> None:
     text = (repository / PAGE).read_text(encoding="utf-8")
-    assert all(f"<!-- made: {name} -->" in text for name in parts(made_up(repository, tmp_path)))
+    made = parts(made_up(repository, tmp_path)).keys() - {"critical_in_short"}
+    assert all(f"<!-- made: {name} -->" in text for name in made)
+
+
+def finding(cell: str, expect: str, verdict: str, outcome: str | None, difference: float) -> Finding:
+    claim = Claim(
+        question="q", family="f", benchmark=cell, first="grpo", second="segcost", expect=expect,
+        outcome=outcome,
+    )  # fmt: skip
+    return Finding(
+        claim=claim, planned=1, margin=0.05, difference=difference, per_seed=(difference,),
+        low=difference - 0.07, high=difference + 0.07, verdict=verdict,
+    )  # fmt: skip
+
+
+def with_verdicts(repository: Path, folder: Path, of_long: str, of_other: str) -> Critical:
+    """A record whose claims about two cells with and one cell against SegCost have these verdicts."""
+    found = made_up(repository, folder)
+    found.__dict__["findings"] = [
+        finding(cell, expect, verdict, outcome, sign * 0.2)
+        for cell, expect, verdict, sign in (
+            ("long", "higher", of_long, 1), ("wide", "higher", YES, 1), ("other", "lower", of_other, -1),
+        )
+        for outcome in (ROUTINES, None)
+    ]  # fmt: skip
+    return found
+
+
+def test_the_readmes_sentences_follow_the_verdicts(repository: Path, tmp_path: Path) -> None:
+    def said(of_long: str, of_other: str) -> str:
+        return " ".join(critical_in_short(with_verdicts(repository, tmp_path, of_long, of_other)))
+
+    assert "SegCost chooses them in both cells; it wins 20 to 20 points more" in said(YES, YES)
+    assert "than GRPO (both shown)" in said(YES, YES)
+    open_one = said(OPEN, REVERSED)
+    assert "chooses them in 1 of 2 cells" in open_one
+    assert "(1 of 2 shown; cannot be told in `long` (+20.0, +13.0 to +27.0))" in open_one
+    assert "chooses the shortcut in 0 of 1 cells" in open_one and "no, reversed in `other`" in open_one
+    assert said(MISSING, YES) == "Runs of the critical experiment are missing."
+
+
+def test_every_claim_of_the_plan_that_does_not_hold_is_told_where_it_is_summed_up(repository: Path) -> None:
+    found = read_critical(repository)
+    text = " ".join(" ".join(parts(found)["found"]()).split())
+    told = ("segcost", "constant", "per_class", "bits", "each_task_once")
+    for one in found.findings:
+        if one.claim.second in told and one.verdict != YES and not one.claim.of_class:
+            assert f"{one.verdict} in `{one.claim.benchmark}` (" in text, one.claim.name
+    assert "7 of 8 shown; cannot be told in `longer` (-3.5, -10.5 to +3.5)" in text, "a constant penalty"

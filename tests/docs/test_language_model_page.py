@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import pytest
 from docs.language_model.__main__ import PAGE, PLAN, RECORD, files
 from docs.language_model.behaviour import STEPS
 from docs.language_model.curves import draw, means
-from docs.language_model.names import NAMES
+from docs.language_model.names import NAMES, QUESTION
 from docs.language_model.page import in_short, parts
 from docs.language_model.trainings import corrected
 from docs.study.results import Results, assembled, read_results
 from skillpress.experiment.params import check_params
 from skillpress.measure.paper.methods import method
+from skillpress.measure.study.contrasts import YES
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline.study.store import Record, read_record
 from tests.support.pipeline.small_study import recorded, runs_of
@@ -36,20 +38,29 @@ def test_the_page_calls_a_training_by_its_parameters(repository: Path) -> None:
         assert NAMES[run.method].endswith(f", {params.training.steps} steps")
 
 
-def made_up(repository: Path, seeds: tuple[int, ...] = (1, 2, 3)) -> Results:
+def made_up(
+    repository: Path, seeds: tuple[int, ...] = (1, 2, 3), times: int = 1, explorer: int = 0
+) -> Results:
+    """Args:
+    times: how many times four puzzles each seed has, and the wins with them.
+    explorer: wins of the random explorer among four puzzles.
+    """
     plan = read_plan(repository / PLAN)
     runs = [run for run in runs_of(plan) if run.seed in seeds]
-    outcomes = [outcomes_of(WON[run.method], run.seed).with_columns(id=pl.lit(run.name)) for run in runs]
+    outcomes = [
+        outcomes_of(WON[run.method], run.seed, times, explorer).with_columns(id=pl.lit(run.name))
+        for run in runs
+    ]
     records = tuple(replace(recorded(run), curve=CURVE) for run in runs)
     return assembled(plan, Record(records, pl.concat(outcomes)) if runs else Record(), repository)
 
 
-def outcomes_of(won: int, seed: int) -> pl.DataFrame:
+def outcomes_of(won: int, seed: int, times: int, explorer: int) -> pl.DataFrame:
     def first(number: int) -> list[list[int]]:
-        return [[2 if task < number else 0] for task in range(4)]
+        return [[2 if task < number * times else 0] for task in range(4 * times)]
 
-    lists = {"explorer": first(0), "start": first(1), "trained": first(won)}
-    ids = {"task_id": [f"{seed}-{task}" for task in range(4)], "kind": ["3 numbers"] * 4}
+    lists = {"explorer": first(explorer), "start": first(1), "trained": first(won)}
+    ids = {"task_id": [f"{seed}-{task}" for task in range(4 * times)], "kind": ["3 numbers"] * (4 * times)}
     return pl.DataFrame(ids | lists, schema_overrides=dict.fromkeys(lists, pl.List(pl.UInt8)))
 
 
@@ -61,7 +72,7 @@ def test_page_readme_and_figure_are_what_the_record_gives(repository: Path) -> N
 
 def test_the_page_has_every_part_but_the_readmes(repository: Path) -> None:
     text = (repository / PAGE).read_text(encoding="utf-8")
-    made = parts(made_up(repository)).keys() - {"language_model_in_short"}
+    made = parts(made_up(repository)).keys() - {"language_model_in_short", "language_model_found"}
     assert all(f"<!-- made: {name} -->" in text for name in made)
 
 
@@ -130,3 +141,40 @@ def test_the_figure_has_a_dot_per_seed_and_five_steps_and_says_where_none_is(rep
     methods, seeds, points, legend = 2, 3, 2, 1
     assert draw(made_up(repository)).count("<circle") == methods * seeds * (points + legend)
     assert draw(made_up(repository, seeds=())).count("no runs yet") == methods
+
+
+@pytest.mark.parametrize(
+    ("explorer", "said"),
+    [
+        (0, "6 of the 6 end above, 0 below, and 0 are not told apart (+50 to +75 points)"),
+        (2, "3 of the 6 end above, 0 below, and 3 are not told apart (+0 to +25 points)"),
+        (4, "0 of the 6 end above, 6 below, and 0 are not told apart (-50 to -25 points)"),
+    ],
+)
+def test_what_is_said_of_a_random_player_follows_the_tests(
+    repository: Path, explorer: int, said: str
+) -> None:
+    """GRPO wins 30 of 40 puzzles, and SegCost 20."""
+    results = made_up(repository, times=10, explorer=explorer)
+    assert said in " ".join(parts(results)["found"]())
+    _, _, *rows = parts(results)["against_random"]()
+    assert len(rows) == 6
+
+
+def test_the_sentence_about_other_trainings_has_the_verdict_of_every_claim(repository: Path) -> None:
+    for results in (made_up(repository, times=10), read_results(repository, PLAN, RECORD)):
+        text = " ".join(parts(results)["found"]())
+        for one in results.findings(QUESTION):
+            said = "shown" if one.verdict == YES else one.verdict
+            assert f"`{one.claim.second}` against `{one.claim.first}` " in text
+            assert re.search(rf"`{one.claim.second}` against `{one.claim.first}` [^,]*, {said}", text)
+
+
+def test_a_training_whose_puzzles_show_nothing_is_not_counted_as_a_rise(repository: Path) -> None:
+    few, many = (" ".join(parts(made_up(repository, times=n))["found"]()) for n in (1, 10))
+    assert few.startswith("0 of the 6 trainings are shown to win more")
+    assert many.startswith("6 of the 6 trainings are shown to win more")
+
+
+def test_while_trainings_are_missing_nothing_is_claimed(repository: Path) -> None:
+    assert list(parts(made_up(repository, seeds=(1,)))["found"]()) == ["Trainings are missing: 4 of 6."]

@@ -87,6 +87,37 @@ def test_one_that_is_there_or_somebody_elses_is_left_alone(
     assert not home.exists()
     del os.environ[PREFECT_DATABASE]
     home.mkdir()
-    (home / "prefect.db").write_text("mine")
+    (home / "prefect.db").write_bytes(prefect_database.SQLITE_HEAD + b"mine")
     create()
-    assert (home / "prefect.db").read_text() == "mine"
+    assert (home / "prefect.db").read_bytes().endswith(b"mine")
+
+
+@pytest.mark.parametrize("content", [b"garbage", None])
+def test_a_file_or_folder_in_its_place_is_a_line_that_names_it(
+    home: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    home.mkdir()
+    if content is None:
+        (home / "prefect.db").mkdir()
+    else:
+        (home / "prefect.db").write_bytes(content)
+    with pytest.raises(SystemExit) as ended:
+        create_for_flow()
+    assert ended.value.code == exit_codes.USER_ERROR
+    assert capsys.readouterr().err == (
+        f"PREFECT_HOME: {home}/prefect.db is not an SQLite database; move it away, and a new one is made\n"
+    )
+
+
+def test_a_home_that_is_a_file_is_a_line_too(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home.write_text("")
+    with pytest.raises(SystemExit):
+        create_for_flow()
+    assert f"{home}: cannot be a folder, since {home} is a file" in capsys.readouterr().err
+
+
+def test_the_secret_of_its_own_server_does_not_make_a_flow_look_for_one_elsewhere(home: Path) -> None:
+    secret.apply()
+    assert secret.OF_CLIENT in os.environ and not secret.is_elsewhere()
+    os.environ[secret.OF_CLIENT] = "of another server"
+    assert secret.is_elsewhere()

@@ -21,7 +21,7 @@ import polars as pl
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.console.evaluations.trajectory_ratio import check_tokens, choose_episodes
 from skillpress.console.parameter_options import add_environment
-from skillpress.core.arguments import Parser, whole
+from skillpress.core.arguments import Parser, output_folder, whole
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
@@ -120,5 +120,5 @@ def _parser() -> Parser:
     add("--states", type=whole(1), default=32, metavar="N", help="states that are drawn (default 32)")
     add("--samples", type=whole(2), default=64, metavar="N", help="responses to each (default 64)")
     add("--seed", type=whole(0), default=0, metavar="SEED")
-    add("--output", type=Path, default=RESULTS / "actions", metavar="FOLDER")
+    add("--output", type=output_folder, default=str(RESULTS / "actions"), metavar="FOLDER")
     return parser

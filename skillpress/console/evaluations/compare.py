@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skillpress.console.evaluations.folder import differences, splits_of
 from skillpress.console.evaluations.pairs import Pair, check, read
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import Parser, output_folder
 from skillpress.core.intervals import FEW_TASKS, ROUGH
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json, write_text
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("second", type=Path, metavar="B", help="another's")
     parser.add_argument("--pair", type=Path, nargs=2, action="append", default=[], metavar=("A", "B"),
                         help="another training of the same two methods; may be repeated")  # fmt: skip
-    parser.add_argument("--output", type=Path, default=RESULTS / "comparison", metavar="FOLDER")
+    parser.add_argument("--output", type=output_folder, default=str(RESULTS / "comparison"), metavar="FOLDER")
     chosen = parser.parse_args(arguments)
     pairs = [(read(one), read(other)) for one, other in ((chosen.first, chosen.second), *chosen.pair)]
     check(pairs)

@@ -32,7 +32,7 @@ from skillpress.console.evaluations.parameters import (
 from skillpress.console.evaluations.players import PLAYERS, Player, choose
 from skillpress.console.evaluations.summary import lines, record_of, write_page
 from skillpress.console.parameter_options import add_environment
-from skillpress.core.arguments import Parser, any_seed, real, whole
+from skillpress.core.arguments import Parser, any_seed, output_folder, real, whole
 from skillpress.core.resume import content_key
 from skillpress.core.task_files import write_tasks
 from skillpress.experiment.params import Params
@@ -121,7 +121,7 @@ def _parser() -> Parser:
     add_environment(parser)
     parser.add_argument(
         "--output",
-        type=Path,
+        type=output_folder,
         metavar="FOLDER",
         help=f"where everything goes (default: {RESULTS}/evaluations/ENVIRONMENT-MODEL)",
     )

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from skillpress.core.errors import StorageError, UserError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import scan_rollouts
-from skillpress.core.storage import read_schema, sweep, write_json, write_text
+from skillpress.core.storage import make_folder, read_schema, sweep, write_json, write_text
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.core.yaml_files import read_yaml_file, write_yaml
@@ -126,10 +126,7 @@ class EvaluationFolder:
 
     def make(self) -> None:
         """Make the folder if it does not exist."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except FileExistsError as error:
-            raise UserError(f"--output: {self.path} is a file; name a folder") from error
+        make_folder(self.path)
 
     def store(self, key: str) -> ResumeStore:
         """The store of unfinished episodes."""

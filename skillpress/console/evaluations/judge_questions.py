@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 
 from skillpress.console.evaluations.judging import add_judge, judged
 from skillpress.console.evaluations.parameters import evaluation_params
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import Parser, output_file
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import Ask
 from skillpress.core.tables import write_table
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument(
-        "--output", required=True, type=Path, metavar="FILE", help="the Parquet file of verdicts"
+        "--output", required=True, type=output_file, metavar="FILE", help="the Parquet file of verdicts"
     )
     add_judge(parser)
     chosen = parser.parse_args(arguments)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 
 from skillpress.core.arguments import real
+from skillpress.core.lab import overlay as overlay_file
 
 
 def add_parameter_options(parser: ArgumentParser, overlay: str, example: str) -> None:
     """Add ``--params``, which replaces ``overlay``, and ``--set``, of which ``example`` is an assignment."""
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
+    parser.add_argument("--params", type=overlay_file, action="append", default=[], metavar="OVERLAY",
                         help=f"in place of params/{overlay}.yaml; may be repeated")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help=f"such as {example}; may be repeated")  # fmt: skip

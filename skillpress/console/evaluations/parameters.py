@@ -15,14 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillpress.console.parameter_options import assigned, own_overlay
+from skillpress.console.parameter_options import own_overlay
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment.params import Params, check_params, merge, read_yaml
+from skillpress.experiment.layers import Layer, assigned_layers, file_layer
+from skillpress.experiment.params import Params, check_params, merge, merged
 from skillpress.pipeline.files import BASE_POLICY, POLICY
 from skillpress.pipeline.progress import Progress
 
@@ -56,12 +57,19 @@ def evaluation_params(
     Raises:
         ParamsError: a file, a key or a value is wrong; or the model is the policy of another environment.
     """
-    values, source = _base(environment, model, bool(overlays))
-    for over in (_DEFAULTS, *map(read_yaml, overlays), _LEAST, options or {}, assigned(assignments)):
-        values = merge(values, over)
+    base, source = _base(environment, model, bool(overlays))
+    layers = [
+        *base,
+        Layer("an evaluation's defaults", _DEFAULTS),
+        *map(file_layer, overlays),
+        Layer("what an evaluation sets", _LEAST),
+        Layer("options of the command line", options or {}),
+        *assigned_layers(assignments),
+    ]
+    values = merged(layers)
     # Any number of processes is valid: training's groups, which they would share evenly, are not read.
     values = merge(values, {"training": {"tasks_per_step": values.get("processes")}})
-    params = check_params(values, " + ".join([source, *map(str, overlays), "the command line"]))
+    params = check_params(values, " + ".join([source, *map(str, overlays), "the command line"]), layers)
     if params.environment.name != environment:
         raise ParamsError(
             f"--environment: is {environment!r}, but {source} is for {params.environment.name!r}; "
@@ -120,15 +128,15 @@ def without_idle(sections: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _base(environment: str, model: str, overlaid: bool) -> tuple[dict[str, Any], str]:
-    """(values, where they come from) below all overlays."""
+def _base(environment: str, model: str, overlaid: bool) -> tuple[list[Layer], str]:
+    """(layers, where they come from) below all overlays."""
     if (own := experiment_of(model)) is not None:
-        return read_yaml(own), str(own)
-    values = read_yaml(lab_file("params.yaml"))
+        return [file_layer(own)], str(own)
+    default = file_layer(lab_file("params.yaml"))
     overlay = lab_file(f"params/paper_{environment}.yaml")
     if not overlaid and environment not in ENVIRONMENTS.own and (own := own_overlay(environment)):
-        return merge(values, read_yaml(own)), f"params.yaml + {own}"
+        return [default, file_layer(own)], f"params.yaml + {own}"
     if overlaid or not overlay.is_file():
-        return values, "params.yaml"
-    paper = {**merge(values, read_yaml(overlay)), "processes": 1}  # the overlay's are for its training
-    return paper, f"params.yaml + params/{overlay.name}"
+        return [default], "params.yaml"
+    alone = Layer("an evaluation's defaults", {"processes": 1})  # the overlay's are for its training
+    return [default, file_layer(overlay), alone], f"params.yaml + params/{overlay.name}"

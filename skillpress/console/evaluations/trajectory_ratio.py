@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from skillpress.core.arguments import Parser, real
+from skillpress.core.arguments import Parser, output_folder, real
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.storage import sweep, write_json, write_text
@@ -214,7 +214,9 @@ def _parser() -> Parser:
     parser.add_argument("rollouts", type=Path, metavar="ROLLOUTS.parquet")
     parser.add_argument("first", type=Path, metavar="A", help="folder of the model above the fraction line")
     parser.add_argument("second", type=Path, metavar="B", help="of the one below, which sampled")
-    parser.add_argument("--output", type=Path, default=RESULTS / "trajectory_ratio", metavar="FOLDER")
+    parser.add_argument(
+        "--output", type=output_folder, default=str(RESULTS / "trajectory_ratio"), metavar="FOLDER"
+    )
     parser.add_argument("--policy", help="whose episodes, where several policies played (start, trained ...)")
     parser.add_argument(
         "--temperature", type=real(above=0), default=1.0, help="divides the logits (default 1)"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.lab import ROOT, found_here
@@ -14,9 +15,20 @@ from skillpress.core.sections import NonNegative, Positive, PositiveInt, registe
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.play.programs.tool_calls import Reader
 
-Reference = Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
-"""``module:function``, importable from the lab's folder."""
+
+def _a_reference(value: Any) -> Any:
+    """The value, unless it is a text that names no function."""
+    if isinstance(value, str) and not re.fullmatch(r"[\w.]+:\w+", value):
+        raise ValueError(
+            "must be module:function, such as my_lab.agent:solve, or a command as a list, such as "
+            "[python, agent.py]"
+        )
+    return value
+
+
 Command = Annotated[list[str], Field(min_length=1)]
+Reference = Annotated[str | Command, BeforeValidator(_a_reference)]
+"""``module:function``, importable from the lab's folder, or a command and its arguments."""
 
 
 class ProgramParameters(EnvironmentParameters):
@@ -25,12 +37,12 @@ class ProgramParameters(EnvironmentParameters):
     max_steps: PositiveInt = Field(validation_alias=AliasChoices("max_calls", "max_steps"))
     """T: the most calls to the model in an episode. A call is a step, so both ``max_calls`` and the common
     ``max_steps`` name it."""
-    run: Reference | Command
+    run: Reference
     """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
     tasks: str
     """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory
     or the lab."""
-    verify: Reference | Command
+    verify: Reference
     """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
     mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
     JSON."""

@@ -4,11 +4,11 @@
 
 Dividing is a choice: if all rollouts of a group succeed, their scores differ only by shaping, and the
 division scales that difference to full size whatever its weight lambda is. With a ``discount`` below 1
-rewards count less the longer they come after the step (L0, section 1.3; ``Batch.discounted``): an early step
-of a long success scores less than its last step. It is compared with the group's mean of each trajectory's
-mean score, or of all steps' scores. So the advantages of a group of successes are all 0 only if all its
-trajectories are the same. At 1, as in the papers, every step's score is its trajectory's return. There is no
-value model.
+rewards count less the longer they come after the step (Language as a Universal Interface, section 1.3;
+``Batch.discounted``): an early step of a long success scores less than its last step. It is compared with the
+group's mean of each trajectory's mean score, or of all steps' scores. So the advantages of a group of
+successes are all 0 only if all its trajectories are the same. At 1, as in the papers, every step's score is
+its trajectory's return. There is no value model.
 """
 
 from __future__ import annotations

@@ -36,9 +36,10 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import Self
 
-from skillpress.core.arguments import Parser, real, whole
+from skillpress.core.arguments import Parser, output_file, real, whole
 from skillpress.core.errors import UserError
 from skillpress.core.lab import SOURCE
+from skillpress.core.storage import make_folder
 from skillpress.core.web import is_loopback
 from skillpress.models.engines.launcher import LAUNCHER, SCRATCH
 
@@ -125,7 +126,7 @@ class ModelServer:
                 "for its CPU build (.venv-vllm)"
             )
         self.options, self.log = options, log
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(log.parent)
         on_gpu = _has_gpu()
         with log.open("wb") as output, ExitStack() as unless_started:
             self.scratch = Path(tempfile.mkdtemp(prefix="vllm-"))  # short: a socket's path has 107 bytes
@@ -225,7 +226,7 @@ def _parser() -> Parser:
     parser.add_argument("--slots", type=whole(1), default=256, help="responses sampled at once, at most")
     parser.add_argument("--cache-gib", type=real(above=0), default=4.0, help="memory for keys and values")
     parser.add_argument("--gpus", type=whole(1), default=1, help="over how many GPUs the model is spread")
-    parser.add_argument("--log", type=Path, help="the server's output; server-PORT.log")
+    parser.add_argument("--log", type=output_file, help="the server's output; server-PORT.log")
     parser.add_argument("--wait", type=real(above=0), default=900.0, help="seconds until it must be ready")
     return parser
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import Parser, output_folder
 from skillpress.core.storage import write_text
 from skillpress.environments import bundle
 from skillpress.experiment.params import Params
@@ -128,7 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
-    parser.add_argument("--out", type=Path, default=RESULTS / "paper", help="folder to write to")
+    parser.add_argument(
+        "--out", type=output_folder, default=str(RESULTS / "paper"), help="folder to write to"
+    )
     chosen = parser.parse_args(arguments)
     runs = [read_unchanged(folder) for folder in chosen.runs]
     tables, notes = tables_of(runs), notes_on(runs)

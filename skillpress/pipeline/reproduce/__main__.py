@@ -2,6 +2,7 @@
 
     skillpress run                                          the default experiment, here
     skillpress run --params params/grpo.yaml --seed 1       a variant, under workspaces/
+    skillpress run --set training.learning_rate=1e-4        the same, one key at a time
     skillpress run --stages prepare_policy fit_dictionary   these and what they depend on
     skillpress run --cluster HOST:PORT --nodes 2            training on a Ray cluster
     skillpress run --remote URL --params ... --seed 1       sharing results with other machines
@@ -33,7 +34,12 @@ from skillpress.pipeline.reproduce.launch_script import Machines, add_launch_opt
 from skillpress.pipeline.reproduce.lock import exclusive, workspace_lock
 from skillpress.pipeline.reproduce.remote import check_revision, reproduce_with
 from skillpress.pipeline.reproduce.repair import repair
-from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
+from skillpress.pipeline.reproduce.workspace import (
+    Variant,
+    add_variant_options,
+    prepare_workspace,
+    variant_of,
+)
 from skillpress.pipeline.settings import ROOT
 
 
@@ -53,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--revision", help="refuse to run at another commit")
     parser.add_argument("--lock", type=Path, help="with --remote: the dvc.lock of the machine that did it")
     chosen = parser.parse_args(arguments)
-    variant = Variant(tuple(chosen.params), chosen.seed)
     if chosen.launch and not chosen.dry_run:
         parser.error("--launch prints a script and submits nothing: say --dry-run with it")
     try:
+        variant = variant_of(chosen)
         if chosen.launch:
             print(_launched(variant, chosen), end="")
             return 0

@@ -159,9 +159,7 @@ def _visible(first: int, count: int) -> str:
 
 def _options(variant: Variant) -> str:
     """The variant as options of ``skillpress.pipeline.reproduce``, each followed by a space."""
-    words = [word for overlay in variant.overlays for word in ("--params", str(overlay))]
-    words += [] if variant.seed is None else ["--seed", str(variant.seed)]
-    return "".join(f"{shlex.quote(word)} " for word in words)
+    return "".join(f"{shlex.quote(word)} " for word in variant.options)
 
 
 def _resource_name(name: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TextIO
 
 from skillpress.core.errors import UserError
+from skillpress.core.storage import make_folder, named_disk_errors
 
 RETRY_SECONDS = 1.0
 DEFAULT_WAIT_SECONDS = float(os.environ.get("SKILLPRESS_LOCK_WAIT", "3600"))
@@ -52,8 +53,10 @@ def exclusive(lock: Path, what: str, wait_seconds: float = DEFAULT_WAIT_SECONDS)
     Raises:
         LockTimeoutError: another process still holds it; the message says which one, and since when.
     """
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a+", encoding="utf-8") as file:
+    make_folder(lock.parent)
+    with named_disk_errors(lock):
+        opened = lock.open("a+", encoding="utf-8")
+    with opened as file:
         _acquire(file, what, wait_seconds)
         file.truncate(0)
         json.dump({"pid": os.getpid(), "since": datetime.now().isoformat(" ", "seconds")}, file)

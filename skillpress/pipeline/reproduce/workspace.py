@@ -1,32 +1,38 @@
 """A workspace: a copy of the repository's files in which one variant of the experiment runs.
 
 Runs with different parameters would overwrite each other's params.yaml, dvc.lock and results/. So each gets
-its own folder under workspaces/, with the overlay merged into its params.yaml. All share the repository's DVC
-cache: if another workspace has run a stage with the same inputs and parameters, the stage is restored from
-there and not run again.
+its own folder under workspaces/, with overlays and assignments merged into its params.yaml. All share the
+repository's DVC cache: if another workspace has run a stage with the same inputs and parameters, the stage is
+restored from there and not run again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import shutil
 import subprocess
-from argparse import ArgumentParser
-from dataclasses import dataclass
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from skillpress.core.arguments import any_seed
-from skillpress.core.errors import UserError
-from skillpress.core.storage import write_text
+from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.lab import overlay
+from skillpress.core.storage import make_folder, write_text
 from skillpress.core.yaml_files import write_yaml
-from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.experiment.layers import Layer, assigned_layers, assignment_of, file_layer
+from skillpress.experiment.params import check_params, merged, sources
 from skillpress.pipeline.reproduce.dvc_cache import workspace_settings
 from skillpress.pipeline.settings import ROOT
 
 FOLDER = "workspaces"
 OVERLAYS = "params"
 """The folder whose overlays give a workspace its name; others add a hash of their path."""
+LONGEST_NAME = 200
+"""The longest name of a workspace. File systems allow 255 bytes, and a log adds an ending."""
 _OWN = frozenset({"params.yaml", "dvc.lock"})
 """Files that are a workspace's own."""
 
@@ -37,40 +43,89 @@ class WorkspaceError(UserError):
 
 @dataclass(frozen=True)
 class Variant:
-    """Overlays that are merged into params.yaml, and a seed that replaces the one there."""
+    """Overlays that are merged into params.yaml, assignments on top, and a seed that replaces the one
+    there."""
 
     overlays: tuple[Path, ...] = ()
     seed: int | None = None
+    assignments: tuple[str, ...] = ()
+    """Assignments such as ``training.steps=5``; the values are YAML."""
 
     @property
     def name(self) -> str:
-        """Name such as ``grpo-seed1``; empty without changes; a hash of the path for overlays elsewhere."""
-        parts = [_overlay_name(overlay) for overlay in self.overlays]
-        return "-".join(parts + ([] if self.seed is None else [f"seed{self.seed}"]))
+        """Name such as ``grpo-training.steps=5-seed1``; empty without changes; a hash of the path for
+        overlays elsewhere."""
+        parts = [_overlay_name(file) for file in self.overlays]
+        parts += sorted(_folder_name(assigned_name(one)) for one in self.assignments)
+        name = "-".join(parts + ([] if self.seed is None else [f"seed{self.seed}"]))
+        return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 7]}-{_digest(name)}"
+
+    @property
+    def options(self) -> list[str]:
+        """It as options of ``skillpress run``."""
+        words = [word for file in self.overlays for word in ("--params", str(file))]
+        words += [word for assignment in self.assignments for word in ("--set", assignment)]
+        return words + ([] if self.seed is None else ["--seed", str(self.seed)])
 
     def values(self, repository: Path) -> dict[str, Any]:
-        """The merged parameters; ``ParamsError`` if a file is missing, or they are wrong."""
-        values = read_yaml(repository / "params.yaml")
-        for overlay in self.overlays:
-            values = merge(values, read_yaml(overlay))
+        """The merged parameters.
+
+        Raises:
+            ParamsError: a file is missing, named twice, or parameters are wrong.
+        """
+        places = [file.resolve() for file in self.overlays]
+        for number, place in enumerate(places):
+            if place in places[:number]:
+                raise ParamsError(f"--params: {self.overlays[number]} is named twice; name it once")
+        files = [file_layer(repository / "params.yaml"), *map(file_layer, self.overlays)]
+        layers = [replace(files[0], name="params.yaml"), *files[1:], *assigned_layers(self.assignments)]
         if self.seed is not None:
-            values["seed"] = self.seed
-        check_params(values, source=" + ".join(map(str, ("params.yaml", *self.overlays))))
+            layers.append(Layer("--seed", {"seed": self.seed}))
+        values = merged(layers)
+        check_params(values, sources(layers[: len(files)]), layers)
         return values
 
 
-def _overlay_name(overlay: Path) -> str:
-    place = overlay.parent.resolve() / overlay.name
-    if place == ROOT / OVERLAYS / f"{overlay.stem}.yaml":
-        return overlay.stem
+def assigned_name(assignment: str) -> str:
+    """An assignment in names of variants, such as ``training.learning_rate=0.0001`` for ``1e-4``."""
+    key, value = assignment_of(assignment)
+    return f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+
+
+def _folder_name(assigned: str) -> str:
+    """The assignment as a part of a folder's name; with a hash if that cannot hold it."""
+    kept = re.sub(r"[^\w.=+]+", "_", assigned, flags=re.ASCII)
+    return assigned if kept == assigned else f"{kept}-{_digest(assigned)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+def _overlay_name(file: Path) -> str:
+    place = file.parent.resolve() / file.name
+    if place == ROOT / OVERLAYS / f"{file.stem}.yaml":
+        return file.stem
     named = place.relative_to(ROOT) if place.is_relative_to(ROOT) else place
-    return f"{overlay.stem}-{hashlib.sha256(named.as_posix().encode()).hexdigest()[:6]}"
+    return f"{file.stem}-{_digest(named.as_posix())}"
 
 
 def add_variant_options(parser: ArgumentParser) -> None:
-    """Add ``--params`` and ``--seed``."""
-    parser.add_argument("--params", type=Path, action="append", default=[], help="overlay; may be repeated")
+    """Add ``--params``, ``--set`` and ``--seed``, which :func:`variant_of` reads."""
+    parser.add_argument(
+        "--params", type=overlay, action="append", default=[], help="overlay; may be repeated"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE",
+        help="over all overlays, such as training.steps=5; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--seed", type=any_seed, help="instead of the seed in the params files")
+
+
+def variant_of(chosen: Namespace) -> Variant:
+    """The variant of the options; ``ParamsError`` for an assignment that cannot be read."""
+    assigned_layers(chosen.set)
+    return Variant(tuple(chosen.params), chosen.seed, tuple(chosen.set))
 
 
 def prepare_workspace(repository: Path, variant: Variant) -> Path:
@@ -112,7 +167,7 @@ def _copy_sources(repository: Path, workspace: Path) -> None:
     for path in wanted:
         source, target = repository / path, workspace / path
         if not target.exists() or _stamp(target) != _stamp(source):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(target.parent)
             shutil.copy2(source, target)
     keep = set(wanted)
     for folder in {path.parts[0] for path in wanted if len(path.parts) > 1} - {".dvc"}:

@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from skillpress.core.errors import ParamsError, StorageError
-from skillpress.core.storage import atomic_path, read_schema, write_text
+from skillpress.core.storage import atomic_path, make_folder, read_schema, write_text
 from skillpress.experiment.params import read_yaml
 from skillpress.pipeline.files import POLICIES
 from skillpress.pipeline.reproduce.lock import exclusive
@@ -102,7 +102,7 @@ def add(
         LockTimeoutError: another process is writing and does not end.
         StorageError: the record is damaged, or the disk is full; the record is unchanged.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with exclusive(folder / ".lock", "the study's record"):
         record = read_record(folder)
         run = replace(run, id=_free(run.id, {other.id for other in record.runs}))

@@ -35,6 +35,8 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from skillpress.core.errors import UserError
+from skillpress.core.storage import make_folder, named_disk_errors
 from skillpress.core.version import __version__
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.experiment.params import Params
@@ -59,20 +61,30 @@ _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql"
 LONGEST_NAME = 200
 """The most characters of a method in a run's name; PostgreSQL keeps 250 of the whole name."""
+NO_DATABASE = "file is not a database"
+"""What SQLite says of a file that it did not write."""
 CREATE_SECONDS = 300
 """The longest time that another process may take to create PostgreSQL's tables."""
 
 
+class TrackingError(UserError, MlflowException):
+    """MLflow's database or server cannot be used; the message names its variable and its address."""
+
+
 def create_database() -> str:
-    """The experiment's id, made with its database if missing; ``MlflowException`` if that cannot be used."""
+    """The experiment's id, made with its database if missing; ``TrackingError`` if that cannot be used."""
     uri = os.environ["MLFLOW_TRACKING_URI"]
     try:
         if "@" in uri:
             check_database(uri)
         return _created(uri)
-    except (MlflowException, SQLAlchemyError, ValueError) as error:
+    except (MlflowException, SQLAlchemyError, ValueError, UserError, OSError) as error:
         why = without_secrets(str(error).partition("\n")[0])
-        raise MlflowException(f"MLFLOW_TRACKING_URI cannot be used: {why}") from None
+        if NO_DATABASE in why:
+            why = (
+                f"{without_secrets(uri)} is not an SQLite database; name another file, or move that one away"
+            )
+        raise TrackingError(f"MLFLOW_TRACKING_URI cannot be used: {why}") from None
 
 
 def check_database(uri: str) -> None:
@@ -88,9 +100,14 @@ def check_database(uri: str) -> None:
 
 def _created(uri: str) -> str:
     if uri.startswith(_SQLITE):
-        folder = Path(uri.removeprefix(_SQLITE)).resolve().parent
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "create.lock").open("w") as lock:
+        file = Path(uri.removeprefix(_SQLITE)).resolve()
+        if file.is_dir():  # MLflow would try again for minutes
+            raise ValueError(f"{file} is a folder; name a file in it, such as {_SQLITE}{file}/mlflow.db")
+        folder = file.parent
+        make_folder(folder)
+        with named_disk_errors(folder / "create.lock"):
+            opened = (folder / "create.lock").open("w")
+        with opened as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             return _experiment(folder.as_uri())
     if uri.startswith(_POSTGRESQL):

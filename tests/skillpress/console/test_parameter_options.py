@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -11,8 +12,12 @@ import pytest
 from skillpress.console.command import main
 from skillpress.console.parameter_options import own_overlay, playing_params
 from skillpress.console.serve import about_of, tasks_of
-from skillpress.core import names
+from skillpress.core import lab, names
+from skillpress.core.errors import ParamsError
+from skillpress.core.registry import ENVIRONMENTS
+from skillpress.core.yaml_files import write_yaml
 from skillpress.environments import bundle
+from skillpress.experiment.params import merge, read_yaml
 from skillpress.pipeline import exit_codes
 
 LINE = "my_lab.number_line:BUNDLE"
@@ -70,3 +75,39 @@ def test_an_installed_packages_environment_has_its_name(
     )
     assert own_overlay("theirs") == new_lab / "params" / "theirs.yaml"
     assert playing_params("theirs", (), ()).environment.name == "theirs"
+
+
+def test_of_overlays_that_play_an_environment_alike_the_first_is_taken_and_otherwise_one_is_asked_for(
+    new_lab: Path,
+) -> None:
+    mine = new_lab / "params" / "my_lab.yaml"
+    other = new_lab / "params" / "short.yaml"
+    other.write_text(write_yaml(merge(read_yaml(mine), {"training": {"steps": 3}})))
+    assert own_overlay(LINE) == mine
+    other.write_text(write_yaml(merge(read_yaml(mine), {"tasks": {"test": 3}})))
+    said = (
+        rf"--params is missing: params/my_lab\.yaml and params/short\.yaml configure {LINE} differently; "
+        r"choose one, such as --params params/my_lab\.yaml"
+    )
+    with pytest.raises(ParamsError, match=said):
+        own_overlay(LINE)
+
+
+@pytest.mark.parametrize("words", [["check"], ["evaluate"], ["serve"], ["run"]])
+def test_a_params_file_in_an_arguments_place_is_answered_with_its_option(
+    words: list[str], new_lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "params/my_lab.yaml"]) == exit_codes.USER_ERROR
+    assert "did you mean --params params/my_lab.yaml?" in capsys.readouterr().err
+
+
+def test_a_labs_files_and_parts_have_one_name_in_all_its_folders(
+    new_lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (lab, names):
+        monkeypatch.setattr(module, "ROOT", new_lab)
+    monkeypatch.chdir(new_lab / "params")
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder not in ("", str(new_lab))])
+    assert lab.overlay("params/my_lab.yaml") == new_lab / "params" / "my_lab.yaml"
+    assert lab.overlay("my_lab.yaml") == Path("my_lab.yaml")
+    assert names.check_name(ENVIRONMENTS, LINE) == LINE

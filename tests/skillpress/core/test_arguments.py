@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from skillpress.core.arguments import Parser, any_seed, real, whole
+from skillpress.core.arguments import Parser, any_seed, output_file, output_folder, real, whole
 
 
 def parser() -> Parser:
@@ -64,3 +65,70 @@ def test_every_command_has_this_parser_and_no_number_is_without_a_range(reposito
                 if types & {"int", "float"} or ast.unparse(node.func).endswith("ArgumentParser"):
                     found.append(f"{path.relative_to(repository)}:{node.lineno}")
     assert not found
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--name", "n", "params/x.yaml"],
+            "params/x.yaml; did you mean --params params/x.yaml?",
+        ),
+        (["--name", "n", "a.yml", "seed=3"], "did you mean --params a.yml --set seed=3?"),
+        (["--name", "n", "--params", "a.yaml", "b.yaml"], "did you mean --params b.yaml?"),
+        (["params/x.yaml"], "required: --name; did you mean --params params/x.yaml?"),
+        (["--params", "a.yaml"], "required: --name\n"),
+    ],
+)
+def test_a_file_or_an_assignment_without_its_option_is_answered_with_the_option(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Parser(prog="test")
+    for option in ("--params", "--set"):
+        made.add_argument(option, action="append")
+    made.add_argument("--name", required=True)
+    with pytest.raises(SystemExit):
+        made.parse_args(words)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "said"),
+    [
+        (output_folder, "file", "file: cannot be a folder, since file is a file; name another"),
+        (output_folder, "file/x/y", "file/x/y: cannot be a folder, since file is a file; name another"),
+        (output_file, "file/x", "file: cannot be a folder, since file is a file; name another"),
+        (output_file, "folder", "folder: is a folder; name a file"),
+        (output_folder, "/proc/x/y", "/proc/x/y: cannot be written: /proc: "),
+        (output_folder, "folder/new/x", ""),
+        (output_file, "file", ""),
+        (output_file, "folder/new/x", ""),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_with_its_option_and_its_path(
+    kind: Callable[[str], Path], place: str, said: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    made = Parser(prog="test")
+    made.add_argument("--output", type=kind)
+    if said:
+        with pytest.raises(SystemExit):
+            made.parse_args(["--output", place])
+        assert f"argument --output: {said}" in capsys.readouterr().err
+    else:
+        assert made.parse_args(["--output", place]).output == Path(place)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"], "nothing is left"
+
+
+def test_every_option_for_an_output_looks_at_its_path_before_any_work() -> None:
+    """No output option of the console, the flows and the pages has a bare path as its type."""
+    root = Path(__file__).parents[3]
+    for file in [*root.glob("skillpress/**/*.py"), *root.glob("flows/*.py"), *root.glob("docs/**/*.py")]:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                named = node.args[0].value in ("--output", "--out", "--log", "--record")
+                types = [ast.unparse(each.value) for each in node.keywords if each.arg == "type"]
+                assert not named or types != ["Path"], f"{file}: {node.args[0].value}"

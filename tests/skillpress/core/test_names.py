@@ -106,6 +106,19 @@ def test_a_class_of_an_installed_package_is_recorded_with_its_version(install: I
         ("a_lab.methods:Mime", "a_lab.methods has no 'Mime'; did you mean 'Mine'?"),
         ("a_lab.methods:Bare", "a_lab.methods:Bare is no part for algorithm.name: it has no Parameters"),
         ("a_lab.methods:NUMBER", "it has no Parameters"),
+        *(
+            (wrong, r"did you mean 'a_lab\.methods:Mine'\?")
+            for wrong in (
+                "a_lab.methods",
+                "a_lab.methods.Mine",
+                "a_lab.methods:",
+                "a_lab/methods.py",
+                "a_lab/methods.py:Mine",
+                "methods",
+                "a_lab",
+                "a_lab.methods:Bare",
+            )
+        ),
     ],
 )
 def test_a_wrong_name_is_refused_with_what_there_is_and_the_nearest(name: str, said: str, lab: Path) -> None:

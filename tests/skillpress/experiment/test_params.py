@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from skillpress.core.errors import ParamsError, UserError
-from skillpress.experiment.params import load_params, merge
+from skillpress.experiment.layers import assigned_layers, file_layer
+from skillpress.experiment.params import check_params, load_params, merge, merged
 from skillpress.learn.training import parameters
 from skillpress.learn.training.parameters import LoraParameters
 
@@ -442,3 +443,54 @@ def test_lora_without_peft_is_refused_with_how_to_get_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(parameters, "version", missing)
     with pytest.raises(UserError, match=r"training\.lora: is set, but .* peft is not installed.*\[lora\]"):
         LoraParameters(rank=4, alpha=8).libraries()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("training:\n  steps: 4\n  stepz: 5\n", r"training\.stepz: unknown key.*\(mine\.yaml, line 3\)"),
+        ("\nsteps: 4\n", r"steps: unknown key; did you mean training\.steps\?.*\(mine\.yaml, line 2\)"),
+        ("training: {clip_low: 1}\n", r"did you mean algorithm\.clip_low\?.*\(mine\.yaml, line 1\)"),
+        ("training.steps: 4\n", r"write steps below training, .* \(mine\.yaml, line 1\)"),
+        ("training: {seed: 3}\n", r"Or seed\? Write it at the top level"),
+        ("training: {zzz: 3}\n", r"unknown key; remove it or correct its spelling \(mine\.yaml, line 1\)"),
+        ("temperature: 1\n", r"did you mean sampling\.temperature or evaluation\.temperature\?"),
+        ("\ntraining:\n  betas:\n  - 0.9\n  - 2\n", r"training\.betas\.1: is 2.*\(mine\.yaml, line 5\)"),
+        ("seed: 1\n\nengine:\n  name: server\n", r"engine\.urls: missing.*\(mine\.yaml, line 3\)"),
+        ("policy:\n  width: .inf\n", r"policy\.width: .*\(mine\.yaml, line 2\)"),
+        (
+            "training:\n  lag: 9\n  checkpoint_every: 5\n",
+            r"\(training\.lag: mine\.yaml, line 2; training\.checkpoint_every: mine\.yaml, line 3\)",
+        ),
+    ],
+)
+def test_a_mistake_names_the_file_and_the_line_that_hold_its_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(text)
+    (tmp_path / "other.yaml").write_text("reward: {shaping: none}\n")
+    for overlays in (("mine.yaml", "other.yaml"), ("other.yaml", "mine.yaml")):
+        with pytest.raises(ParamsError, match=said):
+            load_params(DEFAULT, *overlays)
+
+
+def test_of_several_files_that_give_a_value_the_last_is_named(tmp_path: Path) -> None:
+    first, last = tmp_path / "first.yaml", tmp_path / "last.yaml"
+    first.write_text("training: {steps: 3}\n")
+    last.write_text("training:\n\n  steps: many\n")
+    with pytest.raises(ParamsError, match=r"training\.steps: is 'many'.*\(.*last\.yaml, line 3\)"):
+        load_params(DEFAULT, first, last)
+
+
+def test_an_assignment_is_yaml_over_all_files_and_is_named_in_its_mistake() -> None:
+    layers = [file_layer(DEFAULT), *assigned_layers(["training.learning_rate=1e-4", "skills.library=null"])]
+    assert check_params(merged(layers), "test", layers).training.learning_rate == 0.0001
+    wrong = [file_layer(DEFAULT), *assigned_layers(["training.steps=many"])]
+    with pytest.raises(ParamsError, match=r"steps: is 'many'.*\(--set training\.steps=many\)"):
+        check_params(merged(wrong), "test", wrong)
+    with pytest.raises(ParamsError, match=r"--set seed=2: --set seed=1 sets seed too"):
+        assigned_layers(["seed=1", "seed=2"])
+    for text in ("training.steps", "=3", "training..steps=3", "training. steps=3"):
+        with pytest.raises(ParamsError, match=r"must be key=value"):
+            assigned_layers([text])

@@ -121,7 +121,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path, capsys) -> No
     (tmp_path / "out").write_text("")
     options = ["--agent", "explorer", "--output", str(tmp_path / "out")]
     assert main(["evaluate", *TEN, *options]) == exit_codes.USER_ERROR
-    assert "out is a file; name a folder" in capsys.readouterr().err
+    assert "out is a file; name another" in capsys.readouterr().err
 
 
 def test_fewer_tasks_are_some_of_the_tasks(evaluate) -> None:

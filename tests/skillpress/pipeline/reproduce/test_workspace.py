@@ -115,3 +115,36 @@ def test_an_overlay_has_one_workspace_however_its_place_is_written(
     monkeypatch.chdir(small_repository / "mine")
     assert Variant((Path("grpo.yaml"),)).name == absolute
     assert Variant((Path("../params/grpo.yaml"),)).name == "grpo"
+
+
+def test_assignments_lie_over_all_overlays_and_are_told_by_the_workspaces_name(
+    small_repository: Path,
+) -> None:
+    variant = Variant((Path("params/grpo.yaml"),), 7, ("training.steps=5", "reward.shaping=segcost"))
+    workspace = prepare_workspace(small_repository, variant)
+    assert workspace.name == "grpo-reward.shaping=segcost-training.steps=5-seed7"
+    params = load_params(workspace / "params.yaml")
+    assert (params.training.steps, params.reward.shaping, params.seed) == (5, "segcost", 7)
+    assert variant.options == [
+        "--params", "params/grpo.yaml", "--set", "training.steps=5", "--set", "reward.shaping=segcost",
+        "--seed", "7",
+    ]  # fmt: skip
+
+
+def test_one_value_has_one_workspace_however_it_is_written_and_in_any_order() -> None:
+    one = Variant(assignments=("training.learning_rate=1e-4", "seed=3"))
+    other = Variant(assignments=("seed=3", "training.learning_rate=0.0001"))
+    assert one.name == other.name == "seed=3-training.learning_rate=0.0001"
+
+
+def test_a_name_holds_no_character_that_a_folder_cannot_and_stays_different() -> None:
+    texts = ("policy.model=/a/b", "policy.model=_a_b", "environment.urls=[a, b]", "policy.model=" + "x" * 300)
+    names = [Variant(assignments=(text,), seed=1).name for text in texts]
+    assert len(set(names)) == len(texts)
+    assert all("/" not in name and len(name) <= 200 for name in names)
+
+
+def test_an_overlay_that_is_named_twice_is_refused() -> None:
+    twice = Variant((Path("params/grpo.yaml"), Path("params/../params/grpo.yaml")))
+    with pytest.raises(ParamsError, match=r"--params: params/\.\./params/grpo\.yaml is named twice"):
+        twice.values(Path())

@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -9,6 +10,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
+from skillpress.core.errors import UserError
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline.tracking import runs
 from skillpress.pipeline.tracking.runs import KEY, StageRun, create_database, pipeline_run_id
@@ -86,6 +88,24 @@ def test_a_database_that_cannot_be_used_is_an_error_of_one_line_without_its_pass
     shown = "".join(traceback.format_exception(refused.value))
     assert len(str(refused.value).splitlines()) == 1
     assert "hunt" not in shown
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("garbage.db", "garbage.db is not an SQLite database; name another file, or move that one away"),
+        ("garbage.db/x.db", "garbage.db is a file; name another"),
+        ("folder", "folder is a folder; name a file in it"),
+    ],
+)
+def test_a_place_that_can_hold_no_database_is_a_line_with_its_path(
+    place: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "garbage.db").write_text("garbage")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/{place}")
+    with pytest.raises(UserError, match=f"^MLFLOW_TRACKING_URI cannot be used: .*{re.escape(said)}"):
+        create_database()
 
 
 def test_stages_with_the_same_parameters_share_a_parent_and_others_do_not(params: Params) -> None:
