@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -17,6 +13,7 @@ from skillpress.environments.code_repair.judge import CORRECT_MAY_TAKE, LONGER, 
 from skillpress.environments.code_repair.programs import Program
 from skillpress.environments.sandboxed import EpisodeSandbox
 from skillpress.play.sandbox import Sandbox
+from tests.support.play.busy import busy
 
 ENDLESS = "def largest(numbers):\n    while True: pass\n"
 
@@ -29,25 +26,6 @@ def largest(numbers):
     while time.process_time() < {seconds}: {does}
     return max(numbers)
 """
-
-
-@contextmanager
-def busy(processes: int) -> Iterator[None]:
-    """Every processor has this many other processes that compute."""
-    command = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
-    # Each has a session of its own, since some kernels share processors out by sessions.
-    others = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
-        for _ in range(processes * (os.cpu_count() or 1))
-    ]
-    try:
-        for other in others:
-            assert other.stdout is not None and other.stdout.readline()
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.communicate()
 
 
 @pytest.fixture(scope="module")
