@@ -14,6 +14,7 @@ from skillpress.play.programs.endpoint import Endpoint
 from skillpress.play.programs.functions import START_SECONDS, Functions
 from skillpress.play.programs.launch import Commands, Launcher, end_orphans
 from skillpress.play.programs.walls import Walled
+from skillpress.play.sandbox.limits import MOST_WAITED
 from skillpress.play.workers.pool import cores
 
 
@@ -41,7 +42,7 @@ class SharedPrograms:
             if isinstance(section.run, str)
             else Commands(section.run, walls)
         )
-        self.seconds = section.seconds + section.verify_seconds + 3 * START_SECONDS
+        self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS
         """Maximum time of a start or a step."""
 
     def __call__(self) -> ProgramEnvironment:

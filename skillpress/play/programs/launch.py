@@ -26,7 +26,7 @@ import psutil
 from skillpress.core.errors import UserError
 from skillpress.play.programs.session import Ended
 from skillpress.play.sandbox.limits import Limits
-from skillpress.play.sandbox.processes import namespace_bytes
+from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, tree, waits
 from skillpress.play.sandbox.walls import Held, files_in
 from skillpress.play.sandbox.watchdog import watchdog
 from skillpress.play.workers.parent import die_with_parent
@@ -90,6 +90,10 @@ class Running(Protocol):
 
     def stop(self) -> None:
         """End it and all that it has started; returns when nothing is left."""
+        ...
+
+    def waited(self) -> float:
+        """Seconds that it has waited for a processor since its start, since the machine had other work."""
         ...
 
 
@@ -198,6 +202,10 @@ class _Command:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         end_marked(self.start.variables()[MARK], self.since)
+
+    def waited(self) -> float:
+        """See ``Running``: the longest wait of the threads that still run."""
+        return max(waits(tree(self.pid, children_of_all())).values(), default=0.0)
 
     def held(self, inside: Sequence[int]) -> Held:
         """See ``Watched``. A large folder is counted less often than a small one."""

@@ -29,11 +29,13 @@ from skillpress.play.programs.tool_calls import words
 from skillpress.play.rollout import BrokenEnvironmentError, Collector, ThreadVectorEnv, requests
 from tests.support.models.tiny import tiny_policy
 from tests.support.play import asking
+from tests.support.play.busy import busy
 
 TASKS = [
     Task(f"walk-{start}", "program", start, {"id": f"walk-{start}", "start": start}) for start in range(3)
 ]
 POLICY = tiny_policy()
+COMPUTING = "import time\nwhile time.process_time() < 0.5: pass"
 
 
 def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> ProgramParameters:
@@ -124,6 +126,14 @@ def test_a_failure_of_the_program_is_an_episode_with_its_name(
     episodes = play(section(run, **changes), rollouts=4)
     assert name in {episode.outcome for episode in episodes}
     assert len(episodes) == 12 and not any(episode.won for episode in episodes if episode.outcome == name)
+
+
+@pytest.mark.parametrize("run", ["compute", [sys.executable, "-c", COMPUTING]])
+def test_other_work_of_the_machine_fails_no_program(run: str | list[str]) -> None:
+    """Beside eight others a program that computes for half a second takes more than four."""
+    with busy(8):
+        (episode,) = play(section(run, f"{asking.HERE}:always", seconds=1.5), TASKS[:1], rollouts=1)
+    assert episode.won
 
 
 def test_a_prompt_beyond_the_budget_is_a_step_without_an_action() -> None:
