@@ -56,7 +56,7 @@ class ChatClient:
     def __init__(self, server: ChatServer, sampling: Sampling, journal: Path) -> None:
         """Every answer's token counts are appended to the file ``journal``."""
         self.server, self._base, self._sampling = server, server.base, sampling
-        self._journal, self._connection = Journal(journal), Connection(server.headers)
+        self._journal, self._connection = Journal(journal), Connection(server.base, server.headers)
         self._secrets = server.secrets
         self._form = Form(frozenset(server.omit))
         self._context: int | None = None

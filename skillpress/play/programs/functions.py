@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.play.programs.launch import CRASHED, LOST, NO_TELEMETRY, ProgramError, Start
 from skillpress.play.programs.session import Ended
 from skillpress.play.sandbox.processes import waits
@@ -100,7 +101,7 @@ class _Worker:
                     function,
                     *map(str, paths),
                 ],
-                env={**os.environ, **NO_TELEMETRY},
+                env={**os.environ, **loopback_kept_direct(), **NO_TELEMETRY},
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 preexec_fn=die_with_parent,

@@ -24,6 +24,7 @@ from typing import Protocol
 import psutil
 
 from skillpress.core.errors import UserError
+from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.play.programs.session import Ended
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, tree, waits
@@ -144,7 +145,7 @@ class Commands:
             process = subprocess.Popen(
                 self._walls(start, command) if self._walls else command,
                 cwd=start.folder,
-                env={**os.environ, **start.variables()},
+                env={**os.environ, **loopback_kept_direct(), **start.variables()},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -87,6 +87,8 @@ class Walled:
             arguments += ["--ro-bind", path, path]
         arguments += ["--bind", str(start.folder), str(start.folder), "--chdir", str(start.folder)]
         arguments += ["--bind", str(self.socket), SOCKET, "--ro-bind", str(_forwarder()), FORWARDER]
+        for name in filter(is_outside, os.environ):
+            arguments += ["--unsetenv", name]
         arguments += ["--setenv", "HOME", str(start.folder), "--remount-ro", "/"]
         return [*arguments, "--", sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *command]
 
@@ -94,6 +96,13 @@ class Walled:
     def url(key: str) -> str:
         """The endpoint's address as a walled program sees it."""
         return f"http://127.0.0.1:{PORT}/e/{key}"
+
+
+def is_outside(variable: str) -> bool:
+    """Whether an environment variable names a proxy or a file that does not exist behind the walls. HTTP
+    clients fail on such variables before they ask anything."""
+    files = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
+    return variable in files or variable.lower().endswith("_proxy")
 
 
 def _forwarder() -> Path:
