@@ -121,7 +121,7 @@ def test_a_body_that_cannot_be_sent_is_refused_before_anything_is_asked(
     with chat_server() as (url, heard):
         assert evaluate(url, tmp_path / "out", "--body", given) == exit_codes.USER_ERROR
     told = capsys.readouterr().err
-    assert told.startswith("--body: ") and said in told and not heard.bodies
+    assert told.startswith("evaluate: --body: ") and said in told and not heard.bodies
 
 
 def test_a_limit_under_its_newer_name_is_not_called_left_out(
