@@ -51,7 +51,7 @@ class Route:
     variable: str
     """The environment variable that names the proxy; empty for a direct connection."""
     certificates: ssl.SSLContext
-    """Whose certificates are trusted; nobody's if no certificate is needed on the way."""
+    """The certificates that are trusted; empty if the connection needs none."""
 
     @property
     def told(self) -> str:
@@ -87,12 +87,12 @@ def async_client(route: Route, headers: Mapping[str, str]) -> httpx.AsyncClient:
 
 
 def direct_to(urls: Iterable[str]) -> Route:
-    """The way to servers of one's own cluster: a proxy that the environment names leads out of it."""
+    """The way to servers of the same cluster. It uses no proxy, since that leads out of the cluster."""
     return Route(None, "", _certificates(any(url.startswith("https:") for url in urls)))
 
 
 def open_directly(request: str | Request, seconds: float) -> Any:
-    """Ask a server of this machine or of one's own cluster, through no proxy; returns a context manager.
+    """Ask a server of this machine or cluster, through no proxy; returns a context manager.
 
     Raises:
         OSError: no answer within ``seconds``, or an error status.
@@ -114,8 +114,8 @@ def trusted_certificates() -> ssl.SSLContext:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
         except (OSError, ssl.SSLError) as error:
             raise UserError(
-                f"SSL_CERT_FILE: {file} is no file with certificates ({error.strerror or error}); unset the "
-                "variable, or let it name one"
+                f"SSL_CERT_FILE: {file} is not a file with certificates ({error.strerror or error}); unset "
+                "the variable, or let it name one"
             ) from error
     elif folder and not any(Path(part).is_dir() for part in folder.split(os.pathsep)):
         raise UserError(f"SSL_CERT_DIR: {folder} is no folder; unset the variable, or let it name one")
@@ -169,7 +169,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def _certificates(needed: bool) -> ssl.SSLContext:
-    """Those that are trusted, if any is needed; a context that trusts nobody is made in no time."""
+    """The trusted certificates if they are needed, else an empty context, which takes no time to make."""
     return trusted_certificates() if needed else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -238,7 +238,7 @@ def _exceptions(environment: Mapping[str, str]) -> list[str]:
 
 
 def _bare(entry: str) -> str:
-    """An entry without brackets, a port behind them, and what stands for any subdomain."""
+    """An entry without brackets, without a port behind them, and without the mark for any subdomain."""
     return re.sub(r"^\[(.*)\](:\d+)?$", r"\1", entry).removeprefix("*").strip(".") or entry
 
 

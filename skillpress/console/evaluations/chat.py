@@ -157,10 +157,12 @@ def _fields(given: str | None) -> dict[str, Any]:
         json.dumps(found, allow_nan=False)
     except (ValueError, RecursionError) as error:
         raise ParamsError(
-            f'--body: {given[:80]!r} is no JSON ({error}); an example is \'{{"reasoning_effort": "low"}}\''
+            f'--body: {given[:80]!r} is not JSON ({error}); an example is \'{{"reasoning_effort": "low"}}\''
         ) from error
     if not isinstance(found, dict):
-        raise ParamsError(f"--body: {given[:80]!r} is no JSON object, whose names are fields of the request")
+        raise ParamsError(
+            f"--body: {given[:80]!r} is not a JSON object, whose names are fields of the request"
+        )
     return found
 
 

@@ -52,8 +52,8 @@ LONGER = 2.0
 """In its second try a program has this multiple of the first limit. Two threads that share a core take up to
 twice as much processor time for the same work."""
 SLOWER_THAN_CORRECT = 4.0
-"""In its second try a program may also take this multiple of the correct program's time, which is measured
-between the two tries on the same machine."""
+"""The second limit is at least this multiple of the correct program's time, which is measured between the two
+tries on the same machine."""
 CORRECT_MAY_TAKE = 20.0
 """The multiple of the first limit at which the correct program is stopped while it is measured."""
 KEPT, KEPT_BYTES = 20_000, 64 << 20

@@ -26,7 +26,7 @@ milliseconds, unless the program's answer makes them endless."""
 TIMED_OUT, GONE = "!time-out", "!a crash"
 """As written by ``inside/candidate.py``. The second one is also used if there is no answer at all."""
 SLOW_TEST = "the test failed with SlowTestError"
-"""As written by ``inside/examiner.py``: the statements of a test did not end."""
+"""The words of ``inside/examiner.py`` for a test whose statements did not end."""
 ANSWERS = TypeAdapter(tuple[list[str | None], float])
 """Values of calls, None if there is no call; and processor seconds of the slowest call."""
 TEXTS = TypeAdapter(list[str | None])

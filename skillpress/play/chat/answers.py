@@ -130,7 +130,7 @@ def _index(choice: Mapping[str, Any]) -> int:
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    """The mappings in a list; none if the value is no list."""
+    """The mappings in a list; empty if the value is not a list."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 

@@ -8,8 +8,7 @@ its code or type if these are known, otherwise by its words:
     the prompt is too long         a step without an action
     a filter declined the prompt   a step that was refused
     a parameter is not supported   the request is repeated without it
-    too busy, failing, loading     the request is repeated after the pause that the server names, whatever
-                                   status the error has
+    too busy, failing, loading     the request is repeated after the pause that the server names
     anything else                  the end: a wrong key, an unknown model, no credit
 """
 
@@ -126,7 +125,7 @@ NAMED = {
 }  # fmt: skip
 """Maps codes and types, in lower case, to the status that they usually come with."""
 EPOCH, EPOCH_MS = 1e9, 1e12
-"""From these numbers on, a pause is a time: seconds or milliseconds since 1970."""
+"""A pause of at least one of these numbers is a time: seconds or milliseconds since 1970."""
 UPSTREAM_FAILED = 502
 """The status of an error that came with HTTP 200 and names none: that of a failed gateway."""
 
@@ -176,9 +175,11 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
     if status not in (401, 402, 429) and (marks & FILTERED or _says(status, words, (_SAYS_FILTERED,))):
         return Answer("", ended="refused")
     remedy = _remedy(words, sent) * (status in (400, 422))
+    asked_again = reply.headers.get("x-should-retry", "").lower() == "true"
     return Failed(
         reason + remedy,
-        again=(status in BUSY or status >= 500) and status not in NEVER and not marks & WITHOUT_CREDIT,
+        again=asked_again
+        or ((status in BUSY or status >= 500) and status not in NEVER and not marks & WITHOUT_CREDIT),
         pause=retry_after(reply.headers),
         everyone=status in (429, 503),
         denied=status in (401, 403),

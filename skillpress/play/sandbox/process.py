@@ -158,7 +158,7 @@ class SandboxProcess:
         try:
             self.first_pid = self.walls.last(runner)
             self._inner_fds = (os.pidfd_open(self.first_pid), os.pidfd_open(runner))
-            self._waits = waits([runner])  # its start is no call
+            self._waits = waits([runner])  # from its start, which is not a call
         except (FileNotFoundError, ProcessLookupError) as error:
             raise SandboxLostError("the sandbox was killed from outside while it started") from error
 

@@ -200,7 +200,7 @@ def test_a_variable_of_certificates_that_points_nowhere_is_named_where_certifica
 def test_a_file_that_holds_no_certificates_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty.pem").write_text("nothing")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "empty.pem"))
-    with pytest.raises(UserError, match=r"^SSL_CERT_FILE: .*empty\.pem is no file with certificates"):
+    with pytest.raises(UserError, match=r"^SSL_CERT_FILE: .*empty\.pem is not a file with certificates"):
         route_to("https://model.example.com")
 
 

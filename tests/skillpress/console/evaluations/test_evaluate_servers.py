@@ -109,9 +109,9 @@ def test_fields_of_ones_own_and_streams_are_in_the_record_and_identify_the_evalu
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("{", "is no JSON"),
-        ("[1]", "is no JSON object"),
-        ('{"a": NaN}', "is no JSON"),
+        ("{", "is not JSON"),
+        ("[1]", "is not a JSON object"),
+        ('{"a": NaN}', "is not JSON"),
         ('{"stream": true}', "stream is written by skillpress itself"),
     ],
 )

@@ -39,7 +39,7 @@ def strict() -> Iterator[Judge]:
 def test_a_program_as_slow_as_the_correct_one_passes_whatever_the_limit(
     strict: Judge, program: Program
 ) -> None:
-    """On a machine on which the correct program exceeds the limit, an equal one is right all the same."""
+    """If the correct program exceeds the limit on this machine, an equal program still passes."""
     slow = replace(program, name="slow", correct=taking(0.4), hidden=program.hidden[:2])
     verdict = strict.verdict(slow, taking(0.4) + "# an agent's", hidden=True)
     assert verdict.perfect and not verdict.timed_out

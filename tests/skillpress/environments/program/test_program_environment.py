@@ -136,6 +136,22 @@ def test_other_work_of_the_machine_fails_no_program(run: str | list[str]) -> Non
     assert episode.won
 
 
+@pytest.mark.parametrize(("run", "walls"), [("walk", "none"), ("command", "none"), ("command", "bubblewrap")])
+def test_variables_for_other_servers_do_not_come_between_a_program_and_its_model(
+    run: str, walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "[::1],fe80::/10")
+    monkeypatch.delenv("no_proxy", raising=False)
+    if walls == "bubblewrap":  # behind walls there is nothing that these could name
+        monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    task = Task("a", "program", 0, {"id": "a", "start": 1, "sleep": "0", "outside": "http://127.0.0.1:9"})
+    chosen = asking.command() if run == "command" else run
+    (episode,) = play(section(chosen, f"{asking.HERE}:always", walls=walls), [task], rollouts=1)
+    assert episode.won and episode.steps[0].response_ids
+
+
 def test_a_prompt_beyond_the_budget_is_a_step_without_an_action() -> None:
     episodes = play(section("walk", max_calls=20), budget=3)
     ended = [episode for episode in episodes if episode.steps[-1].invalid == "prompt_too_long"]

@@ -148,6 +148,12 @@ def test_other_errors_of_a_request_are_no_throttling(error: dict[str, str]) -> N
     assert isinstance(outcome, Failed) and not outcome.again
 
 
+def test_a_server_may_ask_for_a_retry_by_a_header() -> None:
+    body = json.dumps({"error": {"message": "the shard moved"}}).encode()
+    found = [read_reply(Reply(400, {"x-should-retry": said}, body), {}) for said in ("true", "false")]
+    assert [isinstance(outcome, Failed) and outcome.again for outcome in found] == [True, False]
+
+
 def test_a_throttled_request_is_answered_in_the_end(tmp_path: Path) -> None:
     def manner(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
         throttled = {"error": {"code": "Throttling", "message": "Request was denied due to throttling"}}
@@ -171,5 +177,5 @@ def test_another_server_is_refused_with_the_variable_that_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
-    with pytest.raises(UserError, match=r"^SSL_CERT_FILE: .*gone\.pem is no file with certificates"):
+    with pytest.raises(UserError, match=r"^SSL_CERT_FILE: .*gone\.pem is not a file with certificates"):
         ChatClient(ChatServer("https://model.example.com/v1", "toy"), Sampling(), tmp_path / "answers.jsonl")

@@ -41,7 +41,7 @@ def test_code_that_sleeps_is_interrupted_and_the_call_says_so_on_a_busy_machine_
 
 
 def test_code_that_makes_itself_wait_is_interrupted() -> None:
-    """Processes of its own are no excuse without end."""
+    """The wait that its own processes cause is credited up to a bound."""
     many = (
         "import os\nfor _ in range(24):\n    if os.fork() == 0:\n        while True: pass\nwhile True: pass"
     )
