@@ -28,10 +28,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 import psutil
 import yaml
+
+from skillpress.core.http_clients import open_directly
 
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 300.0
@@ -144,7 +146,7 @@ def runs(port: int) -> dict[str, int]:
         request = Request(
             f"http://127.0.0.1:{port}/api/flow_runs/count", body, {"Content-Type": "application/json"}
         )
-        with urlopen(request, timeout=ANSWER_SECONDS) as answer:
+        with open_directly(request, ANSWER_SECONDS) as answer:
             found[state.lower()] = int(answer.read())
     return found
 

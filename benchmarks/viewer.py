@@ -33,11 +33,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from urllib.request import urlopen
 
 import numpy as np
 import polars as pl
 
+from skillpress.core.http_clients import open_directly
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, ROW_GROUP, TRAJECTORY_KEY, join_rollouts
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import write_tasks
@@ -255,7 +255,7 @@ def peak_mib(process: int | str = "self") -> float:
 def asked(address: str) -> tuple[float, Any]:
     """Seconds until the answer arrived, and the answer."""
     begun = time.perf_counter()
-    with urlopen(address, timeout=600) as answer:
+    with open_directly(address, 600) as answer:
         content = answer.read()
     return time.perf_counter() - begun, json.loads(content)
 

@@ -22,12 +22,12 @@ from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from typing import Any
-from urllib.request import ProxyHandler, build_opener
 
 import torch
 from safetensors.torch import load, save
 
 from benchmarks.machine import machine
+from skillpress.core.http_clients import open_directly
 from skillpress.models.engines.link import Link, Meeting
 from skillpress.models.engines.parts import PART_BYTES, as_bytes, checksum, fetch, fetch_manifest
 from skillpress.models.engines.server.weights import Offer, offered
@@ -156,7 +156,7 @@ def _receive(connection: Connection) -> None:
         elif way != FILE:
             found = fetch(url, SECONDS, lambda manifest: None, way)
         else:
-            with build_opener(ProxyHandler({})).open(url, timeout=SECONDS) as answer:
+            with open_directly(url, SECONDS) as answer:
                 found = load(answer.read())
         begun = time.perf_counter()
         total = sum(checksum(as_bytes(tensor)) for tensor in found.values()) % 2**64

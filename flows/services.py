@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
-from urllib.request import urlopen
 
 import psutil
 from mlflow.exceptions import MlflowException
@@ -29,6 +28,7 @@ from flows import prefect_database, secret
 from flows.children import stop
 from flows.prefect_database import PREFECT_DATABASE
 from skillpress.core.errors import UserError
+from skillpress.core.http_clients import open_directly
 from skillpress.core.web import is_loopback
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
@@ -110,7 +110,7 @@ class Services:
         while time.monotonic() < deadline:
             self.check()
             try:
-                with urlopen(url, timeout=5):
+                with open_directly(url, 5):
                     return
             except (URLError, TimeoutError, ConnectionError):
                 time.sleep(POLL_SECONDS)

@@ -6,8 +6,10 @@ sandbox costs time and changes nothing: the episode is replayed in a new one, up
 After some attempts it ends as ``lost="sandbox"``, which is stored like any other end. It is never left out,
 and it stops no other episode.
 
-Only time spent in the sandbox is counted, never the time in which the policy thinks. So the contents of an
-episode do not depend on how busy its engine is.
+Only time spent in the sandbox is counted: neither the time in which the policy thinks, nor the wait for a
+sandbox, nor, in calls of more than a second, the wait of the code for a processor. So the contents of an
+episode do not depend on how busy its engine and its machine are. An episode whose time runs out nevertheless
+ends as ``lost="time"``.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.text.spaces import AnyText
 from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
+from skillpress.play.sandbox.limits import MOST_WAITED
 
 Result = TypeVar("Result")
 Lease = Callable[[], AbstractContextManager[Sandbox]]
@@ -69,17 +72,20 @@ class EpisodeSandbox:
         Raises:
             SandboxLostError: it is gone through no fault of the code in it, or none is available.
         """
-        began, self.told = time.monotonic(), ""
+        self.told = ""
         try:
             sandbox = self._working()
-            sandbox.ends_at = began + self.seconds_left
-            return use(sandbox)
+            began = time.monotonic() - sandbox.waited
+            sandbox.ends_at = time.monotonic() + self.seconds_left
+            try:
+                return use(sandbox)
+            finally:
+                used = time.monotonic() - sandbox.waited - began
+                self.seconds_left = max(0.0, self.seconds_left - used)
         except SandboxLostError:
             raise
         except SandboxEndedError as error:
             raise SandboxLostError(str(error)) from error
-        finally:
-            self.seconds_left = max(0.0, self.seconds_left - (time.monotonic() - began))
 
     def renew(self) -> None:
         """Give the sandbox back; the next call gets a new one."""
@@ -212,7 +218,7 @@ class PooledEnvironments:
         self._make = make
         ready = min(slots, STOCK)
         self._pool = SandboxPool(limits, ready=ready, max_concurrency=slots, wait_seconds=WAIT_SECONDS)
-        self.seconds = ATTEMPTS * (seconds + WAIT_SECONDS)
+        self.seconds = ATTEMPTS * ((1 + MOST_WAITED) * seconds + WAIT_SECONDS)
         """Maximum time of a start or a step, reached if the whole episode is replayed."""
 
     def __call__(self) -> Environment:

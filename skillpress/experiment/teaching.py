@@ -30,7 +30,12 @@ def server(section: TeacherParameters, seed: int, folder: Path) -> Ask:
         ChatError: the address is invalid, or the key's variable is not set.
     """
     server = ChatServer(
-        section.url, section.model, key_variable=section.key_variable, omit=tuple(section.omit)
+        section.url,
+        section.model,
+        key_variable=section.key_variable,
+        omit=tuple(section.omit),
+        body=section.body,
+        stream=section.stream,
     )
     server.check()
     sampling = Sampling(temperature=0.0, max_new_tokens=section.max_new_tokens)

@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.core.lab import ROOT, lab_file
 
 __all__ = ["ROOT", "apply", "read"]
@@ -29,6 +30,7 @@ def apply() -> None:
     """Put the settings into the environment; variables that are set keep their values."""
     for name, value in read(lab_file("infra/settings.env"), ROOT).items():
         os.environ.setdefault(name, value)
+    os.environ |= loopback_kept_direct()  # for the clients of Prefect and MLflow
     programs = str(Path(sys.executable).parent)  # `python` in dvc.yaml is this environment's, and so is ninja
     path = os.environ.get("PATH", "")
     if programs not in path.split(os.pathsep):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -67,8 +68,7 @@ class Chat:
                 f"policy.state_update: is {params.policy.state_update!r}, which goes on from the tokens of "
                 "the last response, and a text API has none; take window, with policy.history turns"
             )
-        omitted = sorted(set(self.server.omit))
-        return {"model": self.server.model} | ({"omit": omitted} if omitted else {})
+        return {"model": self.server.model, **self.server.asked}
 
     def play(
         self,
@@ -133,6 +133,8 @@ def player(options: Namespace) -> Chat:
         key_variable=options.key_variable or "",
         deadline_seconds=deadline,
         omit=omitted,
+        body=_fields(options.body),
+        stream=bool(options.stream),
     )
     server.check()
     if server.model:
@@ -140,6 +142,28 @@ def player(options: Namespace) -> Chat:
     with closing(ChatClient(server, Sampling(), Path())) as client:
         client.meet()
         return Chat(replace(server, model=client.served_model()))
+
+
+def _fields(given: str | None) -> dict[str, Any]:
+    """The value of ``--body``.
+
+    Raises:
+        ParamsError: it is not a JSON object.
+    """
+    if given is None:
+        return {}
+    try:
+        found = json.loads(given, parse_constant=lambda name: math.nan)
+        json.dumps(found, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise ParamsError(
+            f'--body: {given[:80]!r} is not JSON ({error}); an example is \'{{"reasoning_effort": "low"}}\''
+        ) from error
+    if not isinstance(found, dict):
+        raise ParamsError(
+            f"--body: {given[:80]!r} is not a JSON object, whose names are fields of the request"
+        )
+    return found
 
 
 def journal_of(store: ResumeStore) -> Path:

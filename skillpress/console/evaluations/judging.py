@@ -67,6 +67,7 @@ def judged(
         "judge": server.model if server else identify(chosen.model),
         "prompt": prompt,
         "longest": chosen.max_new_tokens,
+        **({name: value for name, value in server.asked.items() if name != "omit"} if server else {}),
     }
     rows = wanted()
     store = ResumeStore(

@@ -14,6 +14,7 @@ from skillpress.console.evaluations.models import check_wording, identify
 from skillpress.console.evaluations.players import SERVER_OPTIONS, is_url, model_of, refuse_options
 from skillpress.core.errors import ParamsError
 from skillpress.experiment.params import Params
+from skillpress.pipeline.exit_codes import say
 
 EXACT = (
     "every response depends on the prompt, the weights and the seed of its task, rollout and step, and "
@@ -23,6 +24,10 @@ EXACT = (
 LOOSE = (
     "every response has a seed of its own, but the engine {engine!r} does not promise the same tokens for it "
     "beside other requests: another evaluation may differ, by luck alone"
+)
+NO_TEMPLATE = (
+    "has no chat template, so it plays without one: prompts are plain text, as for a base model; if it was "
+    "tuned on conversations, copy its chat_template.jinja into the folder"
 )
 COMPUTING = ("torch", "transformers")
 """Libraries that affect what a model samples."""
@@ -55,7 +60,8 @@ class LanguageModel(PlaysHere):
     def check(self, params: Params) -> Mapping[str, Any]:
         """The model's contents and the libraries that compute, including the engine's own."""
         identity = identify(self.model)
-        check_wording(self.model, params)
+        if not check_wording(self.model, params):
+            say(f"{self.label}: {NO_TEMPLATE}")
         libraries = {name: version(name) for name in COMPUTING} | params.engine.libraries()
         return {"model": identity} | libraries
 

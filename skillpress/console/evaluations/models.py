@@ -11,6 +11,7 @@ from pathlib import Path
 
 from skillpress.experiment.params import Params
 from skillpress.models.policy import PolicyError
+from skillpress.models.policy.model_files import adapter_alone, template_for_processors
 from skillpress.pipeline.identities import PACKAGED, model_identity
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
@@ -24,6 +25,8 @@ def identify(model: str) -> str:
     Raises:
         PolicyError: no such model is on this machine; the message says how to get it.
     """
+    if (Path(model) / "adapter_config.json").is_file():
+        raise PolicyError(f"--model: {adapter_alone(model)}")
     if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
         raise PolicyError(
             f"--model: {model} holds no config.json, so it is no folder of a Hugging Face model"
@@ -42,14 +45,17 @@ def identify(model: str) -> str:
     )
 
 
-def check_wording(model: str, params: Params) -> None:
-    """Refuse to show prose to a policy made from scratch, because all its words would be unknown to it."""
+def check_wording(model: str, params: Params) -> bool:
+    """Refuse to show prose to a policy made from scratch, because all its words would be unknown to it.
+
+    Returns whether prompts are turns of a conversation, by the model's chat template, or need none.
+    """
     from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast
 
     rendering = params.policy.rendering
     if model in PACKAGED or rendering == COMPACT:
-        return
+        return True
     try:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(model)
     except Exception as error:  # tokenizers raises this class itself, on any damaged file
@@ -60,3 +66,4 @@ def check_wording(model: str, params: Params) -> None:
             f"alone, not those of {rendering!r}; evaluate it where its experiment left it (models/policy "
             "beside params.yaml), or name that experiment's overlay with --params"
         )
+    return bool(tokenizer.chat_template or template_for_processors(model))

@@ -31,3 +31,10 @@ def add_server_options(parser: ArgumentParser) -> None:
         metavar="NAME,NAME",
         help="sampling parameters that a URL is not sent, as seed,top_p (default: those that it refuses)",
     )
+    parser.add_argument(
+        "--body",
+        metavar="JSON",
+        help='further fields of requests to a URL, as \'{"reasoning_effort": "low"}\'',
+    )
+    parser.add_argument("--stream", action="store_true", default=None,
+                        help="ask a URL for streams (for servers that give no other answers)")  # fmt: skip

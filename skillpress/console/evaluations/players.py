@@ -27,7 +27,7 @@ PLAYERS = Registry(
     },
 )
 """``--agent`` to a function from the options of the command line to the player."""
-SERVER_OPTIONS = ("name", "key_variable", "deadline", "omit")
+SERVER_OPTIONS = ("name", "key_variable", "deadline", "omit", "body", "stream")
 """Options that only a model behind a URL understands."""
 
 

@@ -1,8 +1,9 @@
 """Code repair: a faulty program in a small repository, with tools to look, run and edit, and ``submit``.
 
 Submitting ends the episode: the hidden tests are run against the text of the program's file (``judge.py``).
-If all of them pass, the episode is won; otherwise it is lost as ``failing``, or as ``unreadable`` if the file
-no longer exists. Other files that the agent has made or changed do not count.
+If all of them pass, the episode is won. Otherwise it is lost: as ``out_of_time`` if the verdict depends on a
+limit of time, as ``unreadable`` if the file no longer exists, else as ``failing``. Other files that the agent
+has made or changed do not count.
 
 ``task.spec`` names the program and, if the bug is not one of the data set, the change that makes it wrong. It
 contains neither the correct program nor the hidden tests.
@@ -226,7 +227,8 @@ class RepairEpisode:
         won = verdict.perfect
         info = self._info(call.wording, None, {"unsolved": float(not won), "passed": verdict.share})
         said = "Submitted: all tests pass." if won else "Submitted: not all tests pass."
-        return said, True, False, replace(info, won=won, lost=None if won else "failing")
+        lost = "out_of_time" if verdict.timed_out else "failing"
+        return said, True, False, replace(info, won=won, lost=None if won else lost)
 
     def _info(self, action: str | None, invalid: str | None, measures: Mapping[str, float]) -> Info:
         pages = [f"view {page}" for page in range(1, self._state.pages + 1) if page != self._state.page]

@@ -16,7 +16,8 @@ class CodeRepairParameters(EnvironmentParameters):
     """Folder with ``quixbugs_python.tar.xz`` and ``humanevalfix.jsonl``; empty takes the variable
     SKILLPRESS_CODE_REPAIR."""
     test_seconds: Annotated[float, Field(gt=0, le=60)]
-    """Processor time that one call of the program may take."""
+    """Processor time that one call of the program may take in its first try. A program that takes more is
+    tried again with twice as much, or four times what the correct program takes then."""
     episode_seconds: Annotated[float, Field(gt=0)]
     """How long the agent's own sandbox may work in one episode."""
     measure_edits: bool

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillpress.environments.code_repair.inside.values import Values
-from skillpress.environments.code_repair.judge import Answering, Judge
+from skillpress.environments.code_repair.judge import Judge
+from skillpress.environments.code_repair.judge_sandboxes import Answering
 from skillpress.environments.code_repair.programs import Check, Program
 
 CONSTANTS = tuple(Values().write(value) for value in (None, False, True, 0))

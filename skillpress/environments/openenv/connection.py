@@ -12,13 +12,13 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from math import isfinite
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
+
+from skillpress.core.http_clients import route_to
 
 LARGEST_ANSWER = 64 << 20
 """Maximum number of bytes of an answer."""
@@ -60,13 +60,15 @@ class Connection:
         Raises:
             LostConnectionError: no server answers there now.
             ForeignProtocolError: a server answers, but it has no WebSocket there.
+            UserError: an environment variable that concerns this server cannot be used.
         """
-        self._url = url
+        self._url, route = url, route_to(url)
         try:
             self._socket: ClientConnection = connect(
                 url,
                 additional_headers=dict(headers),
-                proxy=None if _is_loopback(url) else True,
+                proxy=route.proxy,
+                ssl=route.certificates if url.startswith("wss:") else None,
                 open_timeout=seconds,
                 close_timeout=CLOSE_SECONDS,
                 ping_interval=None,  # the deadline of a question shows whether the server is alive
@@ -80,7 +82,7 @@ class Connection:
                 f"{url} answers with status {status}: there is no OpenEnv server, or it wants a key"
             ) from error
         except (OSError, InvalidHandshake, ConnectionClosed) as error:
-            raise LostConnectionError(f"{url}: {type(error).__name__}: {error}") from error
+            raise LostConnectionError(f"{url}: {type(error).__name__}: {error}{route.told}") from error
 
     def ask(self, kind: Literal["reset", "step"], data: Mapping[str, Any], seconds: float) -> Answer:
         """Return the answer to a reset or a step.
@@ -138,11 +140,3 @@ def _is_finite(value: object) -> bool:
         return isinstance(value, int | float) and isfinite(value)
     except OverflowError:  # an integer of hundreds of digits
         return False
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from gymnasium.spaces import Space, Text
 
 from skillpress.core.errors import TaskError
+from skillpress.core.http_clients import route_to
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.openenv.connection import (
@@ -236,6 +237,7 @@ class Sessions:
     def __init__(self, parameters: OpenEnvParameters, slots: int) -> None:
         """If the server allows fewer than ``slots`` sessions, the others wait."""
         self._section = parameters
+        route_to(parameters.socket_url)  # an unusable proxy is refused here, before any episode
         self.seconds = (PATIENCE + 1) * parameters.seconds
         """More than the maximum time of a start or a step, so that the environment itself reports what is
         wrong."""

@@ -6,7 +6,8 @@ program has ended by itself, its key is closed and the verifier is asked. Everyt
 name of its own: ``crashed``, ``out_of_time``, ``too_many_calls``, ``lost``, or ``unsuccessful`` if the
 verifier says no.
 
-Only the program's own time counts, not the time in which the policy answers.
+Only the program's own time counts, neither the time in which the policy answers nor the time in which the
+program waits for a processor of a busy machine.
 """
 
 from __future__ import annotations
@@ -48,11 +49,16 @@ from skillpress.play.programs.session import (
     gone,
 )
 from skillpress.play.programs.walls import url as isolated_url
+from skillpress.play.sandbox.limits import MOST_WAITED
 
 StepResult = tuple[str, bool, bool, Info]
 
 ATTEMPTS = 3
 """How often a program that was killed from outside is started, until its episode is ``lost``."""
+
+
+LEAST_CREDIT = 0.05
+"""Fewest seconds by which a program's time is prolonged."""
 
 
 def refusal(refused: str) -> RefusedRequestError:
@@ -119,6 +125,8 @@ class _Episode:
         self._session: Session = environment._endpoint.open()
         self._running: Running | None = None
         self._left, self._lives = environment._section.seconds, ATTEMPTS
+        self._credited = 0.0
+        """Seconds of waiting for a processor that were added to its time."""
         self._waiting: Waiting | None = None
         self._end: Ended | None = None
         self._calls: list[tuple[ModelRequest, Reply]] = []
@@ -190,6 +198,8 @@ class _Episode:
             began = time.monotonic()
             heard = self._session.next(self._left)
             self._left = max(0.0, self._left - (time.monotonic() - began))
+            if heard is None and self._credit():
+                continue
             if isinstance(heard, Waiting):
                 self._waiting = heard
                 return
@@ -202,6 +212,17 @@ class _Episode:
             self._of._endpoint.renew(self._session)
             self._end = None
             self._launch()
+
+    def _credit(self) -> bool:
+        """Add the time in which the program waited for a processor; return whether that was worth another
+        look. A program must not fail because of what else the machine does."""
+        waited = 0.0 if self._running is None else self._running.waited()
+        new = min(waited, MOST_WAITED * self._of._section.seconds) - self._credited
+        if new < LEAST_CREDIT:
+            return False
+        self._credited += new
+        self._left += new
+        return True
 
     def _observed(self, done: str | None = None) -> tuple[str, Info]:
         assert self._waiting is not None

@@ -55,7 +55,8 @@ class ProgramParameters(EnvironmentParameters):
     calls: Annotated[str, registered(CALL_READERS)] = "hermes"
     """How the model's chat template writes calls of tools."""
     seconds: Positive
-    """How long the program may work in an episode, the time of the model not counted."""
+    """How long the program may work in an episode. Neither the time of the model counts nor that in which the
+    program waits for a processor."""
     walls: Literal["bubblewrap", "none"]
     """Isolation of a command. A function runs in our worker, so it takes ``none`` alone."""
     files: list[str] = Field(default_factory=list)

@@ -15,6 +15,7 @@ from skillpress.play.programs.endpoint import Endpoint
 from skillpress.play.programs.functions import START_SECONDS, Functions
 from skillpress.play.programs.launch import Commands, Launcher, end_orphans
 from skillpress.play.programs.walls import Isolated
+from skillpress.play.sandbox.limits import MOST_WAITED
 from skillpress.play.workers.pool import cores
 
 
@@ -48,7 +49,7 @@ class SharedPrograms:
             self._launcher = Commands(section.run, Isolated(socket, section.run, limits, passed), copied)
         else:
             self._launcher = Commands(section.run, files=copied)
-        self.seconds = section.seconds + section.verify_seconds + 3 * START_SECONDS
+        self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS
         """Maximum time of a start or a step."""
 
     def __call__(self) -> ProgramEnvironment:

@@ -38,6 +38,7 @@ from typing import Self
 
 from skillpress.core.arguments import Parser, output_file, real, whole
 from skillpress.core.errors import UserError
+from skillpress.core.http_clients import open_directly
 from skillpress.core.lab import SOURCE
 from skillpress.core.storage import make_folder
 from skillpress.core.web import is_loopback
@@ -286,9 +287,8 @@ def _sample_once(url: str, seconds: float) -> None:
 
 
 def _open(url: str, body: bytes | None, seconds: float) -> HTTPResponse:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
-    answer: HTTPResponse = opener.open(request, timeout=seconds)
+    answer: HTTPResponse = open_directly(request, seconds)
     return answer
 
 

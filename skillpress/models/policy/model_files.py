@@ -5,6 +5,7 @@ A model is a local folder or a repository of the hub in this machine's cache.
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,24 @@ def refuse_other_files(source: str | Path) -> None:
     if Path(source).is_file():
         raise PolicyError(f"{source}: is a file; name a folder that holds config.json and the weights")
     if _file(source, "adapter_config.json"):
-        raise PolicyError(
-            f"{source}: holds adapter_config.json, so it is an adapter and no whole model; merge it into its "
-            "base model (merge_and_unload of peft), save that, and name its folder"
-        )
+        raise PolicyError(adapter_alone(source))
+
+
+def adapter_alone(source: str | Path) -> str:
+    """Why an adapter cannot be loaded, and the command that merges it into its base model."""
+    config = read_json(Path(named)) if (named := _file(source, "adapter_config.json")) else {}
+    base = config.get("base_model_name_or_path") if isinstance(config, dict) else None
+    merged = f"{str(source).rstrip('/')}-merged"
+    code = (
+        "from transformers import AutoModelForCausalLM as M, AutoTokenizer as T; "
+        f"from peft import PeftModel as P; base, to = {base or 'FOLDER OF ITS BASE MODEL'!r}, {merged!r}; "
+        f"whole = P.from_pretrained(M.from_pretrained(base), {str(source)!r}).merge_and_unload(); "
+        "whole.save_pretrained(to); T.from_pretrained(base).save_pretrained(to)"
+    )
+    return (
+        f"{source}: holds adapter_config.json, so it is an adapter and no whole model; merge it into its "
+        f"base model and name {merged}: python -c {shlex.quote(code)}"
+    )
 
 
 def named_ends(source: str | Path) -> frozenset[int]:

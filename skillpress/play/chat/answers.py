@@ -59,12 +59,12 @@ def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
     if "choices" not in found:
         outcome = read_error(reply, found, sent)
         return replace(outcome, foreign=True) if isinstance(outcome, Failed) else outcome
-    choices = found["choices"]
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+    choice = _first(found["choices"])
+    if choice is None:
         return Failed("HTTP 200 without an answer (no choices)")
-    if (error := error_of(choices[0])) is not None:
+    if (error := error_of(choice)) is not None:
         return read_error(reply, {"error": error}, sent)
-    return _answer(choices[0], _usage(found.get("usage")))
+    return _answer(choice, _usage(found.get("usage")))
 
 
 def parsed(body: bytes) -> Any:
@@ -80,8 +80,9 @@ def parsed(body: bytes) -> Any:
 
 def _put_together(events: Iterable[str]) -> Any:
     """The completion made of these chunks; ``NOT_JSON`` if the last one is missing."""
-    parts: dict[str, list[Any]] = {}
-    usage, finish, ended = None, None, False
+    choices: dict[int, dict[str, list[Any]]] = {}
+    finishes: dict[int, Any] = {}
+    usage, ended = None, False
     for event in events:
         if event == "[DONE]":
             ended = True
@@ -93,18 +94,44 @@ def _put_together(events: Iterable[str]) -> Any:
         if not isinstance(chunk, Mapping) or error_of(chunk) is not None:
             return chunk
         usage = chunk.get("usage") or usage
-        choices = chunk.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else {}
-        delta = _mapping(choice, "delta") or _mapping(choice, "message") or {}
-        for name, value in delta.items():
-            parts.setdefault(name, []).append(value)
-        finish = choice.get("finish_reason") or finish if isinstance(choice, Mapping) else finish
+        for choice in _mappings(chunk.get("choices")):
+            if error_of(choice) is not None:
+                return choice
+            place = _index(choice)
+            parts = choices.setdefault(place, {})
+            delta = _mapping(choice, "delta") or _mapping(choice, "message") or {}
+            for name, value in delta.items():
+                parts.setdefault(name, []).append(value)
+            if isinstance(choice.get("text"), str):  # the older completions
+                parts.setdefault("content", []).append(choice["text"])
+            finishes[place] = choice.get("finish_reason") or finishes.get(place)
+    first = min(choices, default=0)
+    finish = finishes.get(first)
     if not (ended or finish):
         return NOT_JSON
-    message = {name: _joined(values) for name, values in parts.items() if name != "role"}
+    message = {name: _joined(values) for name, values in choices.get(first, {}).items() if name != "role"}
     if isinstance(calls := message.get("tool_calls"), list):
         message["tool_calls"] = _whole_calls(calls)
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _first(choices: Any) -> Mapping[str, Any] | None:
+    """The choice with the lowest index, wherever it is in the list; None if there is none."""
+    found = _mappings(choices)
+    if not found or not isinstance(choices[0], Mapping):
+        return None
+    return min(found, key=_index)
+
+
+def _index(choice: Mapping[str, Any]) -> int:
+    """A choice's number; 0 if it states none."""
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings in a list; empty if the value is not a list."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def _whole_calls(deltas: Sequence[Any]) -> list[dict[str, Any]]:

@@ -49,6 +49,9 @@ ANY = "any text"
 TEMPLATE_TOKENS = 256
 """Tokens that a chat template may add to a prompt, whose own tokens are at most its bytes."""
 
+TEMPLATE_FIELDS = ("chat_template", "chat_template_kwargs")
+"""Fields of a user's own that decide how many tokens a prompt has."""
+
 
 class ChatClient:
     """Asks one server; safe to use from many threads."""
@@ -56,9 +59,9 @@ class ChatClient:
     def __init__(self, server: ChatServer, sampling: Sampling, journal: Path) -> None:
         """Every answer's token counts are appended to the file ``journal``."""
         self.server, self._base, self._sampling = server, server.base, sampling
-        self._journal, self._connection = Journal(journal), Connection(server.headers)
+        self._journal, self._connection = Journal(journal), Connection(server.base, server.headers)
         self._secrets = server.secrets
-        self._form = Form(frozenset(server.omit))
+        self._form = Form(frozenset(server.omit), stream=server.stream)
         self._context: int | None = None
         """The context length in tokens, if known and as long as the server counts tokens for us."""
         self._answered = False
@@ -168,9 +171,10 @@ class ChatClient:
         end = time.monotonic() + seconds
         if self._is_too_long(question, longest, seconds):
             return Answer("", ended="prompt_too_long")
-        body = {"model": self.server.model, **question.body, **fields}
+        body = {"model": self.server.model, **question.body, **fields, **self.server.body}
         reply = self._sent("POST", f"{self._base}{ENDPOINT}", body, end - time.monotonic())
-        outcome = reply if isinstance(reply, Failed) else read_reply(reply, fields)
+        sent = {name: value for name, value in fields.items() if name not in self.server.body}
+        outcome = reply if isinstance(reply, Failed) else read_reply(reply, sent)
         return self._left_out(outcome) if isinstance(outcome, Unsupported) else outcome
 
     def _sent(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply | Failed:
@@ -204,6 +208,7 @@ class ChatClient:
         if question.size + TEMPLATE_TOKENS <= room:
             return False
         body = {"model": self.server.model, **question.body, "add_generation_prompt": True}
+        body |= {name: self.server.body[name] for name in TEMPLATE_FIELDS if name in self.server.body}
         reply = self._sent("POST", f"{self._base.removesuffix('/v1')}/tokenize", body, seconds)
         found = None if isinstance(reply, Failed) or reply.status != 200 else parsed(reply.body)
         tokens = found.get("count") if isinstance(found, Mapping) else None

@@ -16,6 +16,8 @@ from typing import Any
 
 import httpx
 
+from skillpress.core.http_clients import async_client, route_to
+
 LARGEST_BODY = 16 * 2**20
 """Maximum number of bytes in a reply; the longest answers have a hundredth of it."""
 
@@ -37,12 +39,15 @@ class Reply:
 class Connection:
     """For many threads. It follows no redirects, so prompts and key reach only the named server."""
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        """``headers`` are sent with every request."""
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        """All requests go to the server at ``url``; ``headers`` are sent with each.
+
+        Raises:
+            UserError: an environment variable that concerns this server cannot be used.
+        """
+        self._route = route_to(url)
         self._loop, self._lock, self._closed = asyncio.new_event_loop(), threading.Lock(), False
-        self._client = httpx.AsyncClient(
-            headers=dict(headers), timeout=None, limits=httpx.Limits(max_connections=None)
-        )
+        self._client = async_client(self._route, headers)
         self._thread = threading.Thread(target=self._loop.run_forever, name="chat-http", daemon=True)
         self._thread.start()
 
@@ -55,11 +60,11 @@ class Connection:
         try:
             return sent.result()
         except TimeoutError as error:
-            raise LostError(f"no whole reply within {seconds:.3g} s") from error
+            raise LostError(f"no whole reply within {seconds:.3g} s{self._route.told}") from error
         except CancelledError as error:
             raise LostError("the connection was closed") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise LostError(f"{type(error).__name__}: {error}") from error
+            raise LostError(f"{type(error).__name__}: {error}{self._route.told}") from error
 
     def close(self) -> None:
         """End all open requests."""

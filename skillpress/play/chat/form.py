@@ -16,9 +16,11 @@ from skillpress.core.engine import Sampling
 
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
 """The usual name of the longest response, and the name that some models use instead."""
-STOP = "stop"
+STOP, STREAM, STREAM_OPTIONS = "stop", "stream", "stream_options"
 OMITTABLE = (LIMIT, "temperature", "top_p", "top_k", "seed", STOP)
 """Parameters that can be omitted from a request."""
+RESERVED = frozenset({*OMITTABLE, NEWER_LIMIT, STREAM, "model", "messages", "tools", "n"})
+"""Fields of a request that only this package writes; a user's own fields have other names."""
 SEEDS = 2**31
 """Servers accept seeds below this."""
 EVERY_TOKEN = -1
@@ -36,6 +38,8 @@ class Form:
     explicit: bool = False
     """Whether to send values that have no effect too. vLLM and SGLang replace missing values by those of the
     model's ``generation_config.json``, so they must be sent ``top_p`` 1 explicitly."""
+    stream: bool = False
+    """Whether answers are asked for as streams, with the token counts at their ends."""
 
     @property
     def omits_limit(self) -> bool:
@@ -51,6 +55,8 @@ class Form:
             "top_k": sampling.top_k or (EVERY_TOKEN if self.explicit else None),
             "seed": seed % SEEDS,
             STOP: list(stop) or None,
+            STREAM: self.stream or None,
+            STREAM_OPTIONS: {"include_usage": True} if self.stream else None,
         }
         return {
             self.limit if name == LIMIT else name: value
@@ -62,4 +68,5 @@ class Form:
         """The form to use after a parameter was refused; None if no form is left."""
         if refused == LIMIT:
             return replace(self, limit=NEWER_LIMIT)
-        return replace(self, omitted=self.omitted | {refused}) if refused in OMITTABLE else None
+        known = refused in (*OMITTABLE, STREAM_OPTIONS)
+        return replace(self, omitted=self.omitted | {refused}) if known else None

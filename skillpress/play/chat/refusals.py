@@ -19,10 +19,12 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from skillpress.play.chat.connection import Reply
+from skillpress.play.chat.form import STREAM
 from skillpress.play.chat.outcomes import Answer, Failed, Outcome, Unsupported, in_one_line, readable
 
 TOO_LONG = frozenset(
@@ -82,6 +84,27 @@ _SAYS_UNSUPPORTED = re.compile(
     r"|cannot both|only one of|use only one|mutually exclusive|only the default"
     r"|only \S+ is (?:allowed|supported)|only be (?:set to )?(?:1\b|the default)"
 )
+THROTTLED = frozenset(
+    {
+        "throttling", "throttlingexception", "throttled", "too_many_requests", "toomanyrequests",
+        "rate_limit_error", "rate_limit_exceeded", "rate_limit_reached", "limit_requests", "limit_burst_rate",
+        "resource_exhausted", "engine_overloaded_error", "overloaded_error", "slowdown", "servicebusy",
+    }
+)  # fmt: skip
+"""Codes and types, in lower case, of a server that is asked too often."""
+_SAYS_THROTTLED = re.compile(
+    r"throttl|too many (?:concurrent )?requests|rate[ _-]?limit(?:s|ed|ing)?\b"
+    r"|(?:requests?|tokens) per (?:second|minute)|request limit (?:is )?(?:exceeded|reached)"
+    r"|concurrency (?:limit|quota)|(?:please )?(?:try again|retry) (?:later|in \d|after)|slow down"
+    r"|server (?:is )?(?:busy|overloaded)|(?:at|over) capacity"
+)
+MAY_BE_THROTTLED = frozenset({400, 403, 422})
+"""Statuses with which some gateways report that, instead of 429."""
+STREAM_ALONE = re.compile(
+    r"\bonly (?:supports? |allows? |available (?:in|with) )?stream|non-?stream(?:ing)?\b|stream(?:ing)? mode"
+    r"|stream\W{1,3}(?:parameter )?(?:must|should|needs? to|has to) be"
+    r"|(?:must|please) (?:set|enable|use) (?:the )?\W?stream|requires? \W?stream"
+)
 LONGEST_READ = 20_000
 """Maximum number of characters of an error in which its kind is looked for."""
 LONGEST_REASON = 300
@@ -101,6 +124,8 @@ NAMED = {
     "model_not_found": 404, "rate_limit_error": 429, "rate_limit_exceeded": 429, "overloaded_error": 529,
 }  # fmt: skip
 """Maps codes and types, in lower case, to the status that they usually come with."""
+EPOCH, EPOCH_MS = 1e9, 1e12
+"""A pause of at least one of these numbers is a time: seconds or milliseconds since 1970."""
 UPSTREAM_FAILED = 502
 """The status of an error that came with HTTP 200 and names none: that of a failed gateway."""
 
@@ -134,6 +159,14 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
     if 300 <= status < 400:
         to = in_one_line(reply.headers.get("location", "nowhere"))[:LONGEST_REASON]
         return Failed(f"HTTP {status}, a redirect to {to}; name that address", again=False)
+    if (
+        status in MAY_BE_THROTTLED
+        and not (marks & (TOO_LONG | WITHOUT_CREDIT))
+        and (any(mark.partition(".")[0] in THROTTLED for mark in marks) or _SAYS_THROTTLED.search(words))
+    ):
+        return Failed(reason, pause=retry_after(reply.headers), everyone=True)
+    if STREAM not in sent and status in (400, 422) and STREAM_ALONE.search(words):
+        return Failed(f"{reason}; --stream asks for streams", again=False)
     if status not in (401, 402, 403, 404, 429):
         if _is_too_long(status, words, marks):
             return _too_long(words, sent, reason)
@@ -142,9 +175,11 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
     if status not in (401, 402, 429) and (marks & FILTERED or _says(status, words, (_SAYS_FILTERED,))):
         return Answer("", ended="refused")
     remedy = _remedy(words, sent) * (status in (400, 422))
+    asked_again = reply.headers.get("x-should-retry", "").lower() == "true"
     return Failed(
         reason + remedy,
-        again=(status in BUSY or status >= 500) and status not in NEVER and not marks & WITHOUT_CREDIT,
+        again=asked_again
+        or ((status in BUSY or status >= 500) and status not in NEVER and not marks & WITHOUT_CREDIT),
         pause=retry_after(reply.headers),
         everyone=status in (429, 503),
         denied=status in (401, 403),
@@ -153,19 +188,28 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, given as a number or as a date; None if it gives neither.
+    """Seconds that the server asks to wait, given as a number or as a time; None if it gives neither.
 
-    A date is counted from the ``Date`` of the answer, since the server's clock may differ from ours.
+    A time is a date of HTTP or ISO 8601, or a number since 1970. It is counted from the ``Date`` of the
+    answer, since the server's clock may differ from ours.
     """
+    now = _time_of(headers.get("date", "")) or time.time()
     for name, share in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(ValueError):
-            asked = float(headers.get(name, "")) * share
+            asked = float(headers.get(name, "").strip().removesuffix("s")) * share
             if math.isfinite(asked):
-                return max(0.0, asked)
-    with suppress(ValueError, OverflowError):
-        until = parsedate_to_datetime(headers.get("retry-after", "")).timestamp()
-        now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
-        return max(0.0, until - now)
+                in_seconds = asked / 1000 if asked >= EPOCH_MS else asked
+                return max(0.0, in_seconds - now if in_seconds >= EPOCH else in_seconds)
+    until = _time_of(headers.get("retry-after", ""))
+    return None if until is None else max(0.0, until - now)
+
+
+def _time_of(text: str) -> float | None:
+    """Seconds since 1970 of a date as HTTP or ISO 8601 writes it; None for another text."""
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        with suppress(ValueError, OverflowError, TypeError):
+            found = read(text.strip())
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     return None
 
 

@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from skillpress.core.errors import UserError
-from skillpress.play.chat.form import OMITTABLE
+from skillpress.play.chat.form import OMITTABLE, RESERVED
 
 ENDPOINT = "/chat/completions"
 """The endpoint below a server's base. An address that ends with it is shortened to its base."""
@@ -49,11 +50,21 @@ class ChatServer:
     """Maximum time for one answer, all attempts and pauses together."""
     omit: tuple[str, ...] = ()
     """Sampling parameters that are never sent to this server, out of ``OMITTABLE``."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of every request, as JSON values, such as ``{"reasoning_effort": "low"}``."""
+    stream: bool = False
+    """Whether answers are asked for as streams, for servers that give no others."""
 
     @property
     def base(self) -> str:
         """The address without a slash or the endpoint at its end."""
         return self.url.rstrip("/").removesuffix(ENDPOINT)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the user changed about requests, for records: only what differs from the default."""
+        changes = {"omit": sorted(set(self.omit)), "body": dict(self.body), "stream": self.stream}
+        return {name: value for name, value in changes.items() if value}
 
     def check(self) -> None:
         """Refuse a server that cannot be used, before anything is asked.
@@ -93,6 +104,11 @@ class ChatServer:
         if unknown := [name for name in self.omit if name not in OMITTABLE]:
             raise ChatError(
                 f"--omit: {', '.join(unknown)} is not sent; of {', '.join(OMITTABLE)} each can be left out"
+            )
+        if taken := sorted(RESERVED.intersection(self.body)):
+            raise ChatError(
+                f"--body: {', '.join(taken)} is written by skillpress itself; parameters of sampling have "
+                "options and keys of their own (--temperature, --omit, --stream, sampling.max_new_tokens)"
             )
 
     @property

@@ -15,15 +15,17 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.play.programs.launch import CRASHED, LOST, NO_TELEMETRY, ProgramError, Start
 from skillpress.play.programs.session import Ended
+from skillpress.play.sandbox.processes import waits
 from skillpress.play.workers.parent import die_with_parent
 
 START_SECONDS = 600.0
@@ -99,7 +101,7 @@ class _Worker:
                     function,
                     *map(str, paths),
                 ],
-                env={**os.environ, **NO_TELEMETRY},
+                env={**os.environ, **loopback_kept_direct(), **NO_TELEMETRY},
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 preexec_fn=die_with_parent,
@@ -136,7 +138,11 @@ class _Worker:
             "api_key": start.key,
         }
         self._send(told | {"folder": str(start.folder)})
-        return _Call(self, number)
+        return _Call(self, number, self.waits())
+
+    def waits(self) -> dict[int, float]:
+        """Seconds that each of its threads has waited for a processor."""
+        return waits([self.process.pid])
 
     def stop(self, number: int) -> None:
         """Cancel a call."""
@@ -194,7 +200,14 @@ class _Worker:
 class _Call:
     worker: _Worker = field(repr=False)
     number: int
+    before: Mapping[int, float]
+    """What the worker's threads had waited for a processor when it began."""
 
     def stop(self) -> None:
         """See ``Running``. A function that is not awaited goes on until it asks the model again."""
         self.worker.stop(self.number)
+
+    def waited(self) -> float:
+        """See ``Running``: the longest wait of the worker's threads, in which all its calls share."""
+        since = (now - self.before.get(thread, 0.0) for thread, now in self.worker.waits().items())
+        return max(since, default=0.0)

@@ -25,13 +25,14 @@ from typing import Protocol
 import psutil
 
 from skillpress.core.errors import UserError
+from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.play.programs.forwarder import NO_ENDPOINT
 from skillpress.play.programs.session import Ended
 from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
 from skillpress.play.sandbox.isolation import inodes_in_memory
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.process import END_SECONDS
-from skillpress.play.sandbox.processes import children_of_all, namespace_bytes
+from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, tree, waits
 from skillpress.play.sandbox.walls import Held, files_in
 from skillpress.play.sandbox.watchdog import watchdog
 from skillpress.play.workers.parent import die_with_parent
@@ -100,6 +101,10 @@ class Running(Protocol):
         """End it and all that it has started; returns when nothing is left."""
         ...
 
+    def waited(self) -> float:
+        """Seconds that it has waited for a processor since its start, since the machine had other work."""
+        ...
+
 
 class Launcher(Protocol):
     """Starts programs."""
@@ -163,7 +168,7 @@ class Commands:
         return subprocess.Popen(
             [part.replace("{folder}", str(start.folder)) for part in self._command],
             cwd=start.folder,
-            env={**os.environ, **start.variables()},
+            env={**os.environ, **loopback_kept_direct(), **start.variables()},
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,
@@ -242,6 +247,10 @@ class _Command:
         _, left = psutil.wait_procs(inside, timeout=END_SECONDS)
         if left:
             raise RuntimeError(f"program {left[0].pid} is still there {END_SECONDS:g} s after SIGKILL")
+
+    def waited(self) -> float:
+        """See ``Running``: the longest wait of the threads that still run."""
+        return max(waits(tree(self.pid, children_of_all())).values(), default=0.0)
 
     def held(self, inside: Sequence[int]) -> Held:
         """See ``Watched``. A large folder is counted less often than a small one."""

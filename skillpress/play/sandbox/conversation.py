@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillpress.play.sandbox.limits import Limits, SandboxLostError
+from skillpress.play.sandbox.limits import MOST_WAITED, Limits, SandboxLostError
 from skillpress.play.sandbox.messages import Answer, Call, FrameError, Message, Piece, Said
 from skillpress.play.sandbox.output import cut_in_the_middle
 from skillpress.play.sandbox.process import SandboxProcess
@@ -21,6 +21,8 @@ NUMBER_BYTES = 16
 KILLED_BY_KERNEL = (
     "the kernel killed a process of the sandbox, as the machine or its cgroup had no memory left"
 )
+LONG_SECONDS = 1.0
+"""Calls that take longer are not charged for the time in which they waited for a processor."""
 COMMAND_KILLED = tuple(
     f"the command ended with exit code {code}" for code in (128 + signal.SIGKILL, -signal.SIGKILL)
 )
@@ -40,6 +42,8 @@ class Execution:
     """A short traceback, or what ended the call; None if the call succeeded."""
     truncated: bool
     """Whether anything was left out of the texts."""
+    timed_out: bool = False
+    """Whether the call was stopped because its time was over."""
 
 
 class Conversation:
@@ -50,7 +54,10 @@ class Conversation:
         self._process, self._limits, self._tools = process, limits, tools
         self._number = secrets.token_hex(NUMBER_BYTES)
         self._ends_at = ends_at
-        self._until = min(time.monotonic() + limits.seconds, ends_at)
+        self._began = time.monotonic()
+        self._until = min(self._began + limits.seconds, ends_at)
+        self._may_wait = MOST_WAITED * limits.seconds
+        self._timed_out = False
         self._interrupted = ""
         """Why the code was interrupted; empty if it was not."""
         self._calls = 0
@@ -81,6 +88,8 @@ class Conversation:
         if answer is None or self._process.reason:
             answer = Answer(self._number, None, self._epitaph())
             self._process.end_is_told = True
+        if time.monotonic() - self._began >= LONG_SECONDS:
+            self._prolong()
         channel.drain()
         return self._execution(stdout.shown(), stderr.shown(), answer.result, answer.error)
 
@@ -100,6 +109,7 @@ class Conversation:
             result=None if result is None else shown_result,
             error=shown_error or None,
             truncated=stdout[1] or stderr[1] or cut_result or cut_error,
+            timed_out=self._timed_out,
         )
 
     def _say(self, message: Message, until: float) -> bool:
@@ -147,7 +157,10 @@ class Conversation:
     def _ended_by_limits(self) -> bool:
         """Interrupt code beyond its limits, or end the sandbox if that did not help; whether it did."""
         now, reason = time.monotonic(), ""
+        if now >= min(self._until, self._ends_at):
+            self._prolong()
         if now >= self._ends_at:
+            self._timed_out = True
             reason = "The time for this task is over."
         elif self._interrupted and now >= self._until:
             reason = f"{self._interrupted} It did not stop when interrupted."
@@ -160,6 +173,15 @@ class Conversation:
             self._process.interrupt()
         return False
 
+    def _prolong(self) -> None:
+        """Move the deadlines by the time in which the sandbox waited for a processor. A limit of time must
+        not depend on what else the machine does."""
+        waited = min(self._process.waited_since(), self._may_wait)
+        self._may_wait -= waited
+        self._until += waited
+        self._ends_at += waited
+        self._process.waited += waited
+
     def _excess(self, now: float) -> str:
         """The limit that is exceeded, in words; empty if there is none."""
         limits, channel = self._limits, self._process.channel
@@ -170,6 +192,7 @@ class Conversation:
         if self._calls > limits.tool_calls:
             return f"The code called the host's tools more than {limits.tool_calls} times."
         if now >= self._until:
+            self._timed_out = True
             return f"The code ran longer than {limits.seconds:g} seconds."
         return ""
 

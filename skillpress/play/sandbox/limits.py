@@ -9,6 +9,10 @@ from skillpress.core.errors import UserError
 MOST_SHOWN = 40_000
 """Any text of this many characters fits into one message from inside."""
 
+MOST_WAITED = 3.0
+"""A call may wait for a processor for this multiple of its time. There has to be a bound, since code that
+starts many processes makes itself wait."""
+
 
 class SandboxUnavailableError(UserError):
     """This machine does not allow the walls to be built; the message names the cause and the remedy."""
@@ -35,7 +39,8 @@ class Limits:
     """
 
     seconds: float = 30.0
-    """Maximum time for one call, including the host's tools that it calls."""
+    """Maximum time for one call, including the host's tools that it calls, but not the time in which it waits
+    for a processor of a busy machine."""
     grace_seconds: float = 1.0
     """Time between the interrupt at the deadline and the end of the sandbox."""
     start_seconds: float = 30.0

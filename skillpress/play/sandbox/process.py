@@ -20,6 +20,7 @@ from skillpress.play.sandbox.limits import (
     SandboxUnavailableError,
 )
 from skillpress.play.sandbox.messages import MAX_BYTES, FrameError, Report
+from skillpress.play.sandbox.processes import children_of_all, tree, waits
 from skillpress.play.sandbox.walls import Held, Walls
 
 DESCRIPTORS = 128
@@ -49,6 +50,9 @@ class SandboxProcess:
         """Why the host has ended it; empty if it has not."""
         self.end_is_told = False
         """Whether an answer has reported its end."""
+        self.waited = 0.0
+        """Seconds of its calls that did not count, because it waited for a processor."""
+        self._waits: dict[int, float] = {}
         here, there = socket.socketpair()
         here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # earlier messages would have no sender
         try:
@@ -80,6 +84,13 @@ class SandboxProcess:
     def held(self, inside: Sequence[int]) -> Held:
         """See ``watchdog.Watched``."""
         return self.walls.held(self.first_pid, inside)
+
+    def waited_since(self) -> float:
+        """Seconds that one of its threads has waited for a processor since the last use of this method: the
+        most that any of them has."""
+        before, self._waits = self._waits, waits(tree(self.pid, children_of_all()))
+        grown = (seconds - before.get(thread, 0.0) for thread, seconds in self._waits.items())
+        return max(grown, default=0.0)
 
     def interrupt(self) -> None:
         """Do what Ctrl-C does, to the interpreter only."""
@@ -147,6 +158,7 @@ class SandboxProcess:
         try:
             self.first_pid = self.walls.last(runner)
             self._inner_fds = (os.pidfd_open(self.first_pid), os.pidfd_open(runner))
+            self._waits = waits([runner])  # from its start, which is not a call
         except (FileNotFoundError, ProcessLookupError) as error:
             raise SandboxLostError("the sandbox was killed from outside while it started") from error
 

@@ -1,4 +1,5 @@
-"""The processes on this machine, their children, the number that the kernel has killed, and their sockets.
+"""The processes on this machine: their children, how long they waited, how many the kernel has killed, and
+their sockets.
 
 The memory that sockets hold in the kernel belongs to no process, so no limit counts it. A unix socket's data
 are charged to the sending socket, up to the size of its buffer, and stay at the receiver when the sender is
@@ -45,6 +46,20 @@ def tree(root: int, children: Mapping[int, Iterable[int]]) -> list[int]:
     found = [root]
     for pid in found:  # the list grows meanwhile
         found += children.get(pid, ())
+    return found
+
+
+def waits(processes: Iterable[int]) -> dict[int, float]:
+    """Maps each thread of these processes to the seconds for which it was ready to run and had no processor.
+    Empty for processes that have ended, and on a kernel that does not count this."""
+    found = {}
+    for process in processes:
+        try:
+            for thread in os.listdir(f"/proc/{process}/task"):
+                counted = Path("/proc", str(process), "task", thread, "schedstat").read_text()
+                found[int(thread)] = int(counted.split()[1]) / 1e9
+        except (OSError, IndexError):
+            continue
     return found
 
 

@@ -95,6 +95,11 @@ class Sandbox:
         return self._process.reason
 
     @property
+    def waited(self) -> float:
+        """Seconds of its calls that did not count, because it waited for a processor of a busy machine."""
+        return self._process.waited
+
+    @property
     def end_is_told(self) -> bool:
         """Whether an answer has reported its end; not if it was killed just after an answer."""
         return self._process.end_is_told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -29,6 +29,10 @@ class TeacherParameters(Section):
     """The most tokens of an answer."""
     omit: list[str] = Field(default=[])
     """Sampling parameters that are not sent to the server, such as ``seed``."""
+    body: dict[str, Any] = Field(default={})
+    """Further fields of every request, such as ``{reasoning_effort: low}``."""
+    stream: bool = False
+    """Whether answers are asked for as streams, for servers that give no others."""
 
     def make(self, seed: int, folder: Path) -> Ask:
         """The teacher, ready for questions. The folder keeps its answers and their cost until training ends.

@@ -121,6 +121,15 @@ def crash(task: dict[str, Any], base_url: str, api_key: str) -> None:
     raise ValueError("a fault of its own")
 
 
+def compute(task: dict[str, Any], base_url: str, api_key: str) -> None:
+    """Asks nothing, and uses half a second of processor time."""
+    import time
+
+    end = time.process_time() + 0.5
+    while time.process_time() < end:
+        pass
+
+
 def hang(task: dict[str, Any], base_url: str, api_key: str) -> None:
     """Asks once and never ends."""
     httpx.post(

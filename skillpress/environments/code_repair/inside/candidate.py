@@ -32,27 +32,34 @@ for name in LOADED:
 MOST_BYTES = 1 << 20
 """Maximum size of a value."""
 PATIENCE = 4
-"""Elapsed seconds allowed for each second of processor time, since other processes use the machine too."""
+"""Seconds that a call may sleep for each second of its processor time. Time in which it waits for a processor
+on a busy machine is neither."""
 CRASHED, TIMED_OUT, NOT_RUN = "!a crash", "!time-out", "!nothing, it was not run after a time-out"
 """Written in place of a value. A value never begins like this."""
 
 
 def run_calls(
     source: str, entry: str, asked: Sequence[str | None], seconds: float, memory_mb: int
-) -> list[str | None]:
-    """Return what ``entry(*arguments)`` returns for each of these arguments, as text, or why there is no
-    value; None for None. No calls are made after one that has timed out."""
+) -> tuple[list[str | None], float]:
+    """Return (answers, processor seconds of the slowest call). An answer is what ``entry(*arguments)``
+    returns for these arguments, as text, or why there is no value; None for None. No calls are made after one
+    that has timed out."""
     answers: list[str | None] = []
+    slowest = 0.0
     for arguments in asked:
         if TIMED_OUT in answers:
             answers.append(NOT_RUN)
+        elif arguments is None:
+            answers.append(None)
         else:
-            answers.append(arguments and run_call(source, entry, arguments, seconds, memory_mb))
-    return answers
+            answer, used = run_call(source, entry, arguments, seconds, memory_mb)
+            answers.append(answer)
+            slowest = max(slowest, used)
+    return answers, slowest
 
 
-def run_call(source: str, entry: str, arguments: str, seconds: float, memory_mb: int) -> str:
-    """Make one call."""
+def run_call(source: str, entry: str, arguments: str, seconds: float, memory_mb: int) -> tuple[str, float]:
+    """Make one call; returns (answer, processor seconds)."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -68,16 +75,17 @@ def run_call(source: str, entry: str, arguments: str, seconds: float, memory_mb:
         finally:
             os._exit(0)
     os.close(writing)
-    said, timed_out = _read(reading, time.monotonic() + PATIENCE * seconds)
+    said, timed_out = _read(reading, child, PATIENCE * seconds)
     os.close(reading)
     try:
         os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        _, status, usage = os.wait4(child, 0)
     except (ProcessLookupError, ChildProcessError):
-        return CRASHED
+        return CRASHED, 0.0
+    used = usage.ru_utime + usage.ru_stime
     if timed_out or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGPROF)):
-        return TIMED_OUT
-    return said.decode(errors="replace") or CRASHED
+        return TIMED_OUT, used
+    return said.decode(errors="replace") or CRASHED, used
 
 
 def _evaluate(source: str, entry: str, arguments: str) -> bytes:
@@ -111,15 +119,33 @@ def _write(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _read(descriptor: int, until: float) -> tuple[bytes, bool]:
-    """Return (the bytes received, whether the time ran out before the end)."""
-    data = bytearray()
+def _read(descriptor: int, child: int, patience: float) -> tuple[bytes, bool]:
+    """Return (the bytes received, whether the child slept for ``patience`` seconds before the end)."""
+    data, began = bytearray(), time.monotonic()
     while len(data) <= MOST_BYTES:
-        left = until - time.monotonic()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+        left = began + patience - time.monotonic()
+        if left <= 0:
+            left += _awake(child)
+        if left <= 0:
             return b"", True
+        if not select.select([descriptor], [], [], left)[0]:
+            continue
         part = os.read(descriptor, 1 << 16)
         if not part:
             return bytes(data), False
         data += part
     return b"", False
+
+
+def _awake(child: int) -> float:
+    """Seconds in which the child's threads have computed or waited for a processor; 0 if the kernel does not
+    count that."""
+    nanoseconds = 0
+    try:
+        for thread in os.listdir(f"/proc/{child}/task"):
+            with open(f"/proc/{child}/task/{thread}/schedstat") as file:
+                computed, waited, _ = map(int, file.read().split())
+            nanoseconds += computed + waited
+    except (OSError, ValueError):  # it has ended, or this kernel has no such file
+        pass
+    return nanoseconds / 1e9

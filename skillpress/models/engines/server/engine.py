@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-import httpx
 import torch
 
 from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.errors import UserError
+from skillpress.core.http_clients import async_client, direct_to
 from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.server.connection import CONNECT_SECONDS, Server, refuse_unfit
@@ -119,10 +119,7 @@ class ServerEngine:
         self._round = 0
         self._loop = LoopThread("asks servers")
         run: str = self._ranks.gather([secrets.token_hex(4)])[0]
-        # A proxy named in a cluster's environment leads out of the cluster.
-        self._client = httpx.AsyncClient(
-            trust_env=False, limits=httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        )
+        self._client = async_client(direct_to(urls), {})
         servers = [Server(url, self._client) for url in urls]
         self._pool = ServerPool(servers, sorted(policy.stop_token_ids), run, answer_seconds)
         self._deliver = Delivery(collective, answer_seconds)

@@ -91,6 +91,39 @@ def test_what_a_server_was_not_sent_is_said_on_console_and_page(
     assert found["deciding"] == {"model": "toy", "omit": ["seed", "top_p"]}
 
 
+def test_fields_of_ones_own_and_streams_are_in_the_record_and_identify_the_evaluation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = ("--body", '{"reasoning_effort": "low"}', "--stream")
+    with chat_server() as (url, heard):
+        assert evaluate(url, tmp_path / "out", *own) == 0
+        assert all(body["reasoning_effort"] == "low" and body["stream"] for body in heard.bodies)
+        found = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+        assert found["deciding"] == {"model": "toy", "body": {"reasoning_effort": "low"}, "stream": True}
+        assert "reasoning_effort" in (tmp_path / "out" / "page.html").read_text()
+        capsys.readouterr()
+        assert evaluate(url, tmp_path / "out") == exit_codes.USER_ERROR
+    assert "body" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "is not a JSON object"),
+        ('{"a": NaN}', "is not JSON"),
+        ('{"stream": true}', "stream is written by skillpress itself"),
+    ],
+)
+def test_a_body_that_cannot_be_sent_is_refused_before_anything_is_asked(
+    given: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with chat_server() as (url, heard):
+        assert evaluate(url, tmp_path / "out", "--body", given) == exit_codes.USER_ERROR
+    told = capsys.readouterr().err
+    assert told.startswith("evaluate: --body: ") and said in told and not heard.bodies
+
+
 def test_a_limit_under_its_newer_name_is_not_called_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.environments.code_repair.judge import Judge, _Candidate
+from skillpress.environments.code_repair.judge import Judge
+from skillpress.environments.code_repair.judge_sandboxes import Candidate
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.play.sandbox import processes
 
@@ -234,15 +235,15 @@ def test_a_failure_while_the_kernel_was_short_of_memory_is_judged_again(
     judge: Judge, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts, candidates = tmp_path / "vmstat", []
-    begin = _Candidate.begin
+    begin = Candidate.begin
 
-    def counted(candidate: _Candidate, entry: str, text: str, seconds: float) -> None:
+    def counted(candidate: Candidate, entry: str, text: str, seconds: float) -> None:
         candidates.append(candidate)
         counts.write_text(f"pgfault 7\noom_kill {min(len(candidates), 2)}\n")
         begin(candidate, entry, text, seconds)
 
     monkeypatch.setattr(processes, "KERNEL_COUNTS", counts)
-    monkeypatch.setattr(_Candidate, "begin", counted)
+    monkeypatch.setattr(Candidate, "begin", counted)
     counts.write_text("oom_kill 0\n")
     crashing = "import os\ndef largest(numbers):\n    os.kill(os.getpid(), 9)\n"
     assert judge.verdict(program, crashing, hidden=True).passed == 0

@@ -172,3 +172,13 @@ def test_nobody_demonstrates() -> None:
     assert not section().has_oracle
     with pytest.raises(TaskError, match="there is no demonstrator"):
         BUNDLE.oracle(section())
+
+
+def test_a_proxy_that_cannot_be_used_is_refused_before_any_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
+    assert BUNDLE.share is not None
+    with pytest.raises(UserError, match=r"^ALL_PROXY: .*python-socks is missing"):
+        BUNDLE.share(section(url="http://games.example.com"), 1)
+    BUNDLE.share(section(url="http://localhost:8000"), 1).close()

@@ -58,6 +58,9 @@ class Tester:
         return self
 
     def stop(self) -> None: ...
+    def waited(self) -> float:
+        return 0.0
+
     def close(self) -> None: ...
 
     def ask(self) -> httpx.Response:

@@ -29,11 +29,13 @@ from skillpress.play.programs.tool_calls import words
 from skillpress.play.rollout import BrokenEnvironmentError, Collector, ThreadVectorEnv, requests
 from tests.support.models.tiny import tiny_policy
 from tests.support.play import asking
+from tests.support.play.busy import busy
 
 TASKS = [
     Task(f"walk-{start}", "program", start, {"id": f"walk-{start}", "start": start}) for start in range(3)
 ]
 POLICY = tiny_policy()
+COMPUTING = "import time\nwhile time.process_time() < 0.5: pass"
 
 
 def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> ProgramParameters:
@@ -124,6 +126,30 @@ def test_a_failure_of_the_program_is_an_episode_with_its_name(
     episodes = play(section(run, **changes), rollouts=4)
     assert name in {episode.outcome for episode in episodes}
     assert len(episodes) == 12 and not any(episode.won for episode in episodes if episode.outcome == name)
+
+
+@pytest.mark.parametrize("run", ["compute", [sys.executable, "-c", COMPUTING]])
+def test_other_work_of_the_machine_fails_no_program(run: str | list[str]) -> None:
+    """Beside eight others a program that computes for half a second takes more than four."""
+    with busy(8):
+        (episode,) = play(section(run, f"{asking.HERE}:always", seconds=1.5), TASKS[:1], rollouts=1)
+    assert episode.won
+
+
+@pytest.mark.parametrize(("run", "walls"), [("walk", "none"), ("command", "none"), ("command", "bubblewrap")])
+def test_variables_for_other_servers_do_not_come_between_a_program_and_its_model(
+    run: str, walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "[::1],fe80::/10")
+    monkeypatch.delenv("no_proxy", raising=False)
+    if walls == "bubblewrap":  # behind walls there is nothing that these could name
+        monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    task = Task("a", "program", 0, {"id": "a", "start": 1, "sleep": "0", "outside": "http://127.0.0.1:9"})
+    chosen = asking.command() if run == "command" else run
+    (episode,) = play(section(chosen, f"{asking.HERE}:always", walls=walls), [task], rollouts=1)
+    assert episode.won and episode.steps[0].response_ids
 
 
 def test_a_prompt_beyond_the_budget_is_a_step_without_an_action() -> None:

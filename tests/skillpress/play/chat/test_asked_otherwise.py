@@ -1,0 +1,181 @@
+"""Fields of a user's own, streams, several choices, and throttling under other statuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillpress.core.engine import Sampling
+from skillpress.core.errors import UserError
+from skillpress.play.chat.answers import read_reply
+from skillpress.play.chat.client import ChatClient
+from skillpress.play.chat.connection import Reply
+from skillpress.play.chat.outcomes import Answer, Failed
+from skillpress.play.chat.server import ChatError, ChatServer
+from tests.support.play.chat_server import Manner, chat_server
+
+OWN = {"chat_template_kwargs": {"enable_thinking": False}, "reasoning_effort": "low"}
+
+
+def ask(tmp_path: Path, manner: Manner, **server: Any) -> tuple[Answer, list[dict[str, Any]]]:
+    """(the answer to one question, the requests that the server received)"""
+    with chat_server(manner=manner) as (url, heard):
+        client = ChatClient(
+            ChatServer(url, "toy", deadline_seconds=10.0, **server), Sampling(), tmp_path / "answers.jsonl"
+        )
+        try:
+            return client.ask("now", 0, "task 0"), heard.bodies
+        finally:
+            client.close()
+
+
+def chunk(index: int, delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+    said = {"choices": [{"index": index, "delta": delta, "finish_reason": finish}], **more}
+    return f"data: {json.dumps(said)}\n\n".encode()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+TWO = [
+    chunk(1, {"role": "assistant", "content": "no"}),
+    chunk(0, {"role": "assistant", "content": "ye"}),
+    chunk(1, {"content": "pe"}, "length"),
+    chunk(0, {"content": "s"}, "stop"),
+    b"data: [DONE]\n\n",
+]
+
+
+def stream(number: int, body: dict[str, Any], good: dict[str, Any]) -> Iterator[bytes]:
+    yield HEAD
+    yield from TWO[:-1]
+    if body.get("stream_options", {}).get("include_usage"):
+        usage = {"prompt_tokens": 7, "completion_tokens": 2}
+        yield f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+    yield TWO[-1]
+
+
+def streams_alone(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
+    if body.get("stream"):
+        return stream(number, body, good)
+    return 400, {}, {"error": {"message": "This model only supports streaming, set stream to true"}}
+
+
+def test_fields_of_ones_own_are_in_every_request(tmp_path: Path) -> None:
+    _, (body,) = ask(tmp_path, lambda number, body, good: good, body=OWN)
+    assert {name: body[name] for name in OWN} == OWN and "stream" not in body
+
+
+def test_a_field_of_ones_own_that_is_refused_ends_with_the_servers_words(tmp_path: Path) -> None:
+    """It is never left out: an evaluation's record says that it was sent."""
+
+    def refuse(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
+        return 400, {}, {"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}
+
+    with pytest.raises(ChatError, match=r"refused with HTTP 400: Unrecognized .* reasoning_effort"):
+        ask(tmp_path, refuse, body=OWN)
+
+
+def test_a_server_that_only_streams_is_asked_for_streams(tmp_path: Path) -> None:
+    answer, (body,) = ask(tmp_path, streams_alone, stream=True)
+    assert (answer.text, answer.ended, answer.usage.prompt_tokens) == ("yes", "whole", 7)
+    assert body["stream"] is True and body["stream_options"] == {"include_usage": True}
+
+
+def test_a_server_that_only_streams_says_so_and_the_option_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ChatError, match=r"only supports streaming.*--stream asks for streams"):
+        ask(tmp_path, streams_alone)
+
+
+def test_a_server_that_refuses_to_count_a_streams_tokens_is_asked_without(tmp_path: Path) -> None:
+    def manner(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
+        if "stream_options" in body:
+            return 400, {}, {"error": {"message": "Unknown parameter: 'stream_options'"}}
+        return stream(number, body, good)
+
+    answer, bodies = ask(tmp_path, manner, stream=True)
+    assert answer.text == "yes" and answer.usage.prompt_tokens is None and len(bodies) == 2
+
+
+def test_a_server_that_cannot_stream_may_answer_plainly(tmp_path: Path) -> None:
+    answer, _ = ask(tmp_path, lambda number, body, good: good, stream=True)
+    assert answer.ended == "whole" and answer.text
+
+
+def test_of_two_choices_in_a_stream_the_one_with_the_lower_index_counts(tmp_path: Path) -> None:
+    answer, (body,) = ask(tmp_path, stream)
+    assert "stream" not in body and (answer.text, answer.ended) == ("yes", "whole")
+
+
+def test_choices_in_one_chunk_or_one_reply_are_told_apart_by_their_index() -> None:
+    both = [{"index": 1, "delta": {"content": "b"}}, {"index": 0, "delta": {"content": "a"}}]
+    body = f"data: {json.dumps({'choices': both})}\n\ndata: [DONE]\n\n"
+    assert read_reply(Reply(200, {}, body.encode()), {}) == Answer("a")
+    whole = {"choices": [{"index": n, "message": {"content": text}} for n, text in ((1, "b"), (0, "a"))]}
+    assert read_reply(Reply(200, {}, json.dumps(whole).encode()), {}) == Answer("a")
+
+
+@pytest.mark.parametrize("status", [400, 403, 422])
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": "ThrottlingException", "message": "Rate exceeded"},
+        {"code": "Throttling.RateQuota", "message": "Requests rate limit exceeded, please try again later."},
+        {"type": "rate_limit_error", "message": "slow"},
+        {"message": "Too many requests, please slow down"},
+        {"message": "The server is busy. Please try again later."},
+        {"message": "Concurrency limit of 4 reached"},
+    ],
+)
+def test_throttling_is_a_retry_whatever_its_status(status: int, error: dict[str, str]) -> None:
+    outcome = read_reply(Reply(status, {"retry-after": "3"}, json.dumps({"error": error}).encode()), {})
+    assert isinstance(outcome, Failed)
+    assert (outcome.again, outcome.pause, outcome.everyone) == (True, 3.0, True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "temperature must be at most 2"},
+        {"code": "insufficient_quota", "message": "You are throttled: no credit"},
+        {"message": "invalid role 'robot'"},
+    ],
+)
+def test_other_errors_of_a_request_are_no_throttling(error: dict[str, str]) -> None:
+    outcome = read_reply(Reply(400, {}, json.dumps({"error": error}).encode()), {"temperature": 3})
+    assert isinstance(outcome, Failed) and not outcome.again
+
+
+def test_a_server_may_ask_for_a_retry_by_a_header() -> None:
+    body = json.dumps({"error": {"message": "the shard moved"}}).encode()
+    found = [read_reply(Reply(400, {"x-should-retry": said}, body), {}) for said in ("true", "false")]
+    assert [isinstance(outcome, Failed) and outcome.again for outcome in found] == [True, False]
+
+
+def test_a_throttled_request_is_answered_in_the_end(tmp_path: Path) -> None:
+    def manner(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
+        throttled = {"error": {"code": "Throttling", "message": "Request was denied due to throttling"}}
+        return (400, {"Retry-After": "0.1"}, throttled) if number == 1 else good
+
+    answer, bodies = ask(tmp_path, manner)
+    assert answer.ended == "whole" and len(bodies) == 2
+
+
+@pytest.mark.parametrize("value", ["socks5://127.0.0.1:1", "socks://127.0.0.1:1", "http://127.0.0.1:1"])
+def test_a_server_on_this_machine_is_asked_directly(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", value)
+    monkeypatch.setenv("NO_PROXY", "[::1],fe80::/10")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    assert ask(tmp_path, lambda number, body, good: good)[0].ended == "whole"
+
+
+def test_another_server_is_refused_with_the_variable_that_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    with pytest.raises(UserError, match=r"^SSL_CERT_FILE: .*gone\.pem is not a file with certificates"):
+        ChatClient(ChatServer("https://model.example.com/v1", "toy"), Sampling(), tmp_path / "answers.jsonl")
