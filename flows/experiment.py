@@ -30,7 +30,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.storage import read_json
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.files import RESULTS
-from skillpress.pipeline.finished.results import effect_line
+from skillpress.pipeline.finished.effect import effect_line
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
 from skillpress.pipeline.reproduce.repair import repair
@@ -70,7 +70,7 @@ def experiment(
         change = effect_line(workspace / RESULTS, steps)
     except EXPECTED as error:
         return Failed(message=str(error))
-    return Completed(message="\n".join(filter(None, (str(workspace / RESULTS / "report.html"), change))))
+    return Completed(message=f"{workspace / RESULTS / 'report.html'}\n{change}")
 
 
 def walk(workspace: Path) -> None:

@@ -120,12 +120,11 @@ def reproduce(
         leave_out_routine()
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
-        from skillpress.pipeline.finished.results import effect_line  # in seconds
+        from skillpress.pipeline.finished.effect import effect_line  # in seconds
 
         results = workspace / RESULTS
         print(f"report: {results / 'report.html'}")
-        if line := effect_line(results, load_params(workspace / "params.yaml").training.steps):
-            print(line)
+        print(effect_line(results, load_params(workspace / "params.yaml").training.steps))
     return code
 
 

@@ -66,7 +66,7 @@ def render_report(data: ReportData) -> str:
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles, figures.METRICS)),
         rewards=list(_learning(data, styles, figures.reward_metrics(data.curves))),
-        smoothing=figures.SMOOTHING,
+        smoothing=figures.smoothing(data.curves),
         mismatch_table=tables.mismatch_table(data.curves),
         length_figure=_html(figures.success_lengths(data.policies, styles), "lengths"),
         mix_figure=_html(figures.action_mix(data.policies), "mix") if mixed else None,
