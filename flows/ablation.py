@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
@@ -124,9 +125,7 @@ def ablation(
         machines: where the experiments run; None means here.
     """
     try:
-        check_different(methods, seeds)
-        found = [Variant((*map(Path, common), Path(method))).values(ROOT) for method in methods]
-        processes = [values["processes"] for values in found]
+        processes = [values["processes"] for values in checked(methods, seeds, common)]
         compared = {"methods": list(methods), "seeds": list(seeds), "common": list(common)}
         with (
             exclusive(ROOT / FOLDER / ".ablation.lock", "the ablation", wait_seconds),
@@ -145,6 +144,12 @@ def ablation(
     if failures:
         return Failed(message="\n".join(failures))
     return Completed(message=str(ROOT / RESULTS / "ablation.html"))
+
+
+def checked(methods: Sequence[str], seeds: Sequence[int], common: Sequence[str]) -> list[dict[str, Any]]:
+    """The parameters of each method; ``ParamsError`` if they are wrong, or two would count as one."""
+    check_different(methods, seeds)
+    return [Variant((*map(Path, common), Path(method))).values(ROOT) for method in methods]
 
 
 def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
@@ -208,7 +213,7 @@ def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
     html, values = ROOT / RESULTS / "ablation.html", ROOT / RESULTS / "ablation.json"
     write_json(values, as_json(rows, tests))
     versions = {"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
-    write_text(html, page(experiments, tests, versions))
+    write_text(html, page(experiments, rows, tests, versions))
     metrics = {f"{row.method}/pass_at_1".replace(" ", "_"): row.pass_at_1 for row in rows}
     metrics |= {f"{row.method}/budget_area".replace(" ", "_"): row.budget_area for row in rows}
     run.log(metrics, [html, values])
@@ -236,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--cluster and --remote go together: results reach this machine through the remote")
     machines = Machines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
     methods, wait_seconds = chosen.params or METHODS, chosen.wait
-    create_for_flow()
+    create_for_flow(lambda: checked(methods, chosen.seeds, chosen.common))
     state = ablation(methods, chosen.seeds, chosen.common, wait_seconds, machines, return_state=True)
     print(
         without_secrets(f"ablation: {state.message}"), file=sys.stdout if state.is_completed() else sys.stderr

@@ -101,8 +101,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--wait", type=real(at_least=0), default=DEFAULT_WAIT_SECONDS, help="seconds to wait for another run"
     )
     chosen = parser.parse_args(arguments)
-    name = Variant(tuple(chosen.params), chosen.seed).name or "default"
-    create_for_flow()
+    variant = Variant(tuple(chosen.params), chosen.seed)
+    name = variant.name or "default"
+    create_for_flow(lambda: variant.values(ROOT))
     state = experiment([str(p) for p in chosen.params], chosen.seed, chosen.wait, name, return_state=True)
     print(
         without_secrets(f"experiment {name}: {state.message}"),

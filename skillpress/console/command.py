@@ -38,7 +38,7 @@ class Command:
 COMMANDS = {
     "init": Command("skillpress.console.init", "write a lab of your own: parameters, stages, an environment"),
     "check": Command(
-        "skillpress.console.checking.check",
+        "skillpress.console.checking.command",
         "look at an environment before a policy is trained in it",
         layers=("train",),
     ),

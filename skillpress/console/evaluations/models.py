@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from skillpress.core.errors import PolicyError
 from skillpress.experiment.params import Params
-from skillpress.models.policy import PolicyError
 from skillpress.pipeline.identities import PACKAGED, model_identity
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from pathlib import Path
 
-from skillpress.core.arguments import real
+from skillpress.core.arguments import real, whole
+
+RESPONSE_TOKENS = 256
+"""Room for a judge's sentence of reasons and its verdict; a model that reasons first needs more."""
 
 
 def add_parameter_options(parser: ArgumentParser, overlay: str, example: str) -> None:
@@ -31,3 +34,12 @@ def add_server_options(parser: ArgumentParser) -> None:
         metavar="NAME,NAME",
         help="sampling parameters that a URL is not sent, as seed,top_p (default: those that it refuses)",
     )
+
+
+def add_judge(parser: ArgumentParser) -> None:
+    """Add the options that say who judges, and how."""
+    parser.add_argument("--model", required=True, metavar="FOLDER|NAME|URL", help="who judges")
+    add_parameter_options(parser, "paper_notebook_qa", "environment.max_answer_words=5")
+    parser.add_argument("--max-new-tokens", type=whole(1), default=RESPONSE_TOKENS, metavar="N",
+                        help=f"of a verdict at most (default {RESPONSE_TOKENS})")  # fmt: skip
+    add_server_options(parser)

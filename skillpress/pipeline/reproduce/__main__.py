@@ -57,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.launch and not chosen.dry_run:
         parser.error("--launch prints a script and submits nothing: say --dry-run with it")
     try:
+        variant.values(ROOT)  # overlays are wrong within a second, before torch is imported
         if chosen.launch:
             print(_launched(variant, chosen), end="")
             return 0
