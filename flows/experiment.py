@@ -37,6 +37,7 @@ from skillpress.pipeline.reproduce.repair import repair
 from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import FLOW_RUN_VARIABLE, create_database
+from skillpress.pipeline.whole_run import ALL, STAGES
 
 EXPECTED = (UserError, StageFailedError, DvcException)
 """The errors that end a flow with only their message."""
@@ -76,6 +77,7 @@ def experiment(
 def walk(workspace: Path) -> None:
     """Reproduce every stage in order, and save the results as artifacts."""
     os.environ[FLOW_RUN_VARIABLE] = str(flow_run.id)
+    os.environ[STAGES] = ALL
     parent.name_this_process()
     rows = []
     try:

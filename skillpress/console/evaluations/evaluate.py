@@ -45,7 +45,8 @@ from skillpress.play.rollout.requests import requests
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
-    _params(chosen, {})  # wrong parameters wait neither for torch nor for a server, which a player asks
+    # Wrong parameters wait neither for torch nor for a server, which a player asks.
+    _params(chosen, {"policy": {"model": chosen.model}} if chosen.model else {})
     agent, player = choose(chosen)
     params = _params(chosen, player.options())
     folder = EvaluationFolder(chosen.output or default_output(chosen.environment, player))

@@ -35,6 +35,7 @@ from skillpress.pipeline.reproduce.remote import check_revision, reproduce_with
 from skillpress.pipeline.reproduce.repair import repair
 from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
 from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.whole_run import ALL, STAGES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -115,6 +116,7 @@ def reproduce(
     workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
     variant.values(ROOT)
     parent.name_this_process()
+    os.environ[STAGES] = ",".join(stages) or ALL
     with exclusive(workspace_lock(workspace), str(workspace)):
         os.chdir(prepare_workspace(ROOT, variant))
         repair(workspace)
