@@ -57,15 +57,14 @@ class Stage:
         """Progress of this stage towards ``total`` units; it stops the stage if MLflow can record no more.
 
         Args:
-            all_work: whether nearly all of the stage's time goes to these units, so that their rate tells when it
-                ends.
+            all_work: whether nearly all of the stage's time goes to these units, so that their rate tells
+                when it ends.
         """
-        return Progress(
-            self.name, total, unit, self.run.check, lambda rest: self._whole(rest if all_work else None)
-        )
 
-    def _whole(self, rest: float | None) -> str:
-        return "" if self.whole is None else self.whole.words(rest)
+        def whole(rest: float | None) -> str:
+            return "" if self.whole is None else self.whole.words(rest if all_work else None)
+
+        return Progress(self.name, total, unit, self.run.check, whole)
 
     def say(self, message: str) -> None:
         """Print a line for the user."""

@@ -1,9 +1,9 @@
 """Where a stage is in the whole run, and how long the rest takes, by earlier runs of the same stages here.
 
-Each finished stage adds its seconds to a file of this machine, under a hash of its parameters without the seed.
-The time that is left is said only if all that remains is known: this stage from its own rate or its last run,
-and each later stage that ``dvc.lock`` does not show to be up to date from its last run. DVC may restore such a
-stage from its cache, so the time is an upper estimate.
+Each finished stage adds its seconds to a file of this machine, under a hash of its parameters without the
+seed. The time that is left is said only if all that remains is known: this stage from its own rate or its
+last run, and each later stage that ``dvc.lock`` does not show to be up to date from its last run. DVC may
+restore such a stage from its cache, so the time is an upper estimate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from skillpress.core.resume import content_key
 from skillpress.core.yaml_files import read_yaml_file
-from skillpress.pipeline.graph import StageEntry, read_stages
+from skillpress.pipeline.graph import GRAPH, StageEntry, read_stages
 from skillpress.pipeline.reproduce.workspace import FOLDER
 
 STAGES = "SKILLPRESS_STAGES"
@@ -69,7 +69,7 @@ def whole_run(name: str, values: Mapping[str, Any]) -> WholeRun | None:
     names = [stage.name for stage in stages]
     if name not in names:
         return None
-    place, times = names.index(name), _times()
+    place, times = names.index(name), _times(Path.cwd())
     rest = [times.get(_key(stage, values)) for stage in _outdated(stages[place:], values)[1:]]
     unknown = any(seconds is None for seconds in rest)
     return WholeRun(
@@ -80,9 +80,17 @@ def whole_run(name: str, values: Mapping[str, Any]) -> WholeRun | None:
     )
 
 
+def known_seconds(values: Mapping[str, Any], folder: Path) -> float | None:
+    """Seconds of all stages of the lab in ``folder``, as each last ran with such parameters; None if one
+    never did. The stage that pins the inputs takes less than a second and does not count."""
+    times = _times(folder)
+    found = [times.get(_key(stage, values)) for stage in read_stages(folder / GRAPH) if stage.parameters]
+    return None if None in found else sum(filter(None, found))
+
+
 def remember(stage: StageEntry, values: Mapping[str, Any], seconds: float) -> None:
     """Keep how long a stage took from its beginning to its end. A disk without room keeps nothing."""
-    file = _file()
+    file = _file(Path.cwd())
     with suppress(OSError):
         if file.parent.is_dir():
             line = json.dumps({"key": _key(stage, values), "seconds": round(seconds, 1)})
@@ -90,16 +98,15 @@ def remember(stage: StageEntry, values: Mapping[str, Any], seconds: float) -> No
                 opened.write(line + "\n")  # short enough to be written whole beside other runs
 
 
-def _file() -> Path:
-    here = Path.cwd()
+def _file(here: Path) -> Path:
     return (here.parents[1] if here.parent.name == FOLDER else here) / TIMES
 
 
-def _times() -> dict[str, float]:
+def _times(here: Path) -> dict[str, float]:
     """Key to the seconds of the last run."""
     found: dict[str, float] = {}
     with suppress(OSError):
-        for line in _file().read_text(encoding="utf-8").splitlines():
+        for line in _file(here).read_text(encoding="utf-8").splitlines():
             with suppress(ValueError, KeyError, TypeError):  # half a line of a killed stage
                 row = json.loads(line)
                 found[row["key"]] = float(row["seconds"])
