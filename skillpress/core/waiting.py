@@ -19,7 +19,7 @@ _waits: list[str] = []
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Within the block the process waits for this, a phrase such as ``importing torch``."""
+    """The process waits for this within the block. ``what`` is a phrase such as ``importing torch``."""
     begin(what)
     try:
         yield
@@ -47,7 +47,7 @@ def tell(what: str) -> None:
 
 @contextmanager
 def heard(listener: Listener) -> Iterator[None]:
-    """Within the block the listener is told of each beginning and end of a wait."""
+    """The listener hears each beginning and end of a wait within the block."""
     _listeners.append(listener)
     try:
         yield

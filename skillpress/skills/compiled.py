@@ -33,7 +33,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 if numba is not None:
     from numba.core import event
 
-    class _Compiling(event.Listener):
+    class _Compiling(event.Listener):  # type: ignore[misc]  # numba has no types
         """Says that the process waits for the compiler."""
 
         def on_start(self, event: Any) -> None:

@@ -109,7 +109,7 @@ def test_while_runs_are_missing_the_readme_has_no_table(repository: Path) -> Non
 
 
 def test_a_line_is_the_mean_of_at_most_a_fifth_of_its_dots() -> None:
-    """Of ten dots a fifth is two, and a centred mean of two does not exist: nothing is smoothed."""
+    """A fifth of ten dots is two, and no centred mean covers two: nothing is smoothed."""
     dots = raw(CURVE)
     assert means(dots) == dots
     longer = [(float(step), float(step % 3)) for step in range(1, 16)]

@@ -11,6 +11,7 @@ from pathlib import Path
 from skillpress.console.evaluations.folder import EvaluationFolder
 from skillpress.console.reading import read, wanted_by
 from skillpress.console.viewing.found import experiment_of
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.rollout_files import join_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.doors.traces.log import Log, traces_at
@@ -48,7 +49,7 @@ def log_source(paths: Sequence[Path], chosen: Namespace, folder: Path) -> tuple[
         TracesError: there is no trace, too many lines are bad, or an option does not fit the log.
     """
     log, wanted = read("view", paths, NameProjection(), wanted_by(chosen), chosen.most_bad)
-    tasks, parts = Counter[str](), []
+    tasks, parts = Counter[str](), list[Path]()
     shown = range(min(len(log), MOST))
     for first in shown[::TOGETHER]:
         positions = shown[first : first + TOGETHER]
@@ -99,7 +100,7 @@ def _step(step: TraceStep) -> Step:
     return Step(
         prompt_ids=(),
         response_ids=(),
-        logprobs=(),
+        logprobs=as_logprobs(()),
         thought="",
         action=action if step.tool is None else f"{step.tool or '(no name)'} {action}".rstrip(),
         observation=text_of(step.answer),
@@ -109,7 +110,7 @@ def _step(step: TraceStep) -> Step:
 
 
 def _beginning(dialogue: Dialogue | None) -> str:
-    """What the agent was told before its first answer; empty if the log's format keeps no messages."""
+    """The messages before the agent's first answer; empty if the log's format keeps no messages."""
     if dialogue is None:
         return ""
     before = takewhile(lambda turn: turn.role != AGENT, dialogue.turns[dialogue.shown :])

@@ -4,11 +4,11 @@
     skillpress view workspaces/grpo workspaces/segcost
     skillpress view results/evaluations/countdown-models-policy
     skillpress view data/rollouts/evaluation.parquet --tokenizer models/base
-    skillpress view LOGS                             the log of any agent that skillpress skills reads
-    skillpress view results/skills                   the page of skillpress skills for such a log
+    skillpress view LOGS                             the log of any agent
+    skillpress view results/skills                   the page of skillpress skills
 
 Only browsers on this machine can open the page, until Ctrl-C. The command leaves no files and fetches nothing
-from the network. The options that say how a log is read are those of skillpress skills.
+from the network. It reads the logs that skillpress skills reads, with the same options.
 """
 
 from __future__ import annotations

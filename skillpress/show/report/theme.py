@@ -147,7 +147,7 @@ def styled(figure: go.Figure, height: int, x: str, y: str = "") -> go.Figure:
 def whole_ticks(first: float, last: float, most: int = 8) -> int:
     """The distance between the ticks of an axis that counts, such as steps: the smallest of 1, 2, 5, 10, 20,
     ... that puts at most ``most`` of them between ``first`` and ``last``."""
-    distances = (factor * 10**power for power in count() for factor in (1, 2, 5))
+    distances = (factor * int(10**power) for power in count() for factor in (1, 2, 5))
     return next(distance for distance in distances if (last - first) / distance <= most - 1)
 
 

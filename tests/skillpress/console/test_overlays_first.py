@@ -62,7 +62,7 @@ def misspelt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def started(repository: Path, *words: str) -> tuple[int, list[str], str]:
-    """(exit code, heavy modules that were imported, what was said) of a command in a process of its own."""
+    """(exit code, imported heavy modules, standard error) of a command in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *words],
         cwd=repository, env=importing(), capture_output=True, text=True, timeout=120,

@@ -1,4 +1,4 @@
-"""Who waits says for what, and whoever shows progress hears it."""
+"""Code that waits names its wait, and every listener hears the name."""
 
 from __future__ import annotations
 

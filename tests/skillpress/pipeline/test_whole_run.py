@@ -35,7 +35,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def finished(*names: str, values: dict[str, Any] = VALUES, **changed: str) -> None:
-    """As DVC leaves it after these stages: their outputs, and a lock file; ``changed`` has other digests."""
+    """DVC's state after these stages: their outputs and a lock file, with other digests for ``changed``."""
     lock: dict[str, Any] = {}
     for name in names:
         stage = GRAPH[name]

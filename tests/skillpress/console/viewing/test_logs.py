@@ -33,7 +33,7 @@ CALLED = [
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log of three runs of two tasks, and a line that is none."""
+    """A log with three runs of two tasks, nine other runs, and a bad line."""
     folder = tmp_path / "logs"
     folder.mkdir()
     rows = [
