@@ -57,11 +57,15 @@ help:
 	@echo "after either of the first two, .venv/bin/skillpress has the rest: evaluate, compare, tables, doctor"
 
 # It ends when make does, kill -9 included, and its stages with it (skillpress/pipeline/parent.py).
-run: setup mlruns/mlflow.db
+run: .overlays setup mlruns/mlflow.db
 	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET)) $(addprefix --seed ,$(SEED))
 
+# A misspelt overlay is named before anything is installed. There is no file of this name, so it always looks.
+.overlays:
+	@for file in $(PARAMS); do test -r "$$file" || { echo "PARAMS: there is no file $$file" >&2; exit 2; }; done
+
 # Before anybody trains: resets repeat, demonstrations win, prompts fit, how fast and how easy the environment is.
-check: setup
+check: .overlays setup
 	@$(PYTHON) -m skillpress.console.command check $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET))
 
 # Tests that import no torch and no orchestrator and start nothing, found by their imports (tests/support/selection.py).

@@ -138,9 +138,7 @@ def ablation(
         assignments: such as ``training.steps=5``, in every experiment.
     """
     try:
-        check_different(methods, seeds)
-        variants = variants_of(methods, common, grid, assignments)
-        found = {label: variant.values(ROOT) for label, variant in variants.items()}
+        variants, found = checked(methods, seeds, common, grid, assignments)
         processes = [values["processes"] for values in found.values()]
         alike = [f"warning: {line}" for line in alike_among(found)]
         print("\n".join(alike), file=sys.stderr, end="\n" * bool(alike), flush=True)
@@ -166,6 +164,20 @@ def ablation(
     if failures:
         return Failed(message="\n".join(failures))
     return Completed(message=str(ROOT / RESULTS / "ablation.html"))
+
+
+def checked(
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    common: Sequence[str],
+    grid: Sequence[str],
+    assignments: Sequence[str],
+) -> tuple[dict[str, Variant], dict[str, dict[str, Any]]]:
+    """(variants, the parameters of each), by label; ``ParamsError`` if they are wrong, or two would count as
+    one."""
+    check_different(methods, seeds)
+    variants = variants_of(methods, common, grid, assignments)
+    return variants, {label: variant.values(ROOT) for label, variant in variants.items()}
 
 
 def alike_among(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -271,7 +283,7 @@ def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
     html, values = ROOT / RESULTS / "ablation.html", ROOT / RESULTS / "ablation.json"
     write_json(values, as_json(rows, tests))
     versions = {"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
-    write_text(html, page(experiments, tests, versions))
+    write_text(html, page(experiments, rows, tests, versions))
     names = {row.method: re.sub(r"[^\w./:-]", "_", row.method) for row in rows}  # all that MLflow takes
     metrics = {f"{names[row.method]}/pass_at_1": row.pass_at_1 for row in rows}
     metrics |= {f"{names[row.method]}/budget_area": row.budget_area for row in rows}
@@ -312,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     methods = [str(file) for file in chosen.params] or (() if chosen.grid else METHODS)
     common, seeds = [str(file) for file in chosen.common], [seed for word in chosen.seeds for seed in word]
     with interruptible("ablation", KEPT):
-        create_for_flow()
+        create_for_flow(lambda: checked(methods, seeds, common, chosen.grid, chosen.set))
         state = ablation(
             methods, seeds, common, chosen.wait, machines, chosen.grid, chosen.set, return_state=True
         )

@@ -31,7 +31,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.storage import read_json
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.files import RESULTS
-from skillpress.pipeline.finished.results import effect_line
+from skillpress.pipeline.finished.effect import effect_line
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
 from skillpress.pipeline.reproduce.repair import repair
@@ -43,6 +43,7 @@ from skillpress.pipeline.reproduce.workspace import (
 )
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import FLOW_RUN_VARIABLE, create_database
+from skillpress.pipeline.whole_run import ALL, STAGES
 
 EXPECTED = (UserError, StageFailedError, DvcException)
 """The errors that end a flow with only their message."""
@@ -81,12 +82,13 @@ def experiment(
         change = effect_line(workspace / RESULTS, steps)
     except EXPECTED as error:
         return Failed(message=str(error))
-    return Completed(message="\n".join(filter(None, (str(workspace / RESULTS / "report.html"), change))))
+    return Completed(message=f"{workspace / RESULTS / 'report.html'}\n{change}")
 
 
 def walk(workspace: Path) -> None:
     """Reproduce every stage in order, and save the results as artifacts."""
     os.environ[FLOW_RUN_VARIABLE] = str(flow_run.id)
+    os.environ[STAGES] = ALL
     parent.name_this_process()
     rows = []
     try:
@@ -113,13 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     chosen = parser.parse_args(arguments)
     try:
-        name = variant_of(chosen).name or "default"
+        variant = variant_of(chosen)
     except UserError as error:
         exit_codes.say(error)
         return exit_codes.USER_ERROR
+    name = variant.name or "default"
     files = [str(file) for file in chosen.params]
     with interruptible("experiment", KEPT):
-        create_for_flow()
+        create_for_flow(lambda: variant.values(ROOT))
         state = experiment(files, chosen.seed, chosen.wait, name, chosen.set, return_state=True)
     print(
         without_secrets(f"experiment {name}: {state.message}"),

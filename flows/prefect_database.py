@@ -14,11 +14,11 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TextIO
 
-from flows import secret
 from skillpress.core.errors import UserError
 from skillpress.core.storage import make_folder
 from skillpress.pipeline import exit_codes
@@ -36,13 +36,17 @@ class PrefectDatabaseError(UserError):
     """Prefect's database cannot be made."""
 
 
-def create_for_flow() -> None:
+def create_for_flow(check: Callable[[], object]) -> None:
     """Like :func:`create`, for a flow that is started by hand: it does nothing if the flow's server is
-    another process's, and a failure ends the program with a line."""
-    if secret.is_elsewhere():
-        return
+    another process's, and a failure ends the program with a line.
+
+    Args:
+        check: is called first, so that a wrong overlay waits for no database and no server.
+    """
     try:
-        create()
+        check()
+        if not secret.is_elsewhere():
+            create()
     except UserError as error:
         exit_codes.say(error)
         raise SystemExit(exit_codes.USER_ERROR) from None

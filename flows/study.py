@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if only_say:
         return dry_run(choice)
     with interruptible("study", kept_of(choice)):
-        create_for_flow()
+        create_for_flow(choice.runs)
         state = study(choice, return_state=True)
     said = without_secrets(f"study: {state.message}")
     print(said, file=sys.stdout if state.is_completed() else sys.stderr)

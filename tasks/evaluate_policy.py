@@ -38,7 +38,8 @@ from skillpress.pipeline.playing import play, play_of
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
 
-PAIRS = ((EXPLORER, START), (START, TRAINED))
+PAIRS = ((EXPLORER, START), (EXPLORER, TRAINED), (START, TRAINED))
+"""The planned comparisons, the second against the first."""
 
 
 def main(stage: Stage) -> None:

@@ -54,7 +54,9 @@ def warm_start(stage: Stage) -> imitation.ImitationResult:
     )
     done: dict[int, int] = {}
     with ExitStack() as shown:
-        progress = shown.enter_context(stage.progress(stage.params.imitation.demonstrations, "demonstration"))
+        progress = shown.enter_context(
+            stage.progress(stage.params.imitation.demonstrations, "demonstration", all_work=False)
+        )
 
         def on_progress(rank: int, at: imitation.ImitationProgress) -> None:
             nonlocal progress

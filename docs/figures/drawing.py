@@ -71,10 +71,10 @@ class Drawing:
             f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.4" marker-end="url(#head)"{dash}/>'
         )
 
-    def line(self, points: Sequence[tuple[float, float]], color: str) -> None:
-        """A line through the points."""
+    def line(self, points: Sequence[tuple[float, float]], color: str, width: float = 2) -> None:
+        """A line through the points, so many pixels wide."""
         path = "M" + " L".join(f"{x:g} {y:g}" for x, y in points)
-        self.parts.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
+        self.parts.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width:g}"/>')
 
     def bar(self, x: float, y: float, width: float, height: float, fill: str) -> None:
         """A filled bar."""

@@ -39,7 +39,7 @@ class Command:
 COMMANDS = {
     "init": Command("skillpress.console.init", "write a lab of your own: parameters, stages, an environment"),
     "check": Command(
-        "skillpress.console.checking.check",
+        "skillpress.console.checking.command",
         "look at an environment before a policy is trained in it",
         layers=("train",),
     ),
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.USER_ERROR
     sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
     try:
-        return _run(COMMANDS[name], rest)
+        return _run(name, rest)
     except SystemExit as ended:  # the parser has printed its help, or the mistake
         return int(ended.code or 0)
     except KeyboardInterrupt:
@@ -146,11 +146,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.USER_ERROR
 
 
-def _run(command: Command, rest: Sequence[str]) -> int:
+def _run(name: str, rest: Sequence[str]) -> int:
+    from skillpress.pipeline.waits import Waits  # the command's help needs no tqdm
+
+    command = COMMANDS[name]
     layers.need(command.layers)
     if command.in_lab:
         need_lab()
-    return int(import_module(command.module).main(rest))
+    with Waits(name):
+        return int(import_module(command.module).main(rest))
 
 
 def _layer_line(error: ModuleNotFoundError) -> str | None:

@@ -32,9 +32,16 @@ class NotUnderstoodError(TracesError):
 
 
 def add_reading_options(parser: Parser) -> None:
+    """The log, and the options that say how it is read."""
+    parser.add_argument(
+        "traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some"
+    )
+    add_ways_of_reading(parser)
+
+
+def add_ways_of_reading(parser: Parser) -> None:
     """The options that say how a log is read."""
     add = parser.add_argument
-    add("traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some")
     add("--call", metavar="PATTERN", help="a regular expression of calls in text, with the group "
         "(?P<tool>...) and perhaps (?P<arguments>...)")  # fmt: skip
     add("--messages", metavar="PATH", help="where a run's messages or calls are in a record, for a log of a "

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import torch
 
 from skillpress.console.evaluations.code import deciding_code
 from skillpress.console.evaluations.models import COMPACT, check_wording, identify
@@ -43,17 +42,17 @@ from skillpress.core.trajectory import Task
 from skillpress.doors.formats.hugging_face import write_tables
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentBundle, SplitSizes
-from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame
-from skillpress.learn.reverse_parsing.search import FoundThoughts, ReverseParser
 from skillpress.learn.reverse_parsing.targets import Target, demonstrating, shortest_successes, targets_of
-from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.pipeline.identities import environment_data, environment_libraries
 from skillpress.pipeline.progress import Progress
 from skillpress.play.agents.parameters import ASKED_FOR, OWN_WORDS
-from skillpress.play.workers.distributed import Ranks
+
+if TYPE_CHECKING:
+    from skillpress.experiment.experiment import Experiment
+    from skillpress.learn.reverse_parsing.search import FoundThoughts
 
 THOUGHTS, DATASET, SUMMARY = "thoughts.parquet", "dataset", "summary.json"
 TASKS_AT_ONCE = 4
@@ -100,6 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse_all(wanted: Wanted, params: Params, chosen: Namespace, store: ResumeStore) -> None:
     """Sample for the tasks that are missing in the store, and save the thoughts as they are found."""
+    import torch  # here, with all that imports it: wrong parameters need not wait for it
+
+    from skillpress.experiment.experiment import Experiment
+    from skillpress.learn.reverse_parsing.search import ReverseParser
+    from skillpress.models.policy.pretrained import load_pretrained
+    from skillpress.play.workers.distributed import Ranks
+
     there = store.spans(KIND)
     done, count = (there[-1][0] if there else 0), len(wanted.tasks)
     experiment = Experiment(params)

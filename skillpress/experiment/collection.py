@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillpress.core.resume import ResumeStore
+from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
 from skillpress.play.rollout import CollectionStatistics
 from skillpress.play.rollout.ordered import write_in_order
@@ -88,6 +89,7 @@ def share_of(
 
 
 def _play(job: CollectionJob, rank: int, size: int, report: Report) -> CollectionStatistics:
-    from skillpress.experiment.collection_job import play_rank
+    with waiting("importing torch and transformers"):
+        from skillpress.experiment.collection_job import play_rank
 
     return play_rank(job, rank, size, report)

@@ -15,6 +15,7 @@ from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import Agent, Reflection, Rendering, StateUpdate
 from skillpress.core.parsed_action import Parser
+from skillpress.core.waiting import waiting
 from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.environments.bundle import AgentParts
 from skillpress.environments.text.answer_forms import FORMS, Answering
@@ -139,15 +140,14 @@ class Experiment:
             UserError: a requirement of the engine is not installed, not started, or does not fit the policy.
         """
         longest = self.params.policy.context_tokens + self.params.sampling.max_new_tokens
-        return self.params.engine.make(
-            policy,
-            EngineDemand(
-                longest=min(longest, policy.context_length),
-                slots=self.params.sampling.slots,
-                ranks=ranks or Ranks(),
-                growing=self.state_update.grows,
-            ),
+        demand = EngineDemand(
+            longest=min(longest, policy.context_length),
+            slots=self.params.sampling.slots,
+            ranks=ranks or Ranks(),
+            growing=self.state_update.grows,
         )
+        with waiting(f"waiting for the engine {self.params.engine.name}"):
+            return self.params.engine.make(policy, demand)
 
     def prompter(self, policy: Policy) -> Prompter:
         """How prompts are made, within their budget and within the model's context."""

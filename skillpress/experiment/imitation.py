@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillpress.core.resume import ResumeStore
+from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
 from skillpress.play.workers.ranks import Report, free_port, run_ranks
 
@@ -96,6 +97,7 @@ def without_demonstrations(params: Params, output: Path) -> ImitationResult:
 
 
 def _imitate(job: ImitationJob, port: int, rank: int, size: int, report: Report) -> ImitationResult:
-    from skillpress.experiment.imitation_job import imitate_rank
+    with waiting("importing torch and transformers"):
+        from skillpress.experiment.imitation_job import imitate_rank
 
     return imitate_rank(job, port, rank, size, report)

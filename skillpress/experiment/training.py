@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
 from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
 from skillpress.learn.training.keeping.checkpoint import Checkpoints
@@ -105,7 +106,8 @@ def _train(
     job: TrainingJob, port: int | None, rank: int, size: int, report: Report
 ) -> list[dict[str, float]]:
     """Without a port, a launcher says where the ranks meet and which of them are this machine's."""
-    from skillpress.experiment.training_job import train_rank
+    with waiting("importing torch, transformers and DeepSpeed"):
+        from skillpress.experiment.training_job import train_rank
     from skillpress.play.workers.distributed import Ranks
 
     launch, ranks = launch_of_environment(), Ranks(rank, size)

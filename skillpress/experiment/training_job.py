@@ -12,6 +12,7 @@ from skillpress.core.seeds import derive
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
+from skillpress.core.waiting import waiting
 from skillpress.experiment.described_actions import action_metrics
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
@@ -54,12 +55,14 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     """
     params, section, experiment = job.params, job.params.training, Experiment(job.params)
     join_ranks(ranks, port, section.timeout)
-    policy = load_policy(job.start, params.policy.dtype)
+    with waiting("loading the policy"):
+        policy = load_policy(job.start, params.policy.dtype)
     use_attention(policy.model, params.policy.attention)
     torch.nn.Module.to(policy.model, ranks.device)
     engine = experiment.engine(policy, ranks)  # it takes the whole policy, before an adapter is inserted
     further = experience(params, policy)
-    learner = _learner(experiment, policy, ranks, further)
+    with waiting("starting DeepSpeed, which may compile its optimizer"):
+        learner = _learner(experiment, policy, ranks, further)
     tasks, evolution = read_tasks(job.tasks), _evolution(job, experiment, ranks)
     advice = None if evolution is None else experiment.advice(evolution.at)
     reflection = None if further is None else further.reflection

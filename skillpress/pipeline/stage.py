@@ -19,6 +19,7 @@ from typing import Any
 from skillpress.core.errors import is_user_error
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import sweep
+from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.cluster import named_gang
@@ -28,6 +29,8 @@ from skillpress.pipeline.graph import StageEntry, read_stage
 from skillpress.pipeline.progress import Progress
 from skillpress.pipeline.reproduce.lock import exclusive, stage_lock
 from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
+from skillpress.pipeline.waits import Waits
+from skillpress.pipeline.whole_run import WholeRun, remember, whole_run
 from skillpress.play.workers.gang import Gang
 from skillpress.play.workers.launched import LaunchError, launch_of_environment
 
@@ -47,10 +50,21 @@ class Stage:
     """Keeps its unfinished work, under a key of all that affects its result."""
     gang: Gang | None = None
     """The cluster that trains; None means this machine."""
+    whole: WholeRun | None = None
+    """The run that it is part of; None if it runs by itself."""
 
-    def progress(self, total: int, unit: str) -> Progress:
-        """Progress of this stage towards ``total`` units; it stops the stage if MLflow can record no more."""
-        return Progress(self.name, total, unit, self.run.check)
+    def progress(self, total: int, unit: str, all_work: bool = True) -> Progress:
+        """Progress of this stage towards ``total`` units; it stops the stage if MLflow can record no more.
+
+        Args:
+            all_work: whether nearly all of the stage's time goes to these units, so that their rate tells
+                when it ends.
+        """
+
+        def whole(rest: float | None) -> str:
+            return "" if self.whole is None else self.whole.words(rest if all_work else None)
+
+        return Progress(self.name, total, unit, self.run.check, whole)
 
     def say(self, message: str) -> None:
         """Print a line for the user."""
@@ -66,7 +80,7 @@ def run_stage(name: str) -> int:
             key = entry.key(params.model_dump(mode="json"), _fingerprint(entry, params))
             import_module(f"tasks.{name}").help_rank_0(params, ResumeStore(CHECKPOINTS, key))
             return 0
-        with exclusive(stage_lock(name), f"stage {name}", LOCK_WAIT_SECONDS) as lock:
+        with exclusive(stage_lock(name), f"stage {name}", LOCK_WAIT_SECONDS) as lock, Waits(name):
             seconds = _work(entry, params, lock)
     except KeyboardInterrupt:
         exit_codes.say(f"{name}: interrupted; what is finished is kept, run again to go on")
@@ -102,16 +116,30 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
     key = entry.key(params.model_dump(mode="json"), fingerprint)
     store = ResumeStore(CHECKPOINTS, key)
     store.sweep()
+    resumed, values = store.folder.exists(), params.model_dump(mode="json")
+    whole = whole_run(entry.name, values)
+    if whole is not None:
+        exit_codes.say(f"{entry.name}: {whole.words()}")
     run = Recorder(entry.name, params, key, lock)
     run.log_parts({name: ", ".join(parts) for name, parts in fingerprint["parts"].items()})
     started = time.monotonic()
     try:
         import_module(f"tasks.{entry.name}").main(
-            Stage(name=entry.name, params=params, run=run, store=store, gang=named_gang(fingerprint["code"]))
+            Stage(
+                name=entry.name,
+                params=params,
+                run=run,
+                store=store,
+                gang=named_gang(fingerprint["code"]),
+                whole=whole,
+            )
         )
         seconds = time.monotonic() - started
         run.log_metrics({"seconds": seconds})
-        run.finish("FINISHED")
+        with waiting("waiting for MLflow's record"):
+            run.finish("FINISHED")
+        if not resumed:
+            remember(entry, values, time.monotonic() - started)
     except KeyboardInterrupt:
         _close(run, "KILLED")
         raise

@@ -21,6 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from skillpress.core import waiting
 from skillpress.core.storage import private_folder
 
 try:
@@ -29,6 +30,20 @@ except ImportError:
     numba = None
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+if numba is not None:
+    from numba.core import event
+
+    class _Compiling(event.Listener):  # type: ignore[misc]  # numba has no types
+        """Says that the process waits for the compiler."""
+
+        def on_start(self, event: Any) -> None:
+            waiting.begin("compiling the dictionary's loops, once on this machine")
+
+        def on_end(self, event: Any) -> None:
+            waiting.end()
+
+    event.register("numba:compile", _Compiling())
 
 
 def compiled(function: Function) -> Function:

@@ -11,7 +11,7 @@ import pytest
 
 from docs.language_model.__main__ import PAGE, PLAN, RECORD, files
 from docs.language_model.behaviour import STEPS
-from docs.language_model.curves import draw, means
+from docs.language_model.curves import draw, means, raw
 from docs.language_model.names import NAMES, QUESTION
 from docs.language_model.page import in_short, parts
 from docs.language_model.trainings import corrected
@@ -132,13 +132,16 @@ def test_while_runs_are_missing_the_readme_has_no_table(repository: Path) -> Non
     assert list(in_short(made_up(repository, seeds=(1,)))) == ["Runs are missing: 6 of 9."]
 
 
-def test_a_point_of_a_curve_is_the_mean_of_five_steps_and_a_rest_has_none() -> None:
-    assert means(CURVE) == [(5.0, pytest.approx(0.2)), (10.0, pytest.approx(0.6))]
-    assert means({"step": [1.0, 2.0], "success": [1.0, 1.0]}) == []
+def test_a_line_is_the_mean_of_at_most_a_fifth_of_its_dots() -> None:
+    """A fifth of ten dots is two, and no centred mean covers two: nothing is smoothed."""
+    dots = raw(CURVE)
+    assert means(dots) == dots
+    longer = [(float(step), float(step % 3)) for step in range(1, 16)]
+    assert [success for _, success in means(longer)[1:-1]] == pytest.approx([1.0] * 13)
 
 
-def test_the_figure_has_a_dot_per_seed_and_five_steps_and_says_where_none_is(repository: Path) -> None:
-    methods, seeds, points, legend = 2, 3, 2, 1
+def test_the_figure_has_a_dot_per_seed_and_recorded_step_and_says_where_none_is(repository: Path) -> None:
+    methods, seeds, points, legend = 2, 3, 10, 1
     assert draw(made_up(repository)).count("<circle") == methods * seeds * (points + legend)
     assert draw(made_up(repository, seeds=())).count("no runs yet") == methods
 

@@ -11,6 +11,7 @@ import pytest
 
 from flows import prefect_database, secret
 from flows.prefect_database import PREFECT_DATABASE, PrefectDatabaseError, create, create_for_flow
+from skillpress.core.errors import ParamsError
 from skillpress.pipeline import exit_codes
 
 
@@ -45,10 +46,23 @@ def test_migrations_that_fail_leave_no_database_and_are_said_in_a_line(
     with pytest.raises(PrefectDatabaseError, match=r"could not make its database: .*no-such-option"):
         create()
     with pytest.raises(SystemExit) as end:
-        create_for_flow()
+        create_for_flow(lambda: None)
     assert end.value.code == exit_codes.USER_ERROR
     assert "could not make its database" in capsys.readouterr().err
     assert not (home / "prefect.db").exists()
+
+
+def test_what_the_flow_is_to_run_is_checked_before_any_database_is_made(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check() -> None:
+        raise ParamsError("params/mine.yaml: training.setps: unknown key")
+
+    with pytest.raises(SystemExit) as end:
+        create_for_flow(check)
+    assert end.value.code == exit_codes.USER_ERROR
+    assert "training.setps: unknown key" in capsys.readouterr().err
+    assert not home.exists()
 
 
 @pytest.mark.timeout(60)
@@ -81,7 +95,7 @@ def test_one_that_is_there_or_somebody_elses_is_left_alone(
 ) -> None:
     monkeypatch.setattr(prefect_database, "_MIGRATE", ("json.tool", "--no-such-option"))
     os.environ["PREFECT_API_URL"] = "http://elsewhere/api"
-    create_for_flow()
+    create_for_flow(lambda: None)
     os.environ[PREFECT_DATABASE] = "postgresql+asyncpg://elsewhere/prefect"
     create()
     assert not home.exists()

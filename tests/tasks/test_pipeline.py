@@ -44,9 +44,14 @@ def test_a_run_makes_every_stage_and_says_where_the_report_is(reproduced: Clone)
     *_, report, change = said.splitlines()
     assert report == f"report: {reproduced.folder}/results/report.html"
     number = r"[+-]\d+\.\d"
-    assert re.match(rf"training changed success by {number} points \({number} to {number}\)", change)
+    level = r"\d+\.\d% \(\d+\.\d to \d+\.\d\)"
+    assert re.match(
+        rf"Success of one training on \d+ held-out tasks: {level}; start {level}, random player {level}\. "
+        rf"Training changed success by {number} points \({number} to {number}\)",
+        change,
+    )
     first = (reproduced.folder / "results" / "report.html").read_text().partition("<h1>")[2].splitlines()[1]
-    assert f"T{change[1:].partition('; docs/')[0]}. In brackets" in html.unescape(first)
+    assert f"{change.partition(' docs/')[0]} In brackets" in html.unescape(first)
 
 
 def test_a_second_run_with_nothing_changed_runs_nothing(clone: Clone) -> None:

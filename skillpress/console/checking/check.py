@@ -1,36 +1,20 @@
-"""``skillpress check``: look at an environment before a policy is trained in it.
-
-    skillpress check countdown
-    skillpress check my_lab.number_line:BUNDLE
-    skillpress check --params params/my_lab.yaml --tasks 64
-
-Plays the first training tasks with the environment's oracle and with the random explorer, repeats episodes,
-and reads what a policy would read. Prints one line per finding: ``ok``; ``note`` (a training works, but you
-should know); ``wrong`` with what to do about it. The exit code is 2 if anything is wrong. The parameters are
-those of an experiment: params.yaml, then the environment's overlay or those that --params names.
-"""
+"""The trial of an environment: episodes of its oracle and of the random explorer, and a finding per check."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
 from skillpress.console.checking import checks
 from skillpress.console.checking.checks import Finding, Read
 from skillpress.console.checking.walks import Subject, Walk, environments
-from skillpress.console.evaluations.options import add_parameter_options
-from skillpress.console.parameter_options import known_environment, playing_params
-from skillpress.core.arguments import Parser, whole
 from skillpress.core.errors import UserError
-from skillpress.core.registry import ENVIRONMENTS
 from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.params import Params
 from skillpress.models.policy import Policy
 from skillpress.pipeline import exit_codes
-
-TASKS = 32
-"""Tasks that are played."""
 
 
 class Trial:
@@ -126,13 +110,16 @@ def trial(experiment: Experiment, count: int) -> Iterator[Trial]:
         yield Trial(Subject(experiment, tasks, make))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code."""
-    chosen = _parser().parse_args(arguments)
-    experiment = Experiment(playing_params(chosen.environment, chosen.params, chosen.set))
-    print(f"{experiment.params.environment.name}:")
+def report(params: Params, count: int) -> int:
+    """Print the findings about the environment, with so many tasks played; returns the exit code.
+
+    Raises:
+        UserError: the environment makes no training tasks.
+    """
+    experiment = Experiment(params)
+    print(f"{params.environment.name}:")
     wrong = 0
-    with trial(experiment, chosen.tasks) as begun:
+    with trial(experiment, count) as begun:
         for finding in begun.findings():
             remedy = f": {finding.remedy}" if finding.remedy else ""
             print(f"  {finding.verdict:5}  {finding.name:21}  {finding.detail}{remedy}", flush=True)
@@ -143,17 +130,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         exit_codes.say(f"check: {wrong} {'thing is' if wrong == 1 else 'things are'} wrong")
         return exit_codes.USER_ERROR
     return 0
-
-
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
-    parser.add_argument(
-        "environment", nargs="?", type=known_environment, metavar="ENVIRONMENT",
-        help=f"{', '.join(ENVIRONMENTS)}, an installed package's, or module:NAME of this folder "
-        "(default: the one that the parameters name)",
-    )  # fmt: skip
-    add_parameter_options(parser, "ENVIRONMENT", "environment.max_steps=20")
-    parser.add_argument(
-        "--tasks", type=whole(1), default=TASKS, metavar="N", help=f"so many training tasks (default {TASKS})"
-    )
-    return parser

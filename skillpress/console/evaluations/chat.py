@@ -16,6 +16,7 @@ from skillpress.console.evaluations.players import model_of
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
 from skillpress.core.resume import ResumeStore, SaveTimer
+from skillpress.core.waiting import waiting
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.play.chat.agent import ChatAgent
@@ -87,7 +88,8 @@ class Chat:
             experiment.collector(agent) as collector,
             EpisodeLog(store, SaveTimer(0.0)) as log,
         ):
-            client.meet()
+            with waiting(f"waiting for {self.server.url}"):
+                client.meet()
             on_finished(sum(number in log for number in range(len(wanted))))
             log.play(collector, enumerate(wanted), on_episode=lambda: on_finished(1))
             log.save()

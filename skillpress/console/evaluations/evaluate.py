@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,10 @@ from skillpress.play.rollout.requests import requests
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
+    # Wrong parameters wait neither for torch nor for a server, which a player asks.
+    _params(chosen, {"policy": {"model": chosen.model}} if chosen.model else {})
     agent, player = choose(chosen)
-    params = evaluation_params(
-        chosen.environment, chosen.model or "", chosen.params, _options(chosen, player), chosen.set
-    )
+    params = _params(chosen, player.options())
     folder = EvaluationFolder(chosen.output or default_output(chosen.environment, player))
     folder.make()
     with exclusive(folder.lock, f"the evaluation {folder.path}", wait_seconds=0):
@@ -102,7 +102,13 @@ def default_output(environment: str, player: Player) -> Path:
     return RESULTS / "evaluations" / re.sub(r"[^\w.-]+", "-", f"{environment}-{player.label}")
 
 
-def _options(chosen: Namespace, player: Player) -> dict[str, Any]:
+def _params(chosen: Namespace, of_player: Mapping[str, Any]) -> Params:
+    """The checked parameters, with the sections that the player sets; ``ParamsError`` if they are wrong."""
+    options = _options(chosen) | dict(of_player)
+    return evaluation_params(chosen.environment, chosen.model or "", chosen.params, options, chosen.set)
+
+
+def _options(chosen: Namespace) -> dict[str, Any]:
     """Sections that the given options set; an option that was not given sets nothing."""
     given: dict[str, dict[str, Any]] = {
         "tasks": {"test": chosen.tasks},
@@ -112,7 +118,7 @@ def _options(chosen: Namespace, player: Player) -> dict[str, Any]:
         name: {key: value for key, value in section.items() if value is not None}
         for name, section in given.items()
     }
-    return sections | {"seed": chosen.seed} | dict(player.options())
+    return sections | {"seed": chosen.seed}
 
 
 def _parser() -> Parser:

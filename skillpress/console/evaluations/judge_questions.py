@@ -16,7 +16,7 @@ from functools import partial
 
 import polars as pl
 
-from skillpress.console.evaluations.judging import add_judge, judged
+from skillpress.console.evaluations.options import add_judge
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.core.arguments import Parser, output_file
 from skillpress.core.errors import ParamsError
@@ -36,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_judge(parser)
     chosen = parser.parse_args(arguments)
     params = evaluation_params("notebook_qa", chosen.model, chosen.params, assignments=chosen.set)
+    from skillpress.console.evaluations.judging import judged  # imports torch
+
     section = params.environment
     if not isinstance(section, NotebookQaParameters):
         raise ParamsError(f"environment.name: is {section.name!r}; only questions of notebook_qa are judged")

@@ -13,9 +13,7 @@ import polars as pl
 from skillpress.console.evaluations.chat import AT_ONCE, journal_of, player
 from skillpress.console.evaluations.endings import endings_told
 from skillpress.console.evaluations.models import identify
-from skillpress.console.evaluations.options import add_parameter_options, add_server_options
 from skillpress.console.evaluations.players import is_url
-from skillpress.core.arguments import Parser, whole
 from skillpress.core.engine import Sampling
 from skillpress.core.interface import Ask
 from skillpress.core.resume import ResumeStore, content_key
@@ -30,8 +28,6 @@ from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.journal import endings
 from skillpress.play.chat.server import ChatServer
 
-RESPONSE_TOKENS = 256
-"""Room for one sentence of reasons and the verdict; a model that reasons first needs more."""
 AT_A_TIME = 64
 """Verdicts between two saves."""
 KIND = "verdicts"
@@ -59,7 +55,7 @@ def judged(
     Args:
         wanted: the rows to judge, read after the model was found.
         prompt: the judge's prompt; verdicts under another one do not count.
-        chosen: the command line, with the options of :func:`add_judge`.
+        chosen: the command line, with the options of ``options.add_judge``.
         output: the file that the caller writes in the context.
     """
     server = player(chosen).server if is_url(chosen.model) else None
@@ -113,12 +109,3 @@ def _model(judge: ChatServer | str, sampling: Sampling, params: Params, store: R
             yield ask_engine(
                 engine, lambda prompt: policy.encode([prompt])[0], policy.decode, sampling, params.seed
             )
-
-
-def add_judge(parser: Parser) -> None:
-    """Add the options that say who judges, and how."""
-    parser.add_argument("--model", required=True, metavar="FOLDER|NAME|URL", help="who judges")
-    add_parameter_options(parser, "paper_notebook_qa", "environment.max_answer_words=5")
-    parser.add_argument("--max-new-tokens", type=whole(1), default=RESPONSE_TOKENS, metavar="N",
-                        help=f"of a verdict at most (default {RESPONSE_TOKENS})")  # fmt: skip
-    add_server_options(parser)

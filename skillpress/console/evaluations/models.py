@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from skillpress.core.errors import PolicyError
 from skillpress.experiment.params import Params
-from skillpress.models.policy import PolicyError
-from skillpress.models.policy.model_files import adapter_alone, template_for_processors
 from skillpress.pipeline.identities import PACKAGED, model_identity
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
@@ -26,6 +25,8 @@ def identify(model: str) -> str:
         PolicyError: no such model is on this machine; the message says how to get it.
     """
     if (Path(model) / "adapter_config.json").is_file():
+        from skillpress.models.policy.model_files import adapter_alone  # imports transformers
+
         raise PolicyError(f"--model: {adapter_alone(model)}")
     if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
         raise PolicyError(
@@ -52,6 +53,8 @@ def check_wording(model: str, params: Params) -> bool:
     """
     from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast
+
+    from skillpress.models.policy.model_files import template_for_processors
 
     rendering = params.policy.rendering
     if model in PACKAGED or rendering == COMPACT:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from skillpress.core.arguments import real
+from skillpress.core.arguments import real, whole
 from skillpress.core.lab import overlay as overlay_file
+
+RESPONSE_TOKENS = 256
+"""Room for a judge's sentence of reasons and its verdict; a model that reasons first needs more."""
 
 
 def add_parameter_options(parser: ArgumentParser, overlay: str, example: str) -> None:
@@ -38,3 +41,12 @@ def add_server_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--stream", action="store_true", default=None,
                         help="ask a URL for streams (for servers that give no other answers)")  # fmt: skip
+
+
+def add_judge(parser: ArgumentParser) -> None:
+    """Add the options that say who judges, and how."""
+    parser.add_argument("--model", required=True, metavar="FOLDER|NAME|URL", help="who judges")
+    add_parameter_options(parser, "paper_notebook_qa", "environment.max_answer_words=5")
+    parser.add_argument("--max-new-tokens", type=whole(1), default=RESPONSE_TOKENS, metavar="N",
+                        help=f"of a verdict at most (default {RESPONSE_TOKENS})")  # fmt: skip
+    add_server_options(parser)

@@ -29,7 +29,7 @@ class FoundEpisodes:
     """What to open."""
 
     sources: tuple[SourceFiles, ...]
-    """The rollout files, at least one."""
+    """The rollout files."""
     phrases: KnownPhrases
     """The phrases of the first experiment among the named paths."""
 
@@ -85,7 +85,7 @@ def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
     if not path.exists():
         raise UserError(
             f"{path}: there is no such file or folder; name an experiment's folder, a rollout file "
-            "(.parquet), or a folder of skillpress evaluate"
+            "(.parquet), a folder of skillpress evaluate, or a log"
         )
     if path.is_file():
         return [_file(path, home)]

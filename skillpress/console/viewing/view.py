@@ -4,10 +4,11 @@
     skillpress view workspaces/grpo workspaces/segcost
     skillpress view results/evaluations/countdown-models-policy
     skillpress view data/rollouts/evaluation.parquet --tokenizer models/base
-    skillpress view results/skills                   the page of skillpress skills, for the log of any agent
+    skillpress view LOGS                             the log of any agent
+    skillpress view results/skills                   the page of skillpress skills
 
-Only browsers on this machine can open the page, until Ctrl-C. The command writes no files and fetches nothing
-from the network.
+Only browsers on this machine can open the page, until Ctrl-C. The command leaves no files and fetches nothing
+from the network. It reads the logs that skillpress skills reads, with the same options.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from skillpress.console import layers
+from skillpress.console.reading import add_field_options, add_ways_of_reading
 from skillpress.console.viewing.found import find, skills_page
+from skillpress.console.viewing.logs import is_log, log_source
 from skillpress.core.arguments import Parser, whole
+from skillpress.pipeline.files import TRAINED
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.server import LOOPBACK, PORT, listen, serve
 
@@ -38,14 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with closing(listen(chosen.port)) as opened:
             _show(f"the skills page {page}", page.read_text(encoding="utf-8"), opened, chosen.browser)
         return 0
-    found = find(paths, chosen.tokenizer)
+    logs = [path for path in paths if is_log(path)]
+    found = find([path for path in paths if path not in logs], chosen.tokenizer)
     title = ", ".join(str(path.resolve().name) for path in paths)
     sys.setswitchinterval(SWITCH_SECONDS)
-    with (
-        closing(listen(chosen.port)) as opened,
-        closing(Catalogue(title, found.sources, found.phrases)) as catalogue,
-    ):
-        files = f"{len(found.sources)} file{'s' if len(found.sources) > 1 else ''}"
+    with ExitStack() as stack:
+        sources, note = found.sources, None
+        if logs:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="skillpress-view-")))
+            source, note = log_source(logs, chosen, folder)
+            sources = (*sources, source)
+        opened = stack.enter_context(closing(listen(chosen.port)))
+        catalogue = Catalogue(title, sources, found.phrases, note, opens_on=TRAINED)
+        stack.enter_context(closing(catalogue))
+        files = f"{len(sources)} file{'s' if len(sources) > 1 else ''}"
         _show(f"{len(catalogue):,} episodes of {files}", catalogue, opened, chosen.browser)
     return 0
 
@@ -64,7 +75,7 @@ def _show(named: str, shown: Catalogue | str, opened: socket.socket, browser: bo
 
 def _parser() -> Parser:
     parser = Parser(description=__doc__)
-    parser.add_argument("paths", nargs="*", type=Path, metavar="RUN|ROLLOUTS.parquet|EVALUATION|SKILLS",
+    parser.add_argument("paths", nargs="*", type=Path, metavar="RUN|ROLLOUTS.parquet|EVALUATION|LOGS|SKILLS",
                         help="what to open (default: the experiment of this folder)")  # fmt: skip
     parser.add_argument(
         "--port", type=whole(1, 65535), help=f"default: {PORT}, or a free one where that is taken"
@@ -72,4 +83,6 @@ def _parser() -> Parser:
     parser.add_argument("--tokenizer", type=Path, metavar="FOLDER",
                         help="of the policy, where none is found beside the rollouts")  # fmt: skip
     parser.add_argument("--no-browser", dest="browser", action="store_false", help="print the address only")
+    add_ways_of_reading(parser)
+    add_field_options(parser)
     return parser

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -17,8 +18,10 @@ from skillpress.core.resume import ResumeStore, SaveTimer
 from skillpress.core.tables import scan_table, write_table
 from skillpress.core.trajectory import TokenIds
 from skillpress.learn.imitation.demonstrations import DemonstratedStep
-from skillpress.models.policy.policy import Policy
 from skillpress.play.agents import Prompter
+
+if TYPE_CHECKING:
+    from skillpress.models.policy.policy import Policy
 
 KIND = "demonstrations"
 STEPS_AT_ONCE = 10_000

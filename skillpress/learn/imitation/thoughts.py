@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from skillpress.core.errors import ParamsError, StorageError
 from skillpress.core.tables import scan_table
 from skillpress.learn.imitation.dataset import Sample
-from skillpress.models.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from skillpress.models.policy.policy import Policy
 
 KIND = "thoughts"
 

@@ -13,6 +13,7 @@ import torch
 from transformers import AutoModelForCausalLM, GgufConfig, PreTrainedTokenizerFast
 
 from skillpress.core.errors import PolicyError
+from skillpress.core.waiting import waiting
 from skillpress.models.policy.policy import Policy, load_policy, with_all_ends
 
 SMOLLM2 = "smollm2-135m"
@@ -21,7 +22,8 @@ _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 def load_pretrained(name: str, dtype: str) -> Policy:
     """Load a model by name, folder or hub repository; ``PolicyError`` if that cannot be done."""
-    return _smollm2(dtype) if name == SMOLLM2 else load_policy(name, dtype)
+    with waiting(f"loading {name}"):
+        return _smollm2(dtype) if name == SMOLLM2 else load_policy(name, dtype)
 
 
 def _smollm2(dtype: str) -> Policy:

@@ -1,8 +1,8 @@
 """Comparison of methods over their finished experiments (method x seed).
 
 Methods are paired within a seed. A task that several seeds share counts as one task: ALFWorld's games are the
-same for every seed, while each seed has its own Countdown tasks. The other methods are tested against the
-first one.
+same for every seed, while each seed has its own Countdown tasks. Each method is tested against the random
+explorer, and the other methods against the first one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from skillpress.measure.evaluation.budget import success_against_budget
 from skillpress.measure.evaluation.episodes import episode_table
 from skillpress.measure.evaluation.scores import Scores
 from skillpress.measure.evaluation.trainings import over_trainings
-from skillpress.pipeline.files import TRAINED
+from skillpress.pipeline.files import EXPLORER, TRAINED
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
 from skillpress.pipeline.finished.results import BASELINES, curves, policy_results
 from skillpress.pipeline.finished.run import COMMON, FinishedRun
 from skillpress.show.report.data import ReportData
 from skillpress.show.report.page import render_report
+
+FLOOR = BASELINES[EXPLORER]
 
 
 @dataclass(frozen=True)
@@ -100,27 +102,53 @@ def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRo
 
 
 def paired_tests(experiments: Sequence[FinishedRun]) -> dict[str, Comparison]:
-    """Every method against the first, on the seeds that both have finished."""
+    """Every method against the random explorer, and against the first on the seeds that both finished."""
     groups = by_method(experiments)
     (reference, base), *others = groups.items()
     ours = {experiment.seed: experiment for experiment in base}
-    tests = {}
+    tests = {f"{method} against {FLOOR}": _tested(group, group, EXPLORER) for method, group in groups.items()}
     for method, group in others:
-        pairs = [(ours[e.seed], e) for e in group if e.seed in ours]
-        if pairs:
-            params = base[0].params
-            tests[f"{method} against {reference}"] = compare_trainings(
-                [one.unchecked_steps(TRAINED) for one, _ in pairs],
-                [other.unchecked_steps(TRAINED) for _, other in pairs],
-                max_steps=params.environment.max_steps,
-                seed=0,
-                votes=params.evaluation.votes,
-            )
+        if paired := [e for e in group if e.seed in ours]:
+            tests[f"{method} against {reference}"] = _tested([ours[e.seed] for e in paired], paired, TRAINED)
     return tests
 
 
+def _tested(first: Sequence[FinishedRun], second: Sequence[FinishedRun], policy: str) -> Comparison:
+    """The trained policies of ``second`` against this policy of ``first``."""
+    params = first[0].params
+    return compare_trainings(
+        [one.unchecked_steps(policy) for one in first],
+        [other.unchecked_steps(TRAINED) for other in second],
+        max_steps=params.environment.max_steps,
+        seed=0,
+        votes=params.evaluation.votes,
+    )
+
+
+def verdict(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> str:
+    """The page's first sentences: each level with its interval, and which methods are below the floor."""
+    tasks = max(line.tasks for line in rows)
+    levels = (
+        f"{line.method} {line.pass_at_1:.1%} ({100 * line.low:.1f} to {100 * line.high:.1f}), "
+        f"{line.seeds} seed{'' if line.seeds == 1 else 's'}"
+        for line in (*rows[len(BASELINES) :], *rows[: len(BASELINES)])
+    )
+    said = [f"Success on {tasks:,} held-out tasks: {'; '.join(levels)}."]
+    said += [
+        f"{line.method} is below the {FLOOR}, by {-100 * test.difference:.1f} points "
+        f"({-100 * test.high:.1f} to {-100 * test.low:.1f})."
+        for line in rows[len(BASELINES) :]
+        for test in [tests[f"{line.method} against {FLOOR}"].tests[-1]]
+        if test.high < 0
+    ]
+    return " ".join([*said, "In brackets: 95% intervals over tasks, each by itself, for these policies."])
+
+
 def page(
-    experiments: Sequence[FinishedRun], tests: Mapping[str, Comparison], versions: Mapping[str, str]
+    experiments: Sequence[FinishedRun],
+    rows: Sequence[MethodRow],
+    tests: Mapping[str, Comparison],
+    versions: Mapping[str, str],
 ) -> str:
     """The comparison as its own report; the parameters shown are those of the first experiment."""
     tables, notes = tables_or_reason(experiments)
@@ -137,6 +165,7 @@ def page(
     return render_report(
         ReportData(
             title=f"skillpress: {len(by_method(experiments))} methods compared",
+            verdict=verdict(rows, tests),
             policies=sorted(results, key=lambda result: not result.baseline),
             curves=[c for e in experiments for c in curves(e, e.label)],
             comparisons=tests,
@@ -162,16 +191,19 @@ def text(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> Iterator
         others = ""
         if line.trainings_low is not None:
             others = f"; other trainings [{line.trainings_low:.3f}, {line.trainings_high:.3f}]"
+        counts = f"{line.seeds} seed{'' if line.seeds == 1 else 's'}, {line.tasks:,} tasks"
         ran = "" if line.ran == line.method else f"; it is {line.ran}"
-        yield f"{line.method:20} Pass@1 {line.pass_at_1:.3f} [{line.low:.3f}, {line.high:.3f}]{others}{ran}"
+        interval = f"[{line.low:.3f}, {line.high:.3f}]"
+        yield f"{line.method:20} Pass@1 {line.pass_at_1:.3f} {interval}{others}; {counts}{ran}"
     for name, comparison in tests.items():
         test = comparison.tests[-1]
         others = ""
         if (of := test.trainings) is not None:
             others = f"; other trainings [{of.low:+.3f}, {of.high:+.3f}], p {of.p:.3f} ({of.seeds} seeds)"
+        below = ": below it" if name.endswith(f" against {FLOOR}") and test.high < 0 else ""
         yield (
             f"{name}: {test.difference:+.3f}; these policies [{test.low:+.3f}, {test.high:+.3f}], "
-            f"p {test.bootstrap_p:.3f}{others}"
+            f"p {test.bootstrap_p:.3f}{others}{below}"
         )
 
 

@@ -24,6 +24,7 @@ from skillpress.pipeline.files import (
     HISTORY,
     PHRASES,
     SPLITS,
+    TRAINED,
     TRAINING_ADVANTAGES,
     TRAINING_ROLLOUTS,
     UNSEEN,
@@ -101,6 +102,6 @@ def _bits(path: Path) -> dict[Skills, float]:
 def some_episodes(home: Path, title: str, seed: int) -> str:
     """A page with a sample of the evaluation's episodes and of the episodes that training learned from."""
     sources = [rollout_source(home, path, path.stem) for path in (EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS)]
-    with closing(Catalogue(title, sources, known_phrases(home))) as catalogue:
+    with closing(Catalogue(title, sources, known_phrases(home), opens_on=TRAINED)) as catalogue:
         chosen = sample(catalogue.table(), seed)
         return episodes_page(catalogue, chosen.groups, chosen.note)

@@ -23,20 +23,12 @@ from skillpress.pipeline.files import (
     EVALUATION_ROLLOUTS,
     HISTORY,
     PHRASES,
-    RESULTS,
     START,
     TRAINED,
 )
+from skillpress.pipeline.finished.effect import ADVICE, Effect, effect_of
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
-from skillpress.pipeline.finished.results import (
-    ADVICE,
-    Effect,
-    comparisons,
-    curves,
-    effect,
-    policy_results,
-    scaling,
-)
+from skillpress.pipeline.finished.results import comparisons, curves, policy_results, scaling
 from skillpress.pipeline.finished.run import FinishedRun
 from skillpress.pipeline.revision import revision
 from skillpress.show.report.data import Example, ExampleStep, ReportData
@@ -52,15 +44,14 @@ def report_data(run: FinishedRun, episodes_page: str) -> ReportData:
     """The report of the experiment here, or ``StorageError``; ``episodes_page`` is the page beside it."""
     dictionary = load_fitted(DICTIONARY)
     tables, notes = tables_or_reason([run])
-    compared = comparisons(RESULTS)
-    change = effect(compared, run.params.training.steps)
+    found = effect_of(run.results, run.params.training.steps)
     return ReportData(
         title=f"skillpress: {run.played}, {run.method.label}, seed {run.seed}",
-        verdict="" if change is None else verdict(change),
-        advice=f"../{ADVICE}" if change is not None and change.worse else "",
+        verdict=verdict(found),
+        advice=f"../{ADVICE}" if found.advice else "",
         policies=policy_results(run, TRAINED),
         curves=curves(run, TRAINED),
-        comparisons=compared,
+        comparisons=comparisons(run.results),
         dictionary=dictionary,
         phrases=read_phrases(PHRASES),
         history=read_history(HISTORY),
@@ -79,10 +70,9 @@ def report_data(run: FinishedRun, episodes_page: str) -> ReportData:
     )
 
 
-def verdict(change: Effect) -> str:
+def verdict(found: Effect) -> str:
     """The report's first sentences."""
-    said = change.sentence
-    return f"{said[0].upper()}{said[1:]}. In brackets: the 95% interval over tasks, for these two policies."
+    return f"{found.sentences} In brackets: 95% intervals over tasks, each by itself, for these policies."
 
 
 READABLE = 12

@@ -41,6 +41,7 @@ from skillpress.pipeline.reproduce.workspace import (
     variant_of,
 )
 from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.whole_run import ALL, STAGES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--launch prints a script and submits nothing: say --dry-run with it")
     try:
         variant = variant_of(chosen)
+        variant.values(ROOT)  # overlays are wrong within a second, before torch is imported
         if chosen.launch:
             print(_launched(variant, chosen), end="")
             return 0
@@ -120,18 +122,18 @@ def reproduce(
     workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
     variant.values(ROOT)
     parent.name_this_process()
+    os.environ[STAGES] = ",".join(stages) or ALL
     with exclusive(workspace_lock(workspace), str(workspace)):
         os.chdir(prepare_workspace(ROOT, variant))
         repair(workspace)
         leave_out_routine()
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
-        from skillpress.pipeline.finished.results import effect_line  # in seconds
+        from skillpress.pipeline.finished.effect import effect_line  # in seconds
 
         results = workspace / RESULTS
         print(f"report: {results / 'report.html'}")
-        if line := effect_line(results, load_params(workspace / "params.yaml").training.steps):
-            print(line)
+        print(effect_line(results, load_params(workspace / "params.yaml").training.steps))
     return code
 
 

@@ -3,12 +3,13 @@
     skillpress run --dry-run --params params/paper_alfworld.yaml --devices 8 --device-memory 80
     skillpress run --dry-run --params ... --sampling-rate 20000 --training-rate 8000 --step-ms 5
 
-No task is made and no weights are read. All sizes are upper bounds. The memory is compared with this
-machine's, or with that of the GPUs that the options give, and the output says what each GPU holds
-(``division.py``). What does not fit GPUs is refused, with the changes that lower the peak most. A machine
-without GPUs is compared too but never refused: it is probably not the one that will train.
+The verdict comes first: whether it fits, and how many hours it takes. No task is made and no weights are
+read. All sizes are upper bounds. The memory is compared with this machine's, or with that of the GPUs that
+the options give, and the output says what each GPU holds (``division.py``). What does not fit GPUs is
+refused, with the changes that lower the peak most. A machine without GPUs is compared too but never refused:
+it is probably not the one that will train.
 
-The time comes from given or measured rates alone (``hours.py``).
+The time comes from given or measured rates, or from earlier runs on this machine (``hours.py``).
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from skillpress.experiment.params import Params, check_params
 from skillpress.experiment.work import imitated, replayed, work
 from skillpress.learn.training.learner import read_configuration
 from skillpress.models.policy.logits import SOFT_CAP
+from skillpress.pipeline.reproduce import hours
 from skillpress.pipeline.reproduce.devices import GB, Rates
 from skillpress.pipeline.reproduce.division import check_servers, division, fit
-from skillpress.pipeline.reproduce.hours import hours
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
 
@@ -52,20 +53,22 @@ def describe(variant: Variant, rates: Rates, devices: Devices) -> DryRun:
     """The variant's dry run; ``ParamsError`` if its parameters or the options of servers are wrong."""
     values = variant.values(ROOT)
     params = check_params(values, source=variant.name or "params.yaml")
-    lines = [write_yaml(values), *_sizes(params)]
+    lines = ["", write_yaml(values), *_sizes(params)]
     shape, source = model_shape(params)
     refusal = ""
     if shape is None:
         missing = f"since the configuration of {params.policy.model} is not on this machine"
-        lines.append(f"memory: unknown, {missing}")
+        verdict = [f"memory: unknown, {missing}"]
     else:
         lines.append(f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})")
         check_servers(params, shape, devices)
-        found, fitting = fit(values, params, shape, devices)
-        lines += [*_memory(params, shape), *division(params, shape, devices), *found]
-        lines += _disk(params, shape, disk_usage(ROOT).free if devices.here else None)
-        refusal = "" if fitting or devices.count is None else found[0]
-    return DryRun("\n".join([*lines, *hours(params, rates)]), refusal)
+        verdict, fitting = fit(values, params, shape, devices)
+        refusal = "" if fitting or devices.count is None else verdict[0]
+        free = disk_usage(ROOT).free if devices.here else None
+        verdict += _disk_that_lacks(params, shape, free)
+        lines += [*_memory(params, shape), *division(params, shape, devices), *_disk(params, shape)]
+    verdict.append(hours.verdict(params, rates))
+    return DryRun("\n".join([*verdict, *lines, *hours.hours(params, rates)]), refusal)
 
 
 def model_shape(params: Params) -> tuple[ModelShape | None, str]:
@@ -145,12 +148,20 @@ def _memory(params: Params, shape: ModelShape) -> Iterator[str]:
         yield "  and the memory of the engine's servers"
 
 
-def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
-    """Its disk space, and whether ``free`` bytes suffice; None means another machine's disk."""
+def _disk_that_lacks(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
+    """A line if ``free`` bytes do not suffice; None means another machine's disk."""
+    asked = sum(disk(params, shape).values())
+    if free is not None and asked > free:
+        yield (
+            f"does not fit the disk: {asked / GB:.2f} GB at most, and {free / GB:.2f} GB are free here; free "
+            f"{(asked - free) / GB:.2f} GB more"
+        )
+
+
+def _disk(params: Params, shape: ModelShape) -> Iterator[str]:
+    """Its disk space."""
     parts = disk(params, shape)
     asked = sum(parts.values())
     yield f"disk, at most: {asked / GB:.2f} GB"
     for part, size in parts.items():
         yield f"  {part}: {size / GB:.2f} GB"
-    if free is not None and asked > free:
-        yield f"  does not fit: {free / GB:.2f} GB are free here; free {(asked - free) / GB:.2f} GB more"

@@ -22,10 +22,31 @@ from skillpress.experiment.params import Params
 from skillpress.experiment.work import imitated, replayed, scored, work
 from skillpress.models.engines.server import ServerParameters
 from skillpress.pipeline.reproduce.devices import Rates
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.whole_run import known_seconds
 
 PARTS = ("rollout", "shaping", "update")
 """The parts of a training step whose seconds add up to the step's."""
 PACE = "environment_steps_per_second"
+
+
+def verdict(params: Params, rates: Rates) -> str:
+    """How long all of it takes, in a line: by the trial, else by the stated rates, else by the last runs of
+    these stages on this machine."""
+    if rates.measured is not None:
+        training, others = _measured_hours(params, rates.measured)
+        return f"takes {_hours(training + others)} at most, by the measured steps of {rates.measured}"
+    took = [takes for _, takes, _ in _stated(params, rates)]
+    if None not in took:
+        return f"takes {_hours(sum(filter(None, took)))} at most, by the stated rates"
+    if (seconds := known_seconds(params.model_dump(mode="json"), ROOT)) is not None:
+        return f"takes {_hours(seconds / 3600)}, as its stages last did on this machine"
+    missing = ", ".join(dict.fromkeys(option for _, takes, option in _stated(params, rates) if takes is None))
+    return f"takes an unknown time: give {missing}, or --measured with a trial's results/training.csv"
+
+
+def _hours(amount: float) -> str:
+    return f"{amount:.1f} hours" if amount >= 1 else f"{amount:.2f} hours"
 
 
 def hours(params: Params, rates: Rates) -> Iterator[str]:
@@ -35,19 +56,35 @@ def hours(params: Params, rates: Rates) -> Iterator[str]:
     yield from _by_rates(params, rates)
 
 
+def _measured_hours(params: Params, path: Path) -> tuple[float, float]:
+    """Hours of training, and of the episodes outside of it at most."""
+    table = _measured(path)
+    step = sum(_median(table[f"seconds/{part}"]) for part in PARTS)
+    return params.training.steps * step / 3600, _other_steps(params) / _pace(params, table) / 3600
+
+
+def _pace(params: Params, table: polars.DataFrame) -> float:
+    """Environment steps a second. Processes play in parallel, unless an engine outside serves all: then one
+    of them plays."""
+    return _median(table[PACE]) * (1 if params.engine.shared else params.processes)
+
+
+def _other_steps(params: Params) -> int:
+    """Environment steps outside of training, at most."""
+    return sum(
+        amount.environment_steps
+        for part, amount in work(params).items()
+        if part != "train_policy" and amount.tokens
+    )
+
+
 def _by_measured_steps(params: Params, path: Path) -> Iterator[str]:
     table, seconds = _measured(path), {}
     for part in PARTS:
         seconds[part] = _median(table[f"seconds/{part}"])
     step, steps = sum(seconds.values()), params.training.steps
     shares = ", ".join(f"{part} {amount:.1f}" for part, amount in seconds.items())
-    # Processes play in parallel, unless an engine outside serves all: one of them then plays.
-    pace = _median(table[PACE]) * (1 if params.engine.shared else params.processes)
-    others = sum(
-        amount.environment_steps
-        for part, amount in work(params).items()
-        if part != "train_policy" and amount.tokens
-    )
+    pace, others = _pace(params, table), _other_steps(params)
     yield f"time, by {len(table)} measured steps of {path}:"
     yield f"  training: {steps * step / 3600:.1f} hours, {steps} steps of {step:.1f} seconds ({shares})"
     yield (
@@ -78,7 +115,8 @@ def _median(column: polars.Series) -> float:
     return median
 
 
-def _by_rates(params: Params, rates: Rates) -> Iterator[str]:
+def _stated(params: Params, rates: Rates) -> list[tuple[str, float | None, str]]:
+    """Each kind of work, its hours (None without its rate), and the option that gives the rate."""
     parts, processes = work(params), params.processes
     shown, training = imitated(params), parts["train_policy"].tokens + replayed(params).tokens
     # An engine outside serves all processes; one of them then plays all episodes that are not training's.
@@ -98,13 +136,21 @@ def _by_rates(params: Params, rates: Rates) -> Iterator[str]:
         ),
         ("environment", acted, per_second, "--step-ms"),
     ]
+    return [
+        (name, amount / rate / 3600 if rate else None, option)
+        for name, amount, rate, option in amounts
+        if amount
+    ]
+
+
+def _by_rates(params: Params, rates: Rates) -> Iterator[str]:
+    processes, stated = params.processes, _stated(params, rates)
     share = f"shared by {processes} processes" if processes > 1 else "in one process"
     yield f"time, {share}, at most, from the stated rates alone:"
-    amounts = [each for each in amounts if each[1]]
-    took = [amount / rate / 3600 if rate else None for _, amount, rate, _ in amounts]
-    for (name, _, _, option), takes in zip(amounts, took, strict=True):
+    for name, takes, option in stated:
         yield f"  {name}: unknown without {option}" if takes is None else f"  {name}: {takes:.1f} hours"
-    if all(rate for _, _, rate, _ in amounts):
+    took = [takes for _, takes, _ in stated]
+    if None not in took:
         yield f"  one after the other: {sum(filter(None, took)):.1f} hours"
 
 

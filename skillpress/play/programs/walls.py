@@ -35,7 +35,7 @@ PROCESSES, DISK_MB, INODES = 512, 1024, 200_000
 """The most processes and threads of an isolated program, megabytes and number of its files."""
 LARGEST_FILE = 256 << 20
 """The largest file that a program can write, in bytes, isolated or not."""
-MORE_PROCESSES = 64
+MORE_PROCESSES = 512
 """The kernel allows so many more than ``PROCESSES``: the watchdog can then say which limit was exceeded."""
 SOCKET = "/run/endpoint.sock"
 FORWARDER = "/run/forwarder.py"

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from skillpress.core.errors import UserError
+from skillpress.core.waiting import tell
 from skillpress.play.workers import gang_node
 from skillpress.play.workers.gang_node import RankHost
 from skillpress.play.workers.gang_work import write_work
@@ -139,6 +140,8 @@ class _Rank:
             if isinstance(message.value, UserError):
                 raise message.value
             self.raised = message
+        elif message.kind == "waits" and self.number == 0:
+            tell(message.value)
         return message if message.kind == "report" else None
 
 

@@ -27,6 +27,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Literal, TypeVar
 
 from skillpress.core.errors import UserError
+from skillpress.core.waiting import heard, tell
 from skillpress.play.workers.parent import end_with_parent
 
 Result = TypeVar("Result")
@@ -54,7 +55,7 @@ class RankError(RuntimeError):
 class Message:
     """A rank's message to its parent, pickled."""
 
-    kind: Literal["begun", "report", "done", "raised"]
+    kind: Literal["begun", "waits", "report", "done", "raised"]
     value: Any = None
     traceback: str = ""
 
@@ -138,19 +139,23 @@ def _attend(
     ranks: Sequence[_Rank], on_report: Callable[[int, Any], None], silence: float
 ) -> Exception | None:
     """Listen until all ranks are done or one has failed; return the error of the latter."""
-    heard = time.monotonic()
+    last = time.monotonic()
+    tell(f"starting {len(ranks)} processes")
     while working := [rank for rank in ranks if not rank.done]:
         patience = silence if all(rank.begun for rank in ranks) else min(silence, START_SECONDS)
         if not wait(
             [handle for rank in working for handle in (rank.connection, rank.process.sentinel)],
-            max(0.0, heard + patience - time.monotonic()),
+            max(0.0, last + patience - time.monotonic()),
         ):
             silent = ", ".join(str(rank.number) for rank in working if rank.begun or patience < silence)
             return RankError(f"nothing was heard from rank {silent} for {patience:g} seconds")
         for rank in working:
             for message in rank.messages():
-                heard = time.monotonic()
-                if message.kind == "report":
+                last = time.monotonic()
+                if message.kind in ("begun", "waits"):
+                    if rank.number == 0:  # the others wait for the same
+                        tell(message.value or "")
+                elif message.kind == "report":
                     on_report(rank.number, message.value)
                 elif message.kind == "raised":
                     return _cause([other for other in ranks if other is not rank], rank, message)
@@ -211,7 +216,8 @@ def serve(connection: Connection, rank: int, size: int, pickled: Callable[[], by
     try:
         work = pickle.loads(pickled())
         connection.send(Message("begun"))
-        result = work(rank, size, lambda value: connection.send(Message("report", value)))
+        with heard(lambda what: connection.send(Message("waits", what))):
+            result = work(rank, size, lambda value: connection.send(Message("report", value)))
         connection.send(Message("done", result))
     except Exception as error:  # noqa: BLE001  the parent raises it again
         with suppress(OSError):

@@ -109,7 +109,7 @@ class ReportData:
     """Facts about the measurement, shown above the figures if models were given. Empty if the policies are
     trainings of an experiment; the page then counts methods and seeds instead."""
     verdict: str = ""
-    """The effect of training on success, at the top of the page; empty if nothing was trained."""
+    """Success beside its start and its floor, at the top of the page; empty if models were given."""
     advice: str = ""
     """The address, relative to this page, of the advice on what to try; empty if there is none."""
     curves: Sequence[Curve] = ()

@@ -11,7 +11,16 @@ import polars as pl
 
 from skillpress.measure.analysis.drift import lifetimes as lifetime_table
 from skillpress.measure.analysis.drift import spans
-from skillpress.show.report.theme import INK, KIND_COLORS, METHOD_COLORS, MUTED, PAPER, PERCENT_STOPS, styled
+from skillpress.show.report.theme import (
+    INK,
+    KIND_COLORS,
+    METHOD_COLORS,
+    MUTED,
+    PAPER,
+    PERCENT_STOPS,
+    counting,
+    styled,
+)
 from skillpress.skills.history import History
 
 LONGEST_LIVED = 24
@@ -62,6 +71,7 @@ def savings(learned: pl.DataFrame) -> go.Figure:
             hovertemplate="%{customdata[0]}<br>%{y:,.0f} bits, used %{customdata[1]:,} times<extra></extra>",
         )  # fmt: skip
     styled(figure, 300, "learned phrases by rank", "bits saved in all successes")
+    counting(figure, 1, len(ranked))
     figure.update_layout(barmode="overlay")
     return _with_legend(figure)
 
@@ -94,11 +104,12 @@ def similarity(changes: pl.DataFrame) -> go.Figure:
         known = changes.drop_nulls(column)
         if len(known):
             figure.add_scatter(
-                x=known["step"].to_list(), y=known[column].to_list(), mode="lines", name=name,
-                line={"color": color, "dash": dash, "width": 2},
+                x=known["step"].to_list(), y=known[column].to_list(), mode="lines+markers", name=name,
+                line={"color": color, "dash": dash, "width": 2}, marker={"size": 4},
                 hovertemplate=f"{name}: %{{y:.0%}} at step %{{x}}<extra></extra>",
             )  # fmt: skip
     styled(figure, 300, "training step", "overlap of learned phrases")
+    counting(figure, changes["step"][0], changes["step"][-1])
     figure.update_yaxes(tickformatstops=PERCENT_STOPS, range=[0, 1.02])
     return _with_legend(figure)
 
@@ -120,6 +131,7 @@ def lifetimes(history: History) -> go.Figure:
         "used %{customdata[3]:,} times<extra></extra>",
     )
     styled(figure, 90 + 22 * len(shown), "training step")
+    counting(figure, min(history), max(history))
     figure.update_layout(barmode="overlay", bargap=0.35)
     figure.update_xaxes(range=[min(history) - 0.5, max(history) + 0.5])
     figure.update_yaxes(

@@ -16,10 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from skillpress.show.report.data import Curve, PolicyResult, by_method
-from skillpress.show.report.theme import INK, KIND_COLORS, PAPER, PERCENT_STOPS, Look, styled
-
-SMOOTHING = 9
-"""Training steps in the centred running mean of a learning curve."""
+from skillpress.show.report.smoothing import running_mean, window
+from skillpress.show.report.theme import INK, KIND_COLORS, PAPER, PERCENT_STOPS, Look, counting, styled
 
 
 @dataclass(frozen=True)
@@ -123,26 +121,50 @@ def budget(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Fi
             hover="%{y:.1%} within %{x} steps",
         )
     styled(figure, 380, "step budget", "share of episodes won")
+    counting(figure, 1, max(len(policy.summary.budget.success) for policy in policies))
     figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="tozero")
     return figure
 
 
+def smoothing(curves: Sequence[Curve]) -> int:
+    """Training steps in the running mean of every learning curve of a page, by the shortest of its runs."""
+    return window(min((curve.frame.height for curve in curves), default=1))
+
+
 def learning_curve(curves: Sequence[Curve], metric: Metric, looks: Mapping[str, Look]) -> go.Figure:
-    """One metric over training: the running mean of every method, and the band that its seeds span."""
-    figure = go.Figure()
+    """One metric over training: every step of every seed as a pale point, over them each method's running
+    mean (``smoothing``), and the band that the running means of its seeds span."""
+    figure, width = go.Figure(), smoothing(curves)
     hover = ("%{y:.1%}" if metric.percent else "%{y:.3g}") + " at step %{x}"
+    ends = [1.0]
     for method in dict.fromkeys(curve.method for curve in curves):
-        frames = [c.frame for c in curves if c.method == method and metric.column in c.frame.columns]
-        if not frames:
+        own = [c for c in curves if c.method == method and metric.column in c.frame.columns]
+        if not own:
             continue
-        last = min(int(frame.height) for frame in frames)  # a run that is not finished is shorter
-        values = np.array([_smooth(frame[metric.column])[:last] for frame in frames], dtype=np.float64)
-        steps = frames[0]["step"].to_numpy()[:last]
-        _line_with_band(figure, steps, values=values, method=method, look=looks[method], hover=hover)
+        look = looks[method]
+        for curve in own:
+            _points(figure, curve, metric.column, look, hover)
+        last = min(curve.frame.height for curve in own)  # a run that is not finished is shorter
+        smooth = [running_mean(curve.frame[metric.column], width)[:last] for curve in own]
+        steps = own[0].frame["step"].to_numpy()[:last]
+        values = np.array(smooth, dtype=np.float64)
+        _line_with_band(figure, steps, values=values, method=method, look=look, hover=hover)
+        ends += [step for curve in own for step in (curve.frame["step"][0], curve.frame["step"][-1])]
     styled(figure, 270, "training step", metric.axis)
+    counting(figure, min(ends), max(ends))
     if metric.percent:
         figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="nonnegative")
     return figure
+
+
+def _points(figure: go.Figure, curve: Curve, column: str, look: Look, hover: str) -> None:
+    """Add a training's values as they were measured."""
+    figure.add_scatter(
+        x=curve.frame["step"].to_numpy(), y=curve.frame[column].cast(pl.Float64).to_numpy(), mode="markers",
+        marker={"color": look.fill(0.3), "size": 4, "line": {"width": 0}},
+        name=f"{escape(curve.method)}, seed {curve.seed}, each step",
+        hovertemplate=f"{escape(curve.method)}, seed {curve.seed}: {hover}<extra></extra>",
+    )  # fmt: skip
 
 
 def success_lengths(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Figure:
@@ -177,6 +199,7 @@ def success_lengths(policies: Sequence[PolicyResult], looks: Mapping[str, Look])
             hovertemplate=f"median {median} steps<extra></extra>",
         )  # fmt: skip
     styled(figure, 70 + 74 * len(methods), "steps to success")
+    counting(figure, 1, longest)
     figure.update_layout(barmode="overlay")
     figure.update_yaxes(
         tickvals=[len(methods) - 1 - row + 0.3 for row in range(len(methods))],
@@ -242,8 +265,3 @@ def _line_with_band(
         line={"color": look.color, "dash": look.dash, "width": 2.4},
         hovertemplate=f"{escape(method)}: {hover}<extra></extra>",
     )  # fmt: skip
-
-
-def _smooth(values: pl.Series) -> NDArray[np.float64]:
-    smooth = values.cast(pl.Float64).rolling_mean(SMOOTHING, min_samples=1, center=True)
-    return smooth.round(12).to_numpy()  # running sums leave rounding errors, and equal values must tie

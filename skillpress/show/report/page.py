@@ -66,7 +66,7 @@ def render_report(data: ReportData) -> str:
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles, figures.METRICS)),
         rewards=list(_learning(data, styles, figures.reward_metrics(data.curves))),
-        smoothing=figures.SMOOTHING,
+        smoothing=figures.smoothing(data.curves),
         buffer_note=tables.buffer_note(data.curves, data.parameters),
         shaping_notes=list(tables.shaping_notes(data.curves)),
         mismatch_table=tables.mismatch_table(data.curves),

@@ -13,6 +13,7 @@ from skillpress.measure.analysis.mdl_report import ARROW
 from skillpress.measure.evaluation import BehaviorFigure, Comparison, EvaluationSummary, SuccessRate
 from skillpress.measure.evaluation.paired import PairedTest
 from skillpress.measure.paper.correspondence import Correspondence
+from skillpress.measure.study.holm import holm
 from skillpress.show.report.data import Curve, PolicyResult, by_method
 from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary
 
@@ -119,23 +120,37 @@ def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
     any.
 
     McNemar's test needs a single seed, the test of other trainings needs several. If a table has only one of
-    these kinds, the other's columns are left out.
+    these kinds, the other's columns are left out. The planned tests are those of the whole episode, one for
+    each pair: below their p is the one that Holm's method corrects for the number of pairs.
     """
     seeds = [comparison.seeds for comparison in comparisons.values()]
     kinds = [_over_tasks]
     kinds += [_mcnemar] if 1 in seeds else []
     kinds += [_other_trainings] if max(seeds, default=1) > 1 else []
     heads = tuple(head for kind in kinds for head in HEADS[kind])
+    planned = [comparison.tests[-1] for comparison in comparisons.values()]
+    corrected = {kind: _corrected([P_OF[kind](test) for test in planned]) for kind in kinds}
     rows = []
-    for pair, comparison in comparisons.items():
+    for place, (pair, comparison) in enumerate(comparisons.items()):
         lines = [(f"within {test.budget} steps", test) for test in comparison.tests]
         if comparison.verdicts is not None:
             lines.append((f"SC@{comparison.votes}", comparison.verdicts))
         for position, (note, test) in enumerate(lines):
             counts = f", {_count(comparison.seeds, 'seed')}, {_count(comparison.tasks, 'task')}"
-            values = tuple(Value(text) for kind in kinds for text in kind(test))
-            rows.append(Row("" if position else pair, values, note if position else f"{note}{counts}"))
+            values = []
+            for kind in kinds:
+                *others, p = kind(test)
+                known = corrected[kind][place] if test is planned[place] else None
+                small = "" if known is None or len(planned) == 1 else f"corrected {_p(known)}"
+                values += [*map(Value, others), Value(p, small)]
+            rows.append(Row("" if position else pair, tuple(values), note if position else f"{note}{counts}"))
     return Table(heads, tuple(rows))
+
+
+def _corrected(values: Sequence[float | None]) -> list[float | None]:
+    """Holm's correction of the p that are known, each in its place."""
+    known = iter(holm([p for p in values if p is not None]))
+    return [None if p is None else next(known) for p in values]
 
 
 def _over_tasks(test: PairedTest) -> tuple[str, ...]:
@@ -159,7 +174,12 @@ HEADS = {
     _mcnemar: ("Won by only one", "McNemar p"),
     _other_trainings: ("Other trainings", "p"),
 }
-"""The columns of each kind of test."""
+"""The columns of each kind of test; the last is its p."""
+P_OF: Mapping[Callable[[PairedTest], tuple[str, ...]], Callable[[PairedTest], float | None]] = {
+    _over_tasks: lambda test: test.bootstrap_p,
+    _mcnemar: lambda test: test.mcnemar_p,
+    _other_trainings: lambda test: None if test.trainings is None else test.trainings.p,
+}
 
 
 @dataclass(frozen=True)

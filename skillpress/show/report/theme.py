@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from skillpress.show.report.data import PolicyResult
@@ -141,3 +142,15 @@ def styled(figure: go.Figure, height: int, x: str, y: str = "") -> go.Figure:
     figure.update_xaxes(**axis, title_text=x, linecolor=EDGE, showline=True, ticks="outside", ticklen=4)
     figure.update_yaxes(**axis, title_text=y)
     return figure
+
+
+def whole_ticks(first: float, last: float, most: int = 8) -> int:
+    """The distance between the ticks of an axis that counts, such as steps: the smallest of 1, 2, 5, 10, 20,
+    ... that puts at most ``most`` of them between ``first`` and ``last``."""
+    distances = (factor * int(10**power) for power in count() for factor in (1, 2, 5))
+    return next(distance for distance in distances if (last - first) / distance <= most - 1)
+
+
+def counting(figure: go.Figure, first: float, last: float) -> go.Figure:
+    """Let the horizontal axis, which counts from ``first`` to ``last``, have ticks at whole numbers alone."""
+    return figure.update_xaxes(tick0=0, dtick=whole_ticks(first, last))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import polars as pl
@@ -45,17 +46,23 @@ class Catalogue:
     """Opened rollout files."""
 
     def __init__(
-        self, title: str, files: Sequence[SourceFiles], phrases: KnownPhrases, note: str | None = None
+        self,
+        title: str,
+        files: Sequence[SourceFiles],
+        phrases: KnownPhrases,
+        note: str | None = None,
+        opens_on: str = "",
     ) -> None:
         """
         Args:
             note: a remark for the page on where the episodes are from.
+            opens_on: the policy whose episodes the page lists first, if it has played.
 
         Raises:
             StorageError: a file cannot be read.
             ParamsError: tasks belong to an environment that does not exist.
         """
-        self._title, self._note, self._phrases = title, note, phrases
+        self._title, self._note, self._phrases, self._opens_on = title, note, phrases, opens_on
         self._sources = [OpenSource(each, phrases.dictionary) for each in files]
         self._episodes = joined([s.index for s in self._sources], [s.files.tasks for s in self._sources])
         self._starts = np.cumsum([0, *(source.index.episodes.height for source in self._sources)])
@@ -114,9 +121,21 @@ class Catalogue:
                 advantages=any(source.index.advantages is not None for source in self._sources),
                 tokens=any(source.texts is not None for source in self._sources),
             ),
+            opens=self._opens(),
             note=" ".join(part for part in (self._note, self._skills.trouble) if part) or None,
             skills_progress=self._skills.progress,
         )
+
+    def _opens(self) -> str:
+        """The filters of the first list: the files in which the policy played beside others, as in an
+        evaluation, or else those in which it played; empty if it has played alone, or not at all."""
+        played = self._episodes.group_by("source").agg(pl.col("policy").unique()).sort("source")
+        with_it = [(row[0], len(row[1])) for row in played.iter_rows() if self._opens_on in row[1]]
+        beside = [source for source, policies in with_it if policies > 1] or [source for source, _ in with_it]
+        if not self._opens_on or not with_it or self._episodes["policy"].n_unique() == 1:
+            return ""
+        chosen = beside if len(beside) < len(self._sources) else []
+        return urlencode([*(("source", source) for source in chosen), ("policy", self._opens_on)])
 
     def page(self, query: Query) -> EpisodePage:
         """A page of the episodes that match a query.

@@ -71,6 +71,8 @@ class About:
     splits: tuple[str, ...]
     versions: tuple[int, ...]
     has: Has
+    opens: str = ""
+    """The filters of the list that the page opens with, as in an address; empty lists all episodes."""
     note: str | None = None
     """A remark for the page on where the episodes are from, such as how a sample was drawn."""
     skills_progress: float | None = None

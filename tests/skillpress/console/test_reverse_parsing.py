@@ -23,6 +23,7 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, read_thoughts
+from skillpress.learn.reverse_parsing.search import ReverseParser
 from skillpress.models.policy import load_policy, save_policy
 
 ROOT = Path(__file__).parents[3]
@@ -99,25 +100,25 @@ def test_an_interruption_costs_no_thought_and_changes_none(
     monkeypatch.setattr(reverse_parsing, "TASKS_AT_ONCE", 2)
     assert parse(compact, tmp_path / "whole") == 0
     searched: list[int] = []
-    search = reverse_parsing.ReverseParser.__call__
+    search = ReverseParser.__call__
 
-    def until_killed(self: reverse_parsing.ReverseParser, targets: Sequence[object]) -> object:
+    def until_killed(self: ReverseParser, targets: Sequence[object]) -> object:
         if len(searched) == 1:
             raise KeyboardInterrupt
         searched.append(len(targets))
         return search(self, targets)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(reverse_parsing.ReverseParser, "__call__", until_killed)
+        patched.setattr(ReverseParser, "__call__", until_killed)
         assert parse(compact, tmp_path / "cut") == 130
     assert not (tmp_path / "cut").exists()
     searched.clear()
 
-    def counted(self: reverse_parsing.ReverseParser, targets: Sequence[object]) -> object:
+    def counted(self: ReverseParser, targets: Sequence[object]) -> object:
         searched.append(len(targets))
         return search(self, targets)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reverse_parsing.ReverseParser, "__call__", counted)
+    monkeypatch.setattr(ReverseParser, "__call__", counted)
     assert parse(compact, tmp_path / "cut") == 0
     assert len(searched) == 2, "two of six tasks were done"
     assert rows(tmp_path / "cut").equals(rows(tmp_path / "whole"))

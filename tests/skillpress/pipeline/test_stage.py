@@ -47,7 +47,7 @@ def database() -> None:
 def inside(tmp_path: Path, repository: Path, monkeypatch, request: pytest.FixtureRequest) -> None:
     """An experiment's folder; each test has its own seed, so that no test resumes another's run."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("SKILLPRESS_PARENT", "DVC_STAGE"):
+    for variable in ("SKILLPRESS_PARENT", "SKILLPRESS_STAGES", "DVC_STAGE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(repository))  # for the recorder, which runs in this folder
     text = (repository / "params.yaml").read_text()

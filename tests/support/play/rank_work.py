@@ -8,7 +8,13 @@ import time
 from pathlib import Path
 
 from skillpress.core.errors import StorageError
+from skillpress.core.waiting import waiting
 from skillpress.play.workers.ranks import Report
+
+
+def wait_for_torch(rank: int, size: int, report: Report) -> None:
+    with waiting(f"importing torch in rank {rank}"):
+        pass
 
 
 def square(rank: int, size: int, report: Report) -> int:

@@ -147,8 +147,10 @@ function App({ source, about, dictionary }) {
   <//>`;
 }
 
+// An address without a place opens with the filters that the source names.
 async function known(source) {
   const [about, dictionary] = await Promise.all([source.about(), source.dictionary()]);
+  if (about.opens && window.location.hash.length < 2) turnTo(link.episodes(about.opens));
   colorAll(dictionary);
   return { about, dictionary };
 }

@@ -16,7 +16,7 @@ from skillpress.core.trajectory import Step, Trajectory
 from skillpress.experiment.params import load_params, read_yaml
 from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS
-from skillpress.pipeline.finished.comparison import as_json, paired_tests, starts, table, text
+from skillpress.pipeline.finished.comparison import as_json, paired_tests, starts, table, text, verdict
 from skillpress.pipeline.finished.run import FinishedRun
 
 STEP = Step((1,), (2,), (0.0,), "", "go", "", None, ())
@@ -96,7 +96,7 @@ def test_methods_are_paired_by_seed_and_unfinished_seeds_left_out(make) -> None:
     base = [make("grpo", seed, a="1", b="0") for seed in (0, 1)]
     other = [make("segcost", seed, a="1", b="1") for seed in (1, 2)]
     tests = paired_tests([*base, *other])
-    assert list(tests) == ["segcost against grpo"]
+    assert [name for name in tests if not name.endswith("random explorer")] == ["segcost against grpo"]
     found = tests["segcost against grpo"]
     assert (found.seeds, found.tasks, found.first_episodes) == (1, 2, 2)
     assert found.tests[-1].per_seed == (0.5,)
@@ -139,3 +139,28 @@ def test_every_seed_of_two_methods_is_in_their_test(make) -> None:
     last = list(text(rows, tests))[-1]
     assert last.startswith("segcost against grpo: +0.389; these policies [")
     assert last.endswith("(3 seeds)") and "; other trainings [" in last
+
+
+def test_each_method_is_tested_against_the_random_explorer_on_all_of_its_seeds(make) -> None:
+    base = [make("grpo", seed, a="11", b="10") for seed in (0, 1)]
+    other = [make("segcost", seed, a="10", b="00") for seed in (1, 2)]
+    tests = paired_tests([*base, *other])
+    floors = {name: test.tests[-1].difference for name, test in tests.items() if "explorer" in name}
+    assert floors == {"grpo against random explorer": 0.75, "segcost against random explorer": 0.25}
+
+
+def test_the_page_begins_with_levels_and_says_in_words_what_is_below_random(make) -> None:
+    games = {f"game-{n}": "1" if n % 4 else "0" for n in range(40)}
+    rows, tests = table(runs := [make("grpo", 0, **games)]), paired_tests(runs)
+    said = verdict(rows, tests)
+    assert said.startswith("Success on 40 held-out tasks: grpo 75.0% (")
+    assert "1 seed; random explorer 0.0% (" in said and "below" not in said
+    name = "grpo against random explorer"
+    upside_down = {
+        name: replace(
+            tests[name], tests=(replace(tests[name].tests[-1], difference=-0.3, low=-0.4, high=-0.2),)
+        )
+    }
+    assert "grpo is below the random explorer, by 30.0 points (20.0 to 40.0)." in verdict(rows, upside_down)
+    assert list(text(rows, upside_down))[-1].endswith(": below it")
+    assert next(text(rows, tests)).endswith("; 1 seed, 40 tasks")

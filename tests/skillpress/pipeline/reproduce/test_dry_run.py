@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from skillpress.experiment.work import work
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.parameters import LoraParameters
 from skillpress.models.engines.local.engine import CACHE_BYTES
+from skillpress.pipeline import whole_run
 from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
 from tests.support.models.folders import gemma3
@@ -301,6 +303,34 @@ def test_time_comes_from_the_stated_rates_and_a_scratch_model_is_counted(
     assert "(built from the parameters)" in shown
 
 
+def verdict_of(shown: str) -> list[str]:
+    """The lines before the parameters."""
+    return shown.partition("\n\n")[0].splitlines()
+
+
+def test_the_verdict_comes_first_and_says_by_what_the_hours_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(whole_run, "TIMES", tmp_path / "seconds.jsonl")
+    options = ["--dry-run", "--params", str(ROOT / "params" / "smoke.yaml")]
+    assert reproduce.main(options) == 0
+    fits, takes = verdict_of(capsys.readouterr().out)
+    assert fits.startswith("fits this machine's ")
+    assert takes.startswith(
+        "takes an unknown time: give --step-ms, --training-rate, --sampling-rate, or --measured"
+    )
+    rates = ["--sampling-rate", "1000", "--step-ms", "10", "--training-rate", "500"]
+    assert reproduce.main([*options, *rates]) == 0
+    shown = capsys.readouterr().out
+    assert re.fullmatch(r"takes \d+\.\d+ hours at most, by the stated rates", verdict_of(shown)[-1])
+    values = load_params(ROOT / "params.yaml", ROOT / "params" / "smoke.yaml").model_dump(mode="json")
+    for stage in whole_run.read_stages(ROOT / "dvc.yaml"):
+        whole_run.remember(stage, values, 100.0)
+    assert reproduce.main([*options, "--seed", "7"]) == 0, "another seed takes as long"
+    took = f"takes {9 * 100 / 3600:.2f} hours, as its stages last did on this machine"
+    assert verdict_of(capsys.readouterr().out)[-1] == took
+
+
 def hours(shown: str) -> dict[str, float]:
     """The times in the output, by name."""
     lines = shown.partition("time, ")[2].splitlines()[1:]
@@ -361,10 +391,10 @@ def test_what_does_not_fit_gpus_is_refused_with_the_two_changes_that_help_most(
 ) -> None:
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80"]) == 0
     shown = capsys.readouterr().out
-    assert "fits 8 devices of 80 GB: each of 8 processes takes at most 48." in shown
+    assert shown.startswith("fits 8 devices of 80 GB: each of 8 processes takes at most 48.")
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "40"]) == 2
     shown, refused = capsys.readouterr()
-    assert "does not fit 8 devices of 40 GB: each of 8 processes may take 48." in shown
+    assert shown.startswith("does not fit 8 devices of 40 GB: each of 8 processes may take 48.")
     changes = shown.partition("the changes that lower the peak most:\n")[2].splitlines()[:2]
     assert changes[0].startswith("  training.gradient_checkpointing: true: 18.")
     assert changes[1].startswith("  training.microbatch_tokens: 4096: 30.")
@@ -377,7 +407,7 @@ def test_a_machine_without_gpus_is_compared_and_never_refused(capsys: pytest.Cap
         pytest.skip("this machine has GPUs")
     assert reproduce.main(["--dry-run", "--params", str(ROOT / "params" / "paper_notebook_qa.yaml")]) == 0
     shown = capsys.readouterr().out
-    assert "does not fit this machine's memory of " in shown and "division of" not in shown
+    assert shown.startswith("does not fit this machine's memory of ") and "division of" not in shown
 
 
 def test_a_node_is_divided_between_processes_and_servers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -448,6 +478,8 @@ def test_hours_come_from_the_measured_steps_of_a_trial(
     episodes = load_params(ROOT / "params.yaml").rollouts
     others = episodes.tasks * episodes.per_task * 50 + 2 * 95_900
     assert f"at most: {others / 80 / 3600:.1f} hours, {others:,} environment steps at 80.0 a second" in shown
+    whole = (300 * 87 + others / 80) / 3600
+    assert verdict_of(shown)[-1] == f"takes {whole:.1f} hours at most, by the measured steps of {table}"
     table.write_text("step,loss\n1,2\n")
     assert reproduce.main(["--dry-run", *PAPER, "--measured", str(table)]) == 2
     assert "it has no column seconds/rollout" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from skillpress.core.errors import StorageError
+from skillpress.core.waiting import heard
 from skillpress.play.workers.ranks import RankError, run_ranks
 from tests.support.play import rank_work
 
@@ -23,6 +24,15 @@ def test_results_come_in_rank_order_and_every_rank_is_told_how_many_there_are(si
     found = run_ranks(rank_work.square, size, lambda rank, value: reports.append((rank, value)))
     assert found == [rank * rank for rank in range(size)]
     assert sorted(reports) == [(rank, size) for rank in range(size)]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_parent_hears_what_the_first_rank_waits_for(size: int) -> None:
+    said: list[str] = []
+    with heard(said.append):
+        run_ranks(rank_work.wait_for_torch, size)
+    starts = ["starting 2 processes", ""] if size == 2 else []
+    assert said == [*starts, "importing torch in rank 0", ""]
 
 
 @pytest.mark.kills

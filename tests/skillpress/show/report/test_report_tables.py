@@ -82,6 +82,23 @@ def test_votes_have_a_line_of_their_own_below_the_budgets(experiment):
     assert table.rows[-1].note == "SC@7" and table.rows[-1].values == table.rows[0].values
 
 
+def test_planned_tests_have_a_p_that_counts_all_of_them_and_others_have_none(experiment):
+    """Holm: the smallest of two p doubles, and the other is at least as large."""
+    first, second = experiment.comparisons.values()
+    pairs = {
+        "a": replace(
+            first, tests=(first.tests[0], replace(first.tests[-1], bootstrap_p=0.02, mcnemar_p=0.3))
+        ),
+        "b": replace(second, tests=(replace(second.tests[-1], bootstrap_p=0.01, mcnemar_p=0.4),)),
+    }
+    early, whole, other = comparison_table(pairs).rows
+    assert [value.note for value in early.values] == [""] * 5
+    assert [value.note for value in whole.values] == ["", "", "corrected 0.020", "", "corrected 0.600"]
+    assert [value.note for value in other.values] == ["", "", "corrected 0.020", "", "corrected 0.600"]
+    (alone,) = comparison_table({"b": pairs["b"]}).rows
+    assert {value.note for value in alone.values} == {""}, "one planned test needs no correction"
+
+
 def test_learned_phrases_are_listed_by_the_bits_that_they_save():
     """ "ab" 30 times: 16 bits for a, b, c, d and 60 * 2 without it; 22 and 30 log2 5 with it (K = L = 4)."""
     corpus = [("a", "b")] * 30
@@ -103,7 +120,8 @@ def test_parameters_are_listed_under_their_whole_key():
 def test_a_learning_curve_is_the_mean_of_the_seeds_within_their_band(ablation):
     styles = looks(ablation.policies)
     figure = learning_curve(ablation.curves, METRICS[0], styles)
-    for top, bottom, line in zip(figure.data[0::3], figure.data[1::3], figure.data[2::3], strict=True):
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    for top, bottom, line in zip(lines[0::3], lines[1::3], lines[2::3], strict=True):
         assert (top.y >= line.y).all()
         assert (line.y >= bottom.y).all()
         assert line.line.color == styles[line.name].color

@@ -45,7 +45,7 @@ def catalogue(samples: Path) -> Iterator[Catalogue]:
     dictionary = load_dictionary(samples / "dictionary.json")
     learned = [phrase for phrase in dictionary.phrases if len(phrase) > 1]
     history = {step: dict.fromkeys(learned[step % 2 :], step + 1) for step in range(6)}
-    opened = Catalogue("samples", files, KnownPhrases(dictionary, history))
+    opened = Catalogue("samples", files, KnownPhrases(dictionary, history), opens_on="trained")
     opened.wait()
     yield opened
     opened.close()

@@ -16,6 +16,17 @@ def test_the_list_shows_every_episode_with_its_facts(both, watch):
     assert page.locator("table.episodes tbody tr").count() == 50
 
 
+def test_an_address_without_a_place_opens_on_the_trained_policy_and_one_with_a_place_there(both, watch):
+    watched = watch(both)
+    watched.page.goto(both)
+    watched.settled()
+    assert watched.place.startswith("episodes?") and "policy=trained" in watched.place
+    shown = watched.page.locator("table.episodes tbody tr").all_inner_texts()
+    assert shown and all("trained" in row for row in shown)
+    watched.go("episodes")
+    assert watched.texts(".total") == ["108 episodes"]
+
+
 def test_ticked_values_are_in_the_address_and_a_chip_takes_each_away(both, watch):
     watched = watch(both)
     page = watched.go("episodes")

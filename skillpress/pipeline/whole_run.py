@@ -1,0 +1,168 @@
+"""Where a stage is in the whole run, and how long the rest takes, by earlier runs of the same stages here.
+
+Each finished stage adds its seconds to a file of this machine, under a hash of its parameters without the
+seed. The time that is left is said only if all that remains is known: this stage from its own rate or its
+last run, and each later stage that ``dvc.lock`` does not show to be up to date from its last run. DVC may
+restore such a stage from its cache, so the time is an upper estimate.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.resume import content_key
+from skillpress.core.yaml_files import read_yaml_file
+from skillpress.pipeline.graph import GRAPH, StageEntry, read_stages
+from skillpress.pipeline.reproduce.workspace import FOLDER
+
+STAGES = "SKILLPRESS_STAGES"
+"""Variable with the stages that the run makes, set by the command that makes it; ``all`` for all."""
+ALL = "all"
+TIMES = Path(".dvc/tmp/stage_seconds.jsonl")
+"""Lines of stage, key and seconds; in the repository, for all of its workspaces."""
+LOCK = Path("dvc.lock")
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """The run that a stage is part of."""
+
+    place: int
+    """The stage's number, from 1."""
+    stages: int
+    known: float | None
+    """Seconds of the last run of the stage; None without one."""
+    later: float | None
+    """Seconds that the later stages need at most; None if one of them never ran here."""
+    started: float = field(default_factory=time.monotonic)
+
+    def words(self, rest: float | None = None) -> str:
+        """``stage 7 of 10, 3.2 min left for the whole run``; without the time if something is unknown.
+
+        Args:
+            rest: seconds that the stage still needs by its own rate, if it has one.
+        """
+        place = f"stage {self.place} of {self.stages}"
+        if rest is None and self.known is not None:
+            rest = max(0.0, self.known - (time.monotonic() - self.started))
+        if rest is None or self.later is None:
+            return place
+        return f"{place}, {_in_words(rest + self.later)} left for the whole run"
+
+
+def whole_run(name: str, values: Mapping[str, Any]) -> WholeRun | None:
+    """The run of this stage; None if the stage is run by itself."""
+    asked = os.environ.get(STAGES)
+    if not asked:
+        return None
+    stages = _wanted(read_stages(), None if asked == ALL else asked.split(","))
+    names = [stage.name for stage in stages]
+    if name not in names:
+        return None
+    place, times = names.index(name), _times(Path.cwd())
+    rest = [times.get(_key(stage, values)) for stage in _outdated(stages[place:], values)[1:]]
+    unknown = any(seconds is None for seconds in rest)
+    return WholeRun(
+        place=place + 1,
+        stages=len(stages),
+        known=times.get(_key(stages[place], values)),
+        later=None if unknown else sum(seconds or 0.0 for seconds in rest),
+    )
+
+
+def known_seconds(values: Mapping[str, Any], folder: Path) -> float | None:
+    """Seconds of all stages of the lab in ``folder``, as each last ran with such parameters; None if one
+    never did. The stage that pins the inputs takes less than a second and does not count."""
+    times = _times(folder)
+    found = [times.get(_key(stage, values)) for stage in read_stages(folder / GRAPH) if stage.parameters]
+    return None if None in found else sum(filter(None, found))
+
+
+def remember(stage: StageEntry, values: Mapping[str, Any], seconds: float) -> None:
+    """Keep how long a stage took from its beginning to its end. A disk without room keeps nothing."""
+    file = _file(Path.cwd())
+    with suppress(OSError):
+        if file.parent.is_dir():
+            line = json.dumps({"key": _key(stage, values), "seconds": round(seconds, 1)})
+            with file.open("a", encoding="utf-8") as opened:
+                opened.write(line + "\n")  # short enough to be written whole beside other runs
+
+
+def _file(here: Path) -> Path:
+    return (here.parents[1] if here.parent.name == FOLDER else here) / TIMES
+
+
+def _times(here: Path) -> dict[str, float]:
+    """Key to the seconds of the last run."""
+    found: dict[str, float] = {}
+    with suppress(OSError):
+        for line in _file(here).read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError, KeyError, TypeError):  # half a line of a killed stage
+                row = json.loads(line)
+                found[row["key"]] = float(row["seconds"])
+    return found
+
+
+def _key(stage: StageEntry, values: Mapping[str, Any]) -> str:
+    read = {key: _value(values, key) for key in stage.parameters if key != SEED}
+    return f"{stage.name}-{content_key(read, [])}"
+
+
+def _value(values: Mapping[str, Any], key: str) -> Any:
+    return reduce(getitem, key.split("."), values)
+
+
+def _wanted(stages: Sequence[StageEntry], targets: Sequence[str] | None) -> list[StageEntry]:
+    """The targets and what they depend on, in the order of ``dvc.yaml``; all without targets."""
+    if targets is None:
+        return list(stages)
+    makers = {output: stage for stage in stages for output in stage.outputs}
+    by_name, found = {stage.name: stage for stage in stages}, set[str]()
+    waiting = [name for name in targets if name in by_name]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [makers[path].name for path in by_name[name].dependencies if path in makers]
+    return [stage for stage in stages if stage.name in found]
+
+
+def _outdated(stages: Sequence[StageEntry], values: Mapping[str, Any]) -> list[StageEntry]:
+    """The first stage, which runs now, and those of the others that will run after it."""
+    lock: Mapping[str, Any] = (read_yaml_file(LOCK) or {}).get("stages", {}) if LOCK.is_file() else {}
+    made = {out["path"]: out.get("md5") for known in lock.values() for out in known.get("outs", [])}
+    new, found = set(stages[0].outputs), [stages[0]]
+    for stage in stages[1:]:
+        known = lock.get(stage.name)
+        if (
+            known is None
+            or new & set(stage.dependencies)
+            or any(made.get(dep["path"], dep.get("md5")) != dep.get("md5") for dep in known.get("deps", []))
+            or not _same_parameters(known.get("params", {}).get("params.yaml", {}), stage, values)
+            or not all(output.exists() for output in stage.outputs)
+        ):
+            found.append(stage)
+            new |= set(stage.outputs)
+    return found
+
+
+def _same_parameters(locked: Mapping[str, Any], stage: StageEntry, values: Mapping[str, Any]) -> bool:
+    return all(locked.get(key) == _value(values, key) for key in stage.parameters)
+
+
+def _in_words(seconds: float) -> str:
+    """Text such as ``3 h 05 min``, ``4 min`` or ``20 s``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
