@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points, packages_distributions, version
 from typing import Any, cast
 
+from skillpress.core import lab
 from skillpress.core.errors import ParamsError, did_you_mean
 
 OURS = "skillpress"
@@ -196,12 +197,22 @@ def load(registry: Registry, name: str) -> Any:
     return found
 
 
+def search_lab() -> str:
+    """Let this process import modules of the working directory and of the lab; returns the former.
+
+    They are searched last, so that their files never hide an installed package; ``python -m`` searches the
+    working directory in any case.
+    """
+    here = os.getcwd()
+    for folder in (here, str(lab.ROOT)):
+        if folder not in sys.path and not (folder == here and "" in sys.path):
+            sys.path.append(folder)
+    return here
+
+
 def _from_outside(part: Part, attribute: str) -> Any:
-    """Import a part that does not belong to skillpress. The lab's folder is searched last, so that its files
-    never hide an installed package; ``python -m`` searches it in any case."""
-    folder = os.getcwd()
-    if folder not in sys.path and "" not in sys.path:
-        sys.path.append(folder)
+    """Import a part that does not belong to skillpress."""
+    folder = search_lab()
     try:
         module = import_module(part.module)
     except ModuleNotFoundError as error:
