@@ -155,8 +155,8 @@ class EnvironmentBundle:
     make: Callable[[Any], Environment]
     """Maps the ``environment`` section to an environment that can be reset to any task."""
     make_tasks: Callable[[Any, SplitSizes, int], Iterator[Task]]
-    """Maps (section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown. Whoever
-    reads them to the end gets a ``TaskError`` if a split has more or fewer than its size."""
+    """Maps (section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown. The one
+    that :func:`bundle` returns ends with a ``TaskError`` if a split has more or fewer tasks than its size."""
     check_tasks: Callable[[Sequence[Task]], None]
     """Raises a ``TaskError`` that names what is wrong: foreign tasks, or splits that overlap."""
     projection: Projection

@@ -30,6 +30,7 @@ def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
     """
     if section.module:
         _imported(section.module, "environment.module")
+    search_lab()  # for an id such as doors:Doors-v0
     try:
         made: gymnasium.Env[str, str] = gymnasium.make(section.id, disable_env_checker=True, **section.kwargs)
     except UnregisteredEnv as error:

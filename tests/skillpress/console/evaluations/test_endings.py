@@ -1,4 +1,4 @@
-"""An evaluation in which nothing could be read says so, with the reason and somebody's last words."""
+"""An evaluation in which nothing could be read says so, with the reasons and a program's last words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def episodes(*invalid: str | None, won: bool = False, action: str = "", last: st
     ).lazy()  # fmt: skip
 
 
-def test_answers_that_nobody_can_read_are_counted_by_their_reason() -> None:
+def test_unread_answers_are_counted_by_their_reason() -> None:
     said = why_nothing_was_played(episodes("missing_action", "missing_action", "cut_off"))
     assert said.startswith("none of 3 answers could be read (missing_action 2, cut_off 1)")
 
