@@ -29,7 +29,7 @@ from safetensors.torch import load, save
 from benchmarks.machine import machine
 from skillpress.core.http_clients import open_directly
 from skillpress.models.engines.link import Link, Meeting
-from skillpress.models.engines.parts import PART_BYTES, as_bytes, checksum, fetch, fetch_manifest
+from skillpress.models.engines.parts import PART_BYTES, as_bytes, digest, fetch, fetch_manifest
 from skillpress.models.engines.server.weights import Offer, offered
 
 GIB = 2**30
@@ -116,7 +116,7 @@ def _transfer(weights: dict[str, torch.Tensor], receivers: list[_Receiver], way:
                 pool.submit(receiver.link.send, offer.manifest, offer.fill)
         sums = [receiver.answer() for receiver in receivers]
         seconds = time.perf_counter() - begun - max(spent for _, spent in sums)
-    expected = sum(checksum(as_bytes(tensor)) for tensor in weights.values()) % 2**64
+    expected = sum(digest(as_bytes(tensor)) for tensor in weights.values()) % 2**64
     assert all(found == expected for found, _ in sums), "other weights arrived"
     return seconds
 
@@ -133,7 +133,7 @@ class _Receiver:
         self.link = meeting.join(2, CPU)
 
     def answer(self) -> tuple[int, float]:
-        """(the checksum of what arrived, the seconds that this check took)."""
+        """(the digests' sum of what arrived, the seconds that this check took)."""
         if not self.connection.poll(SECONDS):
             raise TimeoutError("a receiver has not answered")
         found: tuple[int, float] = self.connection.recv()
@@ -159,7 +159,7 @@ def _receive(connection: Connection) -> None:
             with open_directly(url, SECONDS) as answer:
                 found = load(answer.read())
         begun = time.perf_counter()
-        total = sum(checksum(as_bytes(tensor)) for tensor in found.values()) % 2**64
+        total = sum(digest(as_bytes(tensor)) for tensor in found.values()) % 2**64
         connection.send((total, time.perf_counter() - begun))
         del found
     link.end()

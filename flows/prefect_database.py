@@ -19,6 +19,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TextIO
 
+from flows import secret
 from skillpress.core.errors import UserError
 from skillpress.core.storage import make_folder
 from skillpress.pipeline import exit_codes

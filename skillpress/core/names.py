@@ -19,8 +19,8 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points, packages_d
 from pathlib import Path
 from typing import Any, cast
 
+from skillpress.core import lab
 from skillpress.core.errors import ParamsError, did_you_mean
-from skillpress.core.lab import ROOT
 
 OURS = "skillpress"
 """The origin of the tables' entries, in messages and records."""
@@ -204,15 +204,24 @@ def load(registry: Registry, name: str) -> Any:
     return found
 
 
+def search_lab() -> None:
+    """Let imports of this process search the working directory and the lab, so that a part has one name in
+    every folder of a lab. They are searched last: their files never hide an installed package."""
+    here = os.getcwd()
+    for folder in (here, str(lab.ROOT)):
+        if folder not in sys.path and not (folder == here and "" in sys.path):
+            sys.path.append(folder)
+
+
 def _from_outside(part: Part, attribute: str, has: str) -> Any:
     """Import a part that does not belong to skillpress."""
-    _search_own_folders()
+    search_lab()
     try:
         module = import_module(part.module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{part.module}.".startswith(f"{error.name}."):
             raise  # the module exists, but something that it imports does not
-        where = " or ".join(dict.fromkeys((str(ROOT), os.getcwd())))
+        where = " or ".join(dict.fromkeys((str(lab.ROOT), os.getcwd())))
         raise UnknownPartError(
             f"no module {error.name} is in {where} or among the installed packages"
             f"{_one_of_a_module(part.target, has)}"
@@ -222,14 +231,6 @@ def _from_outside(part: Part, attribute: str, has: str) -> Any:
         near = did_you_mean(attribute, public) or _one_of_a_module(part.module, has)
         raise UnknownPartError(f"{part.module} has no {attribute!r}{near}")
     return getattr(module, attribute)
-
-
-def _search_own_folders() -> None:
-    """Let imports search the working directory and the lab, so that a part has one name in every folder of a
-    lab. They are searched last: their files never hide an installed package."""
-    for folder in (os.getcwd(), str(ROOT)):
-        if folder not in sys.path and not (folder == os.getcwd() and "" in sys.path):
-            sys.path.append(folder)
 
 
 def _one_of_a_module(name: str, has: str) -> str:
@@ -255,7 +256,7 @@ def _modules_around(word: str) -> list[str]:
     """The modules of the lab's packages with this name, and those of a package of this name."""
     found = [
         file.relative_to(folder).with_suffix("")
-        for folder in (Path.cwd(), ROOT)
+        for folder in (Path.cwd(), lab.ROOT)
         for pattern in (f"*/{word}.py", f"{word}/*.py")
         for file in sorted(folder.glob(pattern))
         if word.isidentifier()
@@ -269,11 +270,11 @@ def _fitting(module: str, has: str) -> list[str]:
     Only a module beside the lab's files is imported. Parts of installed packages have entry points.
     """
     file = Path(*module.split(".")) if module and module.replace(".", "_").isidentifier() else None
-    folders = (Path.cwd(), ROOT)
+    folders = (Path.cwd(), lab.ROOT)
     ends = (f"{file}.py", f"{file}/__init__.py")
     if file is None or not any((folder / end).is_file() for folder in folders for end in ends):
         return []
-    _search_own_folders()
+    search_lab()
     found: dict[str, Any] = {}
     with suppress(Exception):  # what is wrong inside the module is said once it is named rightly
         found = vars(import_module(module))

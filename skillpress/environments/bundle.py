@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from skillpress.core.engine import Engine, Sampling
-from skillpress.core.errors import ParamsError
+from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.interface import (
     Agent,
     AgentState,
@@ -155,7 +155,8 @@ class EnvironmentBundle:
     make: Callable[[Any], Environment]
     """Maps the ``environment`` section to an environment that can be reset to any task."""
     make_tasks: Callable[[Any, SplitSizes, int], Iterator[Task]]
-    """Maps (section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown."""
+    """Maps (section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown. The one
+    that :func:`bundle` returns ends with a ``TaskError`` if a split has more or fewer tasks than its size."""
     check_tasks: Callable[[Sequence[Task]], None]
     """Raises a ``TaskError`` that names what is wrong: foreign tasks, or splits that overlap."""
     projection: Projection
@@ -221,7 +222,44 @@ def bundle(name: str) -> EnvironmentBundle:
         raise ParamsError(
             f"environment.name: is {name!r}, which is not an EnvironmentBundle; see docs/extending.md"
         )
-    return replace(found, renderings=Renderings(found.renderings))
+    return replace(
+        found, renderings=Renderings(found.renderings), make_tasks=_counted(name, found.make_tasks)
+    )
+
+
+def _counted(
+    name: str, make_tasks: Callable[[Any, SplitSizes, int], Iterator[Task]]
+) -> Callable[[Any, SplitSizes, int], Iterator[Task]]:
+    """``make_tasks``, which raises a ``TaskError`` at its end unless every split has the size asked for."""
+
+    def make(section: Any, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+        wanted = asdict(sizes)
+        made: dict[str, set[str]] = {split: set() for split in wanted}
+        for task in make_tasks(section, sizes, seed):
+            if task.split not in wanted:
+                raise TaskError(
+                    f"environment {name}: task {task.task_id} has the split {task.split!r}; make_tasks may "
+                    f"make tasks of {', '.join(wanted)}"
+                )
+            if task.task_id in made[task.split]:
+                raise TaskError(
+                    f"environment {name}: make_tasks makes two {task.split} tasks with the id "
+                    f"{task.task_id!r}; give each task an id of its own"
+                )
+            made[task.split].add(task.task_id)
+            yield task
+        wrong = [
+            f"tasks.{split} is {size}, and make_tasks made {len(made[split])}"
+            for split, size in wanted.items()
+            if len(made[split]) != size
+        ]
+        if wrong:
+            raise TaskError(
+                f"environment {name}: {'; '.join(wrong)}: change the sizes under `tasks`, or make_tasks, "
+                "which must make exactly the number asked for of every split"
+            )
+
+    return make
 
 
 class Renderings(Mapping[str, Callable[[Any, int], Rendering]]):

@@ -90,6 +90,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             experience=further,
             replay=_replay(job, tasks, ranks),
             evolution=evolution,
+            lag=section.lag,
         )
         probe = _probe(job, experiment, tasks, collector, ranks)
         loop = TrainingLoop(

@@ -60,6 +60,7 @@ class Trial:
         success, and the actions of its environment are replies, so it is looked at less."""
         subject, program = self.subject, self.subject.bundle.reader is not None
         yield "tasks", lambda: checks.tasks(subject)
+        yield "splits", lambda: checks.splits(subject.experiment)
         yield "random explorer", lambda: checks.explorer(self.explored)
         yield "demonstrations", lambda: checks.demonstrations(subject, self.shown, self.detours)
         if not program:

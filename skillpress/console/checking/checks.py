@@ -16,7 +16,6 @@ from skillpress.core.errors import TaskError
 from skillpress.core.intervals import wilson
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task, TokenIds
-from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.learn.imitation.dataset import tokenize, tokenize_growing
 from skillpress.learn.imitation.demonstrations import DemonstratedStep, Demonstrator
@@ -45,10 +44,23 @@ class Finding:
 
 def some_tasks(experiment: Experiment, count: int) -> list[Task]:
     """The first training tasks."""
-    sizes = SplitSizes(**experiment.params.tasks.model_dump())
+    return list(islice((task for task in _all_tasks(experiment) if task.split == "train"), count))
+
+
+def _all_tasks(experiment: Experiment) -> Iterator[Task]:
     params = experiment.params
-    made = experiment.bundle.make_tasks(params.environment, sizes, params.seed)
-    return list(islice((task for task in made if task.split == "train"), count))
+    return experiment.bundle.make_tasks(params.environment, params.tasks.make(), params.seed)
+
+
+def splits(experiment: Experiment) -> Finding:
+    """Every split has as many tasks as the parameters ask for, and ``check_tasks`` accepts them together."""
+    try:
+        made = list(_all_tasks(experiment))
+        experiment.bundle.check_tasks(made)
+    except TaskError as error:
+        return Finding("splits", "wrong", str(error))
+    sizes = Counter(task.split for task in made)
+    return Finding("splits", "ok", ", ".join(f"{size} {split} tasks" for split, size in sizes.items()))
 
 
 def tasks(subject: Subject) -> Finding:
@@ -128,7 +140,8 @@ def demonstrations(subject: Subject, walks: Sequence[Walk], detours: Sequence[Wa
         first = failures[0]
         how = first.last.info.lost or first.last.info.invalid or "the goal is not reached"
         remedy = f"look at the oracle for task {first.task.task_id}: after {len(first.actions)} steps, {how}"
-    return Finding(name, "note" if len(failures) < len(walks) else "wrong", detail, remedy)
+    few = 2 * len(failures) > len(walks) and subject.experiment.params.imitation.demonstrations
+    return Finding(name, "wrong" if few or len(failures) == len(walks) else "note", detail, remedy)
 
 
 def success(walks: Sequence[Walk]) -> Finding:
@@ -257,7 +270,7 @@ def prompts(subject: Subject, policy: Policy, texts: Read) -> Finding:
     detail = f"longest prompt {longest} of {prompter.budget} tokens, longest response {answer} of {room}"
     unknown = policy.tokenizer.unk_token_id
     if unknown is not None and any(unknown in prompt + response for prompt, response in whole):
-        detail = f"the policy has no token for {_unknown_word(policy, texts)!r}"
+        detail = f"the policy has no token for {_unknown_word(subject, policy, texts)!r}"
         return Finding(name, "wrong", detail, "add the word to the environment's vocabulary")
     if answer > room:
         return Finding(name, "wrong", detail, f"set sampling.max_new_tokens to {answer} or more")
@@ -337,9 +350,10 @@ def demonstrated_walks(subject: Subject, detour_rate: float) -> Iterator[Walk]:
         yield subject.follow(environment, task, words)
 
 
-def _unknown_word(policy: Policy, texts: Read) -> str:
-    unknown = policy.tokenizer.unk_token_id
-    said = (text for steps in texts.demonstrated for step in steps for text in (texts.prompt, step.response))
+def _unknown_word(subject: Subject, policy: Policy, texts: Read) -> str:
+    unknown, prompt = policy.tokenizer.unk_token_id, subject.experiment.rendering.prompt
+    shown = (step for steps in texts.demonstrated for step in steps)
+    said = (text for step in shown for text in (prompt(step.state), step.response))
     words = (word for text in said for word in text.split())
     return next((word for word in words if unknown in policy.encode([word])[0]), "a word")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.console.evaluations.code import deciding_code
+from skillpress.console.evaluations.endings import why_nothing_was_played
 from skillpress.console.evaluations.folder import EvaluationFolder
 from skillpress.console.evaluations.options import add_parameter_options, add_server_options
 from skillpress.console.evaluations.parameters import (
@@ -33,6 +34,7 @@ from skillpress.console.evaluations.players import PLAYERS, Player, choose
 from skillpress.console.evaluations.summary import lines, record_of, write_page
 from skillpress.console.parameter_options import add_environment
 from skillpress.core.arguments import Parser, any_seed, output_folder, real, whole
+from skillpress.core.errors import UserError
 from skillpress.core.resume import content_key
 from skillpress.core.task_files import write_tasks
 from skillpress.experiment.params import Params
@@ -52,17 +54,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = EvaluationFolder(chosen.output or default_output(chosen.environment, player))
     folder.make()
     with exclusive(folder.lock, f"the evaluation {folder.path}", wait_seconds=0):
-        evaluate(folder, agent, player, params)
+        evaluate(folder, agent, player, params, chosen.accept_unread)
     for line in lines(folder.read()):
         print(line)
     print(f"page: {folder.page}")
     return 0
 
 
-def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Params) -> None:
+def evaluate(
+    folder: EvaluationFolder, agent: str, player: Player, params: Params, accept_unread: bool = False
+) -> None:
     """Play the missing episodes and write all results; does nothing if the evaluation is finished.
 
+    Args:
+        accept_unread: write the results also if no answer could be read.
+
     Raises:
+        UserError: no answer could be read, or no program asked the model; the episodes are kept.
         UserError: the folder holds another evaluation.
         UserError: the agent cannot play on this machine.
     """
@@ -82,6 +90,12 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     ]
     with Progress("evaluate", len(wanted), "episode") as progress:
         player.play(params, wanted, store, folder.rollouts_file, progress.more)
+    if not accept_unread and (why := why_nothing_was_played(folder.rollouts())):
+        raise UserError(
+            f"{player.label}: {why}. A success rate would say nothing about the policy. The "
+            f"episodes are in {folder.rollouts_file}; after a correction, give --output another folder; "
+            "--accept-unread writes the results as they are"
+        )
     write_tasks(folder.tasks_file, tasks)
     record = record_of(
         agent,
@@ -132,6 +146,10 @@ def _parser() -> Parser:
         help=f"where everything goes (default: {RESULTS}/evaluations/ENVIRONMENT-MODEL)",
     )
     parser.add_argument("--agent", choices=list(PLAYERS), help="default: chat for a URL, else language")
+    parser.add_argument(
+        "--accept-unread", action="store_true",
+        help="write the results even if no answer could be read, or no program asked the model",
+    )  # fmt: skip
     parser.add_argument("--votes", type=whole(1), help=f"k, episodes of each task; odd (default {VOTES})")
     parser.add_argument(
         "--tasks", type=whole(1), metavar="N", help="so many test tasks (default: all of the overlay)"

@@ -16,6 +16,7 @@ from gymnasium.error import Error, UnregisteredEnv
 from gymnasium.spaces import Text
 
 from skillpress.core.errors import ParamsError, did_you_mean
+from skillpress.core.names import search_lab
 from skillpress.environments.bundle import Oracle
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 
@@ -29,6 +30,7 @@ def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
     """
     if section.module:
         _imported(section.module, "environment.module")
+    search_lab()  # for an id such as doors:Doors-v0
     try:
         made: gymnasium.Env[str, str] = gymnasium.make(section.id, disable_env_checker=True, **section.kwargs)
     except UnregisteredEnv as error:
@@ -112,6 +114,7 @@ def _oracle(named: str) -> Callable[[GymnasiumTextParameters], Oracle]:
 
 
 def _imported(module: str, parameter: str) -> Any:
+    search_lab()
     try:
         return import_module(module)
     except (ImportError, SyntaxError, ValueError, TypeError) as error:  # such as for "a..b" or ".a"
@@ -129,7 +132,4 @@ def _how(module: str, error: Exception) -> str:
     if missing.partition(".")[0] != module.partition(".")[0]:
         return f"; {module} itself was found"
     file = f"{missing.partition('.')[0]}.py"
-    return (
-        f"; a module of your own is found where PYTHONPATH leads: with {file} in this folder, write "
-        "PYTHONPATH=$PWD before the command"
-    )
+    return f"; your own module is found with {file} in this folder or in the lab, or where PYTHONPATH leads"

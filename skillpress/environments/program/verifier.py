@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.core.errors import ParamsError
+from skillpress.core.names import search_lab
 from skillpress.play.programs.requests import ModelRequest, Reply
 
 
@@ -74,6 +75,7 @@ def verifier(named: str | Sequence[str], seconds: float) -> Verify:
     if not isinstance(named, str):
         return lambda played: _ask(list(named), played, seconds)
     module, _, attribute = named.partition(":")
+    search_lab()
     try:
         function = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skillpress.core.engine import Engine
+from skillpress.core.errors import UserError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Trajectory
@@ -53,6 +54,10 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.history import PhraseHistory
 
 
+class StaleWeightsError(UserError):
+    """The engine samples from other weights than ``training.lag`` allows."""
+
+
 @dataclass
 class TrainingStep:
     """One experiment's training step; all its parts are arguments."""
@@ -79,6 +84,8 @@ class TrainingStep:
     """The learned phrases of every step's dictionaries."""
     replay: ReplayBuffer | None = None
     """The buffer with groups of earlier steps; None learns from new groups alone."""
+    lag: int = 0
+    """The largest age, in training steps, of the weights that drew a token of new rollouts."""
     evolution: LibraryEvolution | None = None
     """The library whose skills prompts show; None without a library."""
 
@@ -97,6 +104,7 @@ class TrainingStep:
         """
         clock, done = _Clock(), replace(self.rollouts.statistics)
         new = collected = self.rollouts(step)
+        refuse_other_ages([*new.trajectories, *new.further], step, self.lag, self.engine, self.ranks)
         for following in range(self.rollouts.begun + 1, until + 1):
             self.rollouts.begin(following)
         ahead = self.rollouts.begun > step
@@ -247,6 +255,33 @@ def _ages(collected: Collected, rows: Indices, step: int) -> Indices:
     ]
     ages: Indices = step - 1 - np.array(versions, np.int64)[rows]
     return ages
+
+
+def refuse_other_ages(
+    trajectories: Sequence[Trajectory], step: int, lag: int, engine: Engine, ranks: Ranks
+) -> None:
+    """Refuse new rollouts of weights older than ``lag`` steps, or newer than the learner's.
+
+    Raises:
+        StaleWeightsError: an engine's versions are such; raised on every rank.
+    """
+    versions = [span.version for each in sampled_steps(trajectories) for span in each.weight_spans]
+    oldest, ahead = ranks.maximum(
+        [max((step - 1 - version for version in versions), default=0), max(versions, default=0) - step + 1]
+    )
+    if oldest <= lag and ahead <= 0:
+        return
+    kind = type(engine)
+    raise StaleWeightsError(
+        f"training.lag is {lag}, and in step {step} the engine {kind.__module__}:{kind.__qualname__} "
+        + (
+            f"says that tokens are from weights that are {oldest:g} steps old"
+            if oldest > lag
+            else f"says that tokens are from weights {ahead:g} steps after the learner's"
+        )
+        + "; its update_weights must make it sample from the given weights, and weight_spans must have their "
+        "version"
+    )
 
 
 def _token_ages(trajectories: Sequence[Trajectory], step: int) -> tuple[float, int]:

@@ -1,6 +1,6 @@
 """The receiving side of a weight update: vLLM servers load this module to fetch weights over HTTP.
 
-Everything is staged first, in memory of its own, and compared with the served model and with its checksums;
+Everything is staged first, in memory of its own, and compared with the served model and with its digests;
 only then does vLLM's reload begin, in one go. So a transfer that is interrupted or damaged, or that brings
 another model's weights, leaves the server sampling as before. (vLLM's own transfers put the model into reload
 first; a failure then leaves it without weights.)

@@ -240,6 +240,7 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
             f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
         ) from error
     _check_weights(report, type(model).__name__, source)
+    refuse_infinite_weights(model.state_dict(), source)
     apply_soft_cap(model)
     policy = Policy(model.eval(), tokenizer)
     if isinstance(begins, bool) and begins != bool(policy.text_begin) and tokenizer.bos_token is not None:
@@ -347,6 +348,31 @@ def _check(policy: Policy, source: str | Path) -> None:
             f"the model has ids 0 to {policy.vocabulary - 1}; take the tokenizer of this model, or resize "
             "the model's embeddings"
         )
+
+
+def refuse_infinite_weights(weights: Mapping[str, torch.Tensor], source: str | Path) -> None:
+    """Refuse weights with a NaN or an infinity.
+
+    Raises:
+        PolicyError: the message names the tensors.
+    """
+    wrong = [
+        name
+        for name, tensor in weights.items()
+        if tensor.is_floating_point() and tensor.numel() and not _finite(tensor)
+    ]
+    if wrong:
+        shown = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} others" if len(wrong) > 3 else "")
+        raise PolicyError(
+            f"{source}: {shown} hold{'s' if len(wrong) == 1 else ''} values that are not finite (NaN or "
+            "infinity), as after a training that has diverged; take an earlier checkpoint, or train with a "
+            "lower training.learning_rate"
+        )
+
+
+def _finite(tensor: torch.Tensor) -> bool:
+    low, high = torch.aminmax(tensor)  # one pass without a copy; both are NaN if any value is
+    return bool(torch.isfinite(low) and torch.isfinite(high))
 
 
 def _check_weights(report: Mapping[str, Any], model: str, source: str | Path) -> None:

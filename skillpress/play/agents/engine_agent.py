@@ -5,12 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from skillpress.core.engine import Completion, Engine
+from skillpress.core.errors import UserError
 from skillpress.core.interface import AgentState, Decision, Info, StepReward
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart
 
 Question = TypeVar("Question")
+
+
+class EngineError(UserError):
+    """An engine answers with something that nothing can be learned or judged from."""
 
 
 class EngineAgent(ABC, Generic[Question]):
@@ -38,8 +45,23 @@ class EngineAgent(ABC, Generic[Question]):
         found, self._mute = self._mute, []
         if self._asked:
             answers = self.engine.completed(0.0 if found else wait)
-            found += [(key, self._decision(self._asked.pop(key), answer)) for key, answer in answers]
+            for key, answer in answers:
+                self._refuse_infinite(answer)
+                found.append((key, self._decision(self._asked.pop(key), answer)))
         return found
+
+    def _refuse_infinite(self, answer: Completion) -> None:
+        """Raise ``EngineError`` if a sampled token has no finite log-probability."""
+        wrong = np.flatnonzero(~np.isfinite(answer.logprobs))
+        if not len(wrong):
+            return
+        kind = type(self.engine)
+        raise EngineError(
+            f"the engine {kind.__module__}:{kind.__qualname__} gives token {wrong[0] + 1} of a response of "
+            f"{len(answer.token_ids)} the log-probability {answer.logprobs[wrong[0]]}: the policy's weights "
+            "or logits are not finite, as after a training that has diverged; take an earlier checkpoint, or "
+            "lower training.learning_rate (with policy.dtype bfloat16, float32 may help)"
+        )
 
     def abort(self) -> None:
         """Forget all open requests, here and in the engine."""

@@ -26,6 +26,8 @@ from tests.support.models.tiny import tiny_policy
 from tests.support.play import asking
 
 LINE = "my_lab.number_line"
+MISSING = "0"
+"""A word of first prompts alone; the prompt that is shown as an example is a second one."""
 Look = Callable[..., dict[str, Finding]]
 
 
@@ -93,6 +95,29 @@ def test_tasks_that_are_made_in_another_way_each_time_are_found(line: ModuleType
     assert wrong(findings) == ["tasks"] and "from its seed" in findings["tasks"].remedy
 
 
+def test_every_split_is_counted(line: ModuleType, look: Look) -> None:
+    def trains_only(section: Any, sizes: Any, seed: int) -> Any:
+        return (task for task in made(section, sizes, seed) if task.split != "test")
+
+    made = line.BUNDLE.make_tasks
+    right, short = look()["splits"], look(changed={"make_tasks": trains_only})
+    assert right.verdict == "ok" and "test tasks" in right.detail
+    assert wrong(short) == ["splits"]
+    assert "tasks.test is 32, and make_tasks made 0" in short["splits"].detail
+
+
+def test_the_word_without_a_token_is_named_wherever_it_stands(line: ModuleType, look: Look) -> None:
+    vocabulary = line.BUNDLE.vocabulary
+
+    def without(section: Any, history: int) -> Any:
+        found = vocabulary(section, history)
+        numbers = {word: number for word, number in found.numbers.items() if word != MISSING}
+        return replace(found, words=tuple(word for word in found.words if word != MISSING), numbers=numbers)
+
+    findings = look(changed={"vocabulary": without})
+    assert f"the policy has no token for '{MISSING}'" in findings["prompts fit"].detail
+
+
 def test_a_reset_that_keeps_something_of_the_last_episode_is_found(line: ModuleType, look: Look) -> None:
     class Keeps(line.NumberLine):  # type: ignore[name-defined,misc]
         resets = 0
@@ -120,10 +145,16 @@ def test_dice_that_are_not_the_tasks_are_found(line: ModuleType, look: Look) -> 
     assert "after 1 steps measures is {'die': " in findings["resets repeat"].detail
 
 
-def test_demonstrations_that_never_win_are_wrong_and_late_ones_a_note(line: ModuleType, look: Look) -> None:
-    late = look(params={"environment": {"max_steps": 8}})
-    assert late["demonstrations"].verdict == "note"
-    assert "need more than environment.max_steps 8" in late["demonstrations"].remedy
+def test_demonstrations_that_mostly_lose_are_wrong_for_imitation_and_a_note_without(
+    line: ModuleType, look: Look
+) -> None:
+    late = {"environment": {"max_steps": 8}}
+    imitated, alone = look(params=late), look(params=late | {"imitation": {"demonstrations": 0}})
+    assert [imitated["demonstrations"].verdict, alone["demonstrations"].verdict] == ["wrong", "note"]
+    assert "need more than environment.max_steps 8" in imitated["demonstrations"].remedy
+
+
+def test_demonstrations_that_never_win_are_wrong(line: ModuleType, look: Look) -> None:
     idle = look(changed={"oracle": lambda section: lambda task, rate, seed: ["back"]})
     assert "demonstrations" in wrong(idle)
     assert "after 1 steps, fell" in idle["demonstrations"].remedy

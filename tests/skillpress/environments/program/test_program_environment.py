@@ -14,6 +14,7 @@ import psutil
 import pytest
 import torch
 
+from skillpress.core import lab
 from skillpress.core.engine import Completion, Engine, Sampling
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.trajectory import Task, TokenIds, Trajectory
@@ -179,6 +180,25 @@ def test_a_function_that_does_not_exist_is_refused_before_any_episode() -> None:
         SharedPrograms(section("nothing_here"), 1)
     with pytest.raises(ParamsError, match=r"environment\.verify"):
         SharedPrograms(section("walk", f"{asking.HERE}:nothing_here"), 1)
+
+
+@pytest.mark.parametrize("run", ["walk", ["true"]])
+@pytest.mark.parametrize("place", ["here", "below", "elsewhere"])
+def test_a_verifier_of_the_labs_folder_is_found_from_every_place_and_beside_every_kind_of_run(
+    run: Any, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The console starts with a ``sys.path`` without the working directory, unlike ``python -m``."""
+    module = f"judge_{len(run)}_{place}"
+    (tmp_path / f"{module}.py").write_text("def judge(**told):\n    return True\n")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub" if place == "below" else tmp_path)
+    monkeypatch.setattr(lab, "ROOT", tmp_path)
+    if place == "elsewhere":
+        monkeypatch.chdir("/")
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    shared = SharedPrograms(section(run, f"{module}:judge"), 1)
+    shared.close()
+    assert f"{module}" in sys.modules
 
 
 def test_tasks_are_lines_with_an_id(tmp_path: Path) -> None:

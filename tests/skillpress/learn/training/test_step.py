@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.registry import SHAPINGS
-from skillpress.core.trajectory import Credit, RewardPart, Step, Summary, Task, Trajectory
+from skillpress.core.trajectory import Credit, RewardPart, Step, Summary, Task, Trajectory, WeightSpan
 from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.reward_shaping import RewardShaper, Shaped, centred
 from skillpress.learn.training.samples import Samples, sampled_steps
-from skillpress.learn.training.step import TrainingStep
+from skillpress.learn.training.step import StaleWeightsError, TrainingStep, refuse_other_ages
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.buffer import Success
@@ -223,6 +223,31 @@ def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
     )  # fmt: skip
     found = step._update(1, Samples.of(sampled_steps(played)), Collected(trajectories=played))
     assert found == {"tokens_sampled": 0.0, "tokens_trained": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("step", "version", "lag", "said"),
+    [
+        (1, 0, 0, None), (4, 3, 0, None), (4, 2, 1, None),
+        (4, 0, 0, "training.lag is 0, and in step 4 .*Stuck says .* weights that are 3 steps old"),
+        (4, 1, 1, "training.lag is 1.* 2 steps old"),
+        (4, 4, 0, "1 steps after the learner's"),
+    ],
+)  # fmt: skip
+def test_weights_older_than_the_lag_or_newer_than_the_learners_are_an_error_that_names_the_engine(
+    step: int, version: int, lag: int, said: str | None
+) -> None:
+    class Stuck:
+        pass
+
+    engine: Any = Stuck()
+    drawn = replace(trajectory(SOLUTION, True).steps[0], weight_spans=(WeightSpan(version, 0, 1),))
+    played = [replace(trajectory(SOLUTION, True), steps=(drawn,))]
+    if said is None:
+        refuse_other_ages(played, step, lag, engine, Ranks())
+        return
+    with pytest.raises(StaleWeightsError, match=said):
+        refuse_other_ages(played, step, lag, engine, Ranks())
 
 
 @dataclass(frozen=True)

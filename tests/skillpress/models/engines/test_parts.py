@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from skillpress.models.engines import parts
-from skillpress.models.engines.parts import ALIGNMENT, Manifest, checksum, fetch
+from skillpress.models.engines.parts import ALIGNMENT, Manifest, digest, fetch
 from skillpress.models.engines.server import weights
 from skillpress.models.engines.server.weights import Offer, offered
 
@@ -67,15 +67,24 @@ def test_no_weights_are_a_transfer_too() -> None:
         assert fetch(url, SECONDS, anything) == {}
 
 
-def test_a_checksum_is_the_sum_of_little_endian_words() -> None:
-    data = torch.tensor(
-        [1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 7], dtype=torch.uint8
-    )
-    assert checksum(data) == (1 + (2**64 - 1) + 7) % 2**64
-    assert (
-        checksum(data[1:])
-        == sum(int.from_bytes(bytes(data[1:].tolist())[i : i + 8], "little") for i in range(0, 16, 8)) % 2**64
-    )
+@pytest.mark.parametrize("places", [(0, 1), (3, 70_000), (4, 4 + 2**16)])
+@pytest.mark.parametrize("values", [(1, 2), (0, -(2**63)), (5, 5 - 2**63)])
+def test_a_digest_tells_two_swapped_words(places: tuple[int, int], values: tuple[int, int]) -> None:
+    words = torch.arange(2**17)
+    words[list(places)] = torch.tensor(values)
+    before = digest(words.view(torch.uint8))
+    words[list(places)] = torch.tensor(values[::-1])
+    assert digest(words.view(torch.uint8)) != before
+
+
+def test_a_digest_is_the_sum_of_its_pieces_digests_wherever_they_lie_in_memory() -> None:
+    data = torch.randint(0, 256, (2**20 + 13,), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    moved = torch.cat([torch.zeros(3, dtype=torch.uint8), data])[3:]
+    for cut in (8, 2**19, 2**20 + 8):
+        assert (digest(moved[:cut]) + digest(data[cut:], cut)) % 2**64 == digest(data)
+    changed = data.clone()
+    changed[-1] ^= 1
+    assert digest(changed) != digest(data)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -199,9 +208,9 @@ def changed(change: Callable[[dict[str, object]], object]) -> bytes:
         b"",
         b"[]",
         b'{"tensors": 3}',
-        changed(lambda found: found.pop("checksums")),
+        changed(lambda found: found.pop("digests")),
         changed(lambda found: found.update(size=8)),
-        changed(lambda found: found.update(checksums=[])),
+        changed(lambda found: found.update(digests=[])),
         changed(lambda found: found.update(part=100)),
         changed(lambda found: found.update(tensors={"a": ["float32", [4], 8]})),
         changed(lambda found: found.update(tensors={"a": ["float32", [-4], 0]})),

@@ -96,3 +96,14 @@ def test_a_chat_goes_on_as_its_template_would_write_it_whether_a_response_was_en
         ((*found,),) = policy.extend([prompt + response], ["9"])
         written = [*prompt, *response, *([] if response == ended else tokens(["stop"]))]
         assert found == [*written, *tokens(["1", "9", "stop", "2"])]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused_with_their_names(tmp_path: Path, value: float) -> None:
+    policy = tiny_policy()
+    name, weight = next(iter(policy.model.named_parameters()))
+    with torch.no_grad():
+        weight.view(-1)[3] = value
+    save_policy(policy, tmp_path / "model")
+    with pytest.raises(PolicyError, match=rf"{name}.* not finite .*diverged"):
+        load_policy(tmp_path / "model")

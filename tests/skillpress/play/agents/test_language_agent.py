@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from skillpress.core.engine import Sampling
+from skillpress.core.engine import Completion, Sampling
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, WeightSpan
 from skillpress.play.agents import OutcomeReward, RandomExplorer, decide
+from skillpress.play.agents.engine_agent import EngineError
 from tests.support.play.rote import agent, decode
 
 TASK = Task("t", "none", 0, {})
@@ -59,6 +63,22 @@ def test_a_prompt_that_does_not_fit_is_answered_while_the_engine_is_still_at_wor
     ((key, decision),) = player.completed(60.0)
     assert (key, decision.parsed.invalid, decision.weight_spans) == (2, "prompt_too_long", ())
     assert player.completed(0.0) == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+def test_a_log_probability_that_is_not_finite_is_an_error_that_names_the_engine(value: float) -> None:
+    player, engine = agent("<action>look</action>")
+    completed = engine.completed
+
+    def diverged(wait: float) -> list[tuple[int, Completion]]:
+        return [
+            (key, replace(found, logprobs=np.full(len(found.token_ids), value, np.float32)))
+            for key, found in completed(wait)
+        ]
+
+    engine.completed = diverged  # type: ignore[method-assign]
+    with pytest.raises(EngineError, match=r"rote:\w+ gives token 1 of .* log-probability (nan|-inf).*finite"):
+        player.act(START)
 
 
 def test_a_response_without_an_action_is_an_empty_action() -> None:
