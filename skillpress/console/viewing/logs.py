@@ -16,6 +16,7 @@ from skillpress.core.rollout_files import join_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.doors.traces.projection import NameProjection
 from skillpress.doors.traces.reading_again import Log, traces_at
+from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.rollouts import is_rollouts
 from skillpress.doors.traces.trace import Dialogue, Trace
 from skillpress.environments.calls.steps import TraceStep, text_of
