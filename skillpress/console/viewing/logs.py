@@ -14,8 +14,8 @@ from skillpress.console.viewing.found import experiment_of
 from skillpress.core.logprobs import as_logprobs
 from skillpress.core.rollout_files import join_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
+from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import NameProjection
-from skillpress.doors.traces.reading_again import Log, traces_at
 from skillpress.doors.traces.reading_again import traces_at
 from skillpress.doors.traces.rollouts import is_rollouts
 from skillpress.doors.traces.trace import Dialogue, Trace
