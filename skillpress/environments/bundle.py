@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from skillpress.core.engine import Engine, Sampling
@@ -233,7 +233,7 @@ def _counted(
     """``make_tasks``, which raises a ``TaskError`` at its end unless every split has the size asked for."""
 
     def make(section: Any, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-        wanted = asdict(sizes)
+        wanted = {split.name: getattr(sizes, split.name) for split in fields(SplitSizes)}
         made: dict[str, set[str]] = {split: set() for split in wanted}
         for task in make_tasks(section, sizes, seed):
             if task.split not in wanted:

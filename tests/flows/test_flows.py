@@ -38,9 +38,10 @@ def test_an_ablation_runs_methods_by_seeds_and_compares_them(clone: Clone, seeds
     for row in rows.values():
         assert row["seeds"] == len(seeds)
         assert row["low"] <= row["pass_at_1"] <= row["high"]
-    (comparison,) = results["comparisons"].items()
-    assert comparison[0] == "segcost against grpo"
-    assert comparison[1]["tasks"] == 32 * len(seeds)  # each seed has its own
+    floors = {f"{method} against random explorer" for method in ("grpo", "segcost")}
+    assert set(results["comparisons"]) == {"segcost against grpo", *floors}
+    for comparison in results["comparisons"].values():
+        assert comparison["tasks"] == 32 * len(seeds)  # each seed has its own
     assert (clone.folder / "results" / "ablation.html").stat().st_size > 10_000
     client = MlflowClient(f"sqlite:///{clone.folder}/mlruns/mlflow.db")
     (experiment,) = client.search_experiments(filter_string="name = 'skillpress'")

@@ -116,7 +116,7 @@ def test_a_file_or_folder_in_its_place_is_a_line_that_names_it(
     else:
         (home / "prefect.db").write_bytes(content)
     with pytest.raises(SystemExit) as ended:
-        create_for_flow()
+        create_for_flow(lambda: None)
     assert ended.value.code == exit_codes.USER_ERROR
     assert capsys.readouterr().err == (
         f"PREFECT_HOME: {home}/prefect.db is not an SQLite database; move it away, and a new one is made\n"
@@ -126,7 +126,7 @@ def test_a_file_or_folder_in_its_place_is_a_line_that_names_it(
 def test_a_home_that_is_a_file_is_a_line_too(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home.write_text("")
     with pytest.raises(SystemExit):
-        create_for_flow()
+        create_for_flow(lambda: None)
     assert f"{home}: cannot be a folder, since {home} is a file" in capsys.readouterr().err
 
 

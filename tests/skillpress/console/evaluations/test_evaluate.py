@@ -16,13 +16,13 @@ from skillpress.console.evaluations.evaluate import evaluate as play_and_write
 from skillpress.console.evaluations.folder import SCHEMA, EvaluationFolder
 from skillpress.console.evaluations.language import LanguageModel
 from skillpress.console.evaluations.parameters import deciding, evaluation_params, experiment_of
-from skillpress.console.parameter_options import assigned
 from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
+from skillpress.experiment.layers import assigned_layers
 from skillpress.pipeline import exit_codes
 from tests.support.play.chat_server import chat_server
 
@@ -298,7 +298,8 @@ def test_parameters_come_from_the_models_experiment_or_else_from_the_papers_over
 
 
 def test_assignments_are_yaml_in_sections() -> None:
-    assert assigned(["a.b=1", "a.c=x", "d=[1, 2]"]) == {"a": {"b": 1, "c": "x"}, "d": [1, 2]}
+    layers = assigned_layers(["a.b=1", "a.c=x", "d=[1, 2]"])
+    assert [layer.values for layer in layers] == [{"a": {"b": 1}}, {"a": {"c": "x"}}, {"d": [1, 2]}]
 
 
 @pytest.mark.parametrize("content", ["", "3", "[1, 2]"])
