@@ -48,8 +48,8 @@ def add_ways_of_reading(parser: Parser) -> None:
         "format that is not known, such as steps.-1.chat")  # fmt: skip
     add("--run", metavar="PATH", help="where the runs of a record are, or the name of the run that it is of")
     add("--outcome", metavar="PATH", help="where the outcome is, with a condition if need be: reward>=0.5")
-    add("--paths", type=Path, metavar="FILE.yaml", help="a table of these and further paths "
-        f"({FORMATS}#other-formats)")  # fmt: skip
+    add("--paths", type=Path, dest="table_of_paths", metavar="FILE.yaml", help="a table of these and further "
+        f"paths ({FORMATS}#other-formats)")  # fmt: skip
     add("--most-bad", type=real(at_least=0, at_most=1), default=0.1, metavar="SHARE",
         help="share of bad lines above which nothing is written (default 0.1)")  # fmt: skip
 
@@ -86,7 +86,7 @@ def wanted_by(chosen: Namespace) -> Wanted:
         version=named["version"],
         time=named["time"],
         call=None if chosen.call is None else call_pattern(chosen.call),
-        paths=paths_of(chosen.paths, chosen.messages, chosen.run, chosen.outcome),
+        paths=paths_of(chosen.table_of_paths, chosen.messages, chosen.run, chosen.outcome),
         judge=read_labels(labels) if labels is not None else None if rule is None else last_call(rule),
     )
 

@@ -46,6 +46,9 @@ class EvaluationParameters(Section):
     temperature: NonNegative
     top_p: Mass
     top_k: NonNegativeInt
+    accept_unread: bool = False
+    """Whether the evaluation goes on if no answer of the trained policy could be read. Otherwise the stage
+    ends with an error that says why: a success of 0% would say nothing about the policy."""
 
     @field_validator("votes")
     @classmethod

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.console.evaluations.code import deciding_code
-from skillpress.console.evaluations.endings import why_nothing_was_played
 from skillpress.console.evaluations.folder import EvaluationFolder
 from skillpress.console.evaluations.options import add_parameter_options, add_server_options
 from skillpress.console.evaluations.parameters import (
@@ -38,6 +37,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.resume import content_key
 from skillpress.core.task_files import write_tasks
 from skillpress.experiment.params import Params
+from skillpress.measure.evaluation.unplayed import why_nothing_was_played
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.progress import Progress
 from skillpress.pipeline.reproduce.lock import exclusive

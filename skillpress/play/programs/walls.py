@@ -19,7 +19,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 
 from skillpress.play.sandbox.bubblewrap import probe
@@ -105,7 +104,7 @@ class Isolated:
             ip_sockets=self.limits.ip_sockets,
             routes=True,
             mounts=mounts,
-            files={**FILES, FORWARDER: (files("skillpress.play.programs") / "forwarder.py").read_bytes()},
+            files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
             variables={"PATH": f"{Path(sys.prefix, 'bin')}:{VARIABLES['PATH']}", **self.passed, **variables},
         )
         command = [str(self._program), *(part.replace("{folder}", HOME) for part in self.command[1:])]

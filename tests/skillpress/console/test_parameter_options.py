@@ -104,8 +104,7 @@ def test_a_params_file_in_an_arguments_place_is_answered_with_its_option(
 def test_a_labs_files_and_parts_have_one_name_in_all_its_folders(
     new_lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (lab, names):
-        monkeypatch.setattr(module, "ROOT", new_lab)
+    monkeypatch.setattr(lab, "ROOT", new_lab)
     monkeypatch.chdir(new_lab / "params")
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder not in ("", str(new_lab))])
     assert lab.overlay("params/my_lab.yaml") == new_lab / "params" / "my_lab.yaml"

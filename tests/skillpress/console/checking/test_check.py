@@ -278,9 +278,11 @@ def test_an_overlay_that_is_not_named_is_found_in_the_lab_or_asked_for(
     new_lab: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     params = new_lab / "params"
-    (params / "second.yaml").write_text((params / "my_lab.yaml").read_text())
+    text = (params / "my_lab.yaml").read_text()
+    (params / "second.yaml").write_text(text.replace("farthest: 96", "farthest: 9"))
     assert main(["check", f"{LINE}:BUNDLE"]) == exit_codes.USER_ERROR
-    assert "params/my_lab.yaml and params/second.yaml name my_lab.number_line" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "params/my_lab.yaml and params/second.yaml configure my_lab.number_line:BUNDLE differently" in said
 
 
 def test_of_a_program_the_policys_tools_are_looked_at_and_not_its_prompts(tmp_path: Path) -> None:

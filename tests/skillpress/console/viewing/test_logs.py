@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from skillpress.console.reading import add_ways_of_reading
 from skillpress.console.viewing import logs
 from skillpress.console.viewing.logs import is_log, log_source
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
@@ -20,7 +21,9 @@ from skillpress.show.viewer.query import parse
 from skillpress.show.viewer.source import SourceFiles
 from tests.support.doors.trace_records import chat
 
-READ = Namespace(success=None, task=None, version=None, time=None, call=None, most_bad=0.1)
+_OPTIONS = ArgumentParser()
+add_ways_of_reading(_OPTIONS)
+READ = _OPTIONS.parse_args([])
 CALLED = [
     {"role": "system", "content": "You repair programs."},
     {"role": "user", "content": "Mend <b>it</b>."},

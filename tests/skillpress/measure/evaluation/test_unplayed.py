@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from skillpress.console.evaluations.endings import why_nothing_was_played
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Trajectory
+from skillpress.measure.evaluation.unplayed import why_no_program_asked, why_nothing_was_played
 
 
 def episodes(*invalid: str | None, won: bool = False, action: str = "", last: str = "") -> pl.LazyFrame:
@@ -42,3 +42,10 @@ def test_programs_that_never_asked_are_told_with_their_last_words() -> None:
 )
 def test_an_evaluation_with_one_answer_that_was_read_goes_on(found: pl.LazyFrame) -> None:
     assert why_nothing_was_played(found) == ""
+
+
+def test_a_start_policy_may_say_nothing_that_can_be_read_but_its_program_must_ask() -> None:
+    assert why_no_program_asked(episodes("missing_action")) == ""
+    assert why_no_program_asked(episodes("nothing_asked", None)) == ""
+    said = why_no_program_asked(episodes("nothing_asked", "nothing_asked", last="no such interpreter"))
+    assert said.startswith("no program asked the model (nothing_asked 2)") and "no such interpreter" in said
