@@ -112,14 +112,14 @@ COMMANDS = {
 }
 
 
+HELP = ("-h", "--help")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if not words or words[0] in ("-h", "--help"):
-        print(usage())
-        return 0 if words else exit_codes.USER_ERROR
-    name, *rest = words
-    if name not in COMMANDS:
+    name, *rest = words or ["--help"]
+    if name not in COMMANDS and name not in HELP:
         exit_codes.say(
             f"skillpress: there is no command {name!r}; the commands are {', '.join(COMMANDS)}"
             f"{did_you_mean(name, COMMANDS)}"
@@ -127,7 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.USER_ERROR
     sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
     try:
-        return _run(name, rest)
+        code = _run(name, rest)
+        return code if words else exit_codes.USER_ERROR
     except SystemExit as ended:  # the parser has printed its help, or the mistake
         return int(ended.code or 0)
     except KeyboardInterrupt:
@@ -147,6 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, rest: Sequence[str]) -> int:
+    if name in HELP:
+        print(usage())
+        return 0
     from skillpress.pipeline.waits import Waits  # the command's help needs no tqdm
 
     command = COMMANDS[name]

@@ -23,6 +23,9 @@ def say(message: object) -> None:
 
 def leave(code: int) -> NoReturn:
     """End now, with all results on the disk: Python would spend two seconds on releasing torch's modules."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:  # short output waits in the buffer until here
+        code = PIPE_CLOSED
     os._exit(code)

@@ -137,5 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_text(chosen.out / "tables.md", markdown(tables, notes))
     write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))
     write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
-    print(f"tables: {len(tables)} tables of {len(runs)} runs in {chosen.out}")
+    print(
+        f"tables: {len(tables)} tables of {len(runs)} {'run' if len(runs) == 1 else 'runs'} in {chosen.out}"
+    )
     return 0

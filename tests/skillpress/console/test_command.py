@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -39,6 +40,23 @@ def test_every_command_has_a_module(repository: Path) -> None:
 def test_without_a_command_the_help_is_printed_and_the_exit_code_is_a_mistakes(capsys) -> None:
     assert main([]) == exit_codes.USER_ERROR
     assert capsys.readouterr().out == usage() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "unbuffered"), [(["--help"], ""), (["--help"], "1"), (["tables", "--help"], "")]
+)
+def test_a_reader_that_has_read_enough_ends_a_command_without_a_traceback(
+    words: list[str], unbuffered: str
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from skillpress.console.command import enter; enter()", *words]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, env=environment, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (exit_codes.PIPE_CLOSED, "")
 
 
 def test_an_unknown_command_is_refused_with_those_there_are(capsys) -> None:

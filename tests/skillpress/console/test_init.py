@@ -68,6 +68,15 @@ def test_its_makefile_says_which_python_it_needs(study: Path, tmp_path: Path) ->
         assert f"Python 3.11 is needed, found '{python}'; name another: make BASE_PYTHON=..." in done.stderr
 
 
+@pytest.mark.parametrize("target", ["run", "check"])
+def test_a_misspelt_overlay_is_named_before_anything_is_installed(study: Path, target: str) -> None:
+    (study / "origin.mk").unlink()
+    command = ["make", "--no-print-directory", target, "PARAMS=params/my_lab.yaml params/gpro.yaml"]
+    done = subprocess.run(command, cwd=study, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "PARAMS: there is no file params/gpro.yaml" in done.stderr
+    assert not (study / ".venv").exists() and not (study / "mlruns").exists()
+
+
 def test_make_uses_the_environment_that_wrote_the_lab_while_it_is_there(study: Path, tmp_path: Path) -> None:
     used = tmp_path / "python"
     used.write_text('#!/bin/sh\necho "used for $*"\n')
