@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import join_rollouts, scan_rollouts
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
@@ -20,7 +19,7 @@ from skillpress.environments import bundle
 from skillpress.learn.training.keeping.selected_checkpoint import read_selected
 from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
 from skillpress.measure.evaluation.budget import budget_rows
-from skillpress.measure.evaluation.unplayed import why_nothing_was_played
+from skillpress.measure.evaluation.unplayed import refuse_unread
 from skillpress.pipeline.files import (
     BASE_POLICY,
     EVALUATION_ROLLOUTS,
@@ -46,16 +45,11 @@ PAIRS = ((EXPLORER, START), (EXPLORER, TRAINED), (START, TRAINED))
 
 def main(stage: Stage) -> None:
     """Write the rollouts, results/evaluation.json, the headline figures and the budget curves."""
-    params, section = stage.params, stage.params.evaluation
+    params, section, own = stage.params, stage.params.evaluation, stage.store.folder / "trained.parquet"
     longest, seed = params.environment.max_steps, derive(params.seed, "compare")
     tasks, selected = load_tasks(bundle(params.environment.name))["test"], read_selected(SELECTED)
-    own = stage.store.folder / "trained.parquet"
     play(stage, [play_of(params, tasks, TRAINED, POLICY, selected.step)], own)
-    if not section.accept_unread and (why := why_nothing_was_played(scan_rollouts(own))):
-        raise UserError(
-            f"the trained policy: {why}. A success of 0% would say nothing about it; after a correction run "
-            "again, or set evaluation.accept_unread: true"
-        )
+    refuse_unread(scan_rollouts(own), section.accept_unread)
     join_rollouts(EVALUATION_ROLLOUTS, [FLOOR_ROLLOUTS, own])
     every = evaluation_steps(scan_rollouts(EVALUATION_ROLLOUTS))
     rollouts = {policy: every.filter(pl.col("policy") == policy) for policy in POLICIES}

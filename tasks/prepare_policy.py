@@ -48,22 +48,20 @@ def note_of_tools() -> None:
 
 def warm_start(stage: Stage) -> imitation.ImitationResult:
     """Imitate demonstrations of the training tasks, thoughts, and recorded episodes."""
-    episodes = stage.params.imitation.gather(stage.store.folder)
+    params = stage.params.imitation
+    episodes = params.gather(stage.store.folder)
     job = imitation.ImitationJob(
         stage.params, split_file("train"), output=BASE_POLICY, store=stage.store, episodes=episodes
     )
     done: dict[int, int] = {}
     with ExitStack() as shown:
-        progress = shown.enter_context(
-            stage.progress(stage.params.imitation.demonstrations, "demonstration", all_work=False)
-        )
+        progress = shown.enter_context(stage.progress(params.demonstrations, "demonstration", all_work=False))
 
         def on_progress(rank: int, at: imitation.ImitationProgress) -> None:
             nonlocal progress
+            done[rank] = at.done
             if at.loss is None:
-                done[rank] = at.done
-                progress(sum(done.values()))
-                return
+                return progress(sum(done.values()))
             if progress.unit != "update":
                 shown.close()
                 progress = shown.enter_context(stage.progress(at.total, "update"))

@@ -96,6 +96,8 @@ OLDER = {
 }
 """Earlier versions that can still be read, and their columns."""
 
+NOTHING_ASKED = "nothing_asked"
+"""``invalid`` of a program's step without a request."""
 TAKEN = pl.col("action").is_not_null()
 """Whether a row is a step and not a summary."""
 

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from skillpress.core.errors import UserError
+from skillpress.core.rollout_files import NOTHING_ASKED, TAKEN, scan_rollouts
 from skillpress.core.trajectory import Task
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.params import Params
@@ -13,6 +17,9 @@ from skillpress.play.rollout import Requests, requests
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
+
+LAST_WORDS = 500
+"""Characters of a program's last words in a message."""
 
 
 def play_of(params: Params, tasks: Sequence[Task], policy: str, model: Path | None, version: int = 0) -> Play:
@@ -36,3 +43,23 @@ def play(stage: Stage, plays: Sequence[Play], output: Path) -> None:
     job = CollectionJob(stage.params, "evaluation", plays, stage.store)
     with stage.progress(sum(len(each.wanted) for each in plays), "episode") as progress:
         play_episodes(job, output, progress.more)
+    refuse_unasked(scan_rollouts(output))
+
+
+def refuse_unasked(rollouts: pl.LazyFrame) -> None:
+    """Refuse episodes of a program that never asked the model: they say nothing about any policy.
+
+    Raises:
+        UserError: no program asked; the message has the last words of one.
+    """
+    taken = rollouts.filter(TAKEN)
+    asked = pl.col("invalid").ne_missing(NOTHING_ASKED)
+    if not taken.filter(asked).head(1).collect().is_empty():
+        return
+    for task, outcome, said in (
+        taken.select("task_id", "outcome", "observation").head(1).collect().iter_rows()
+    ):
+        raise UserError(
+            f"no program asked the model: the program of task {task} ended as {outcome!r}; its last words: "
+            f"{said.strip()[-LAST_WORDS:]!r}"
+        )

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import polars as pl
 
-from skillpress.core.rollout_files import TAKEN
+from skillpress.core.errors import UserError
+from skillpress.core.rollout_files import NOTHING_ASKED, TAKEN
 from skillpress.measure.evaluation.episodes import carried_out, malformed
 
-NOTHING_ASKED = "nothing_asked"
-"""The reason of a program's step without a request."""
 NOT_READ = ("cut_off", "refused", "tool_call", "prompt_too_long", "not_served", NOTHING_ASKED)
 """Reasons of steps without an answer that could be read, beside those of a wrong format."""
 LAST_WORDS = 500
 """Characters of a program's last words, or of an answer, in a message."""
 
 
-def why_no_program_asked(rollouts: pl.LazyFrame) -> str:
-    """Why an evaluation says nothing about any policy: every program ended before it asked the model. With
-    the last words of one; empty if some program asked."""
-    taken = rollouts.filter(TAKEN)
-    asked = taken.filter((pl.col("invalid") != NOTHING_ASKED).fill_null(True)).head(1).collect()
-    return why_nothing_was_played(rollouts) if asked.is_empty() else ""
+def refuse_unread(rollouts: pl.LazyFrame, accepted: bool) -> None:
+    """Refuse an evaluation of a trained policy that says nothing about it, unless that is accepted.
+
+    Raises:
+        UserError: no answer could be read; the message says why.
+    """
+    if not accepted and (why := why_nothing_was_played(rollouts)):
+        raise UserError(
+            f"the trained policy: {why}. A success of 0% would say nothing about it; after a correction run "
+            "again, or set evaluation.accept_unread: true"
+        )
 
 
 def why_nothing_was_played(rollouts: pl.LazyFrame) -> str:

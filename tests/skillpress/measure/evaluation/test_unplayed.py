@@ -5,9 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Trajectory
-from skillpress.measure.evaluation.unplayed import why_no_program_asked, why_nothing_was_played
+from skillpress.measure.evaluation.unplayed import refuse_unread, why_nothing_was_played
+from skillpress.pipeline.playing import refuse_unasked
 
 
 def episodes(*invalid: str | None, won: bool = False, action: str = "", last: str = "") -> pl.LazyFrame:
@@ -44,8 +46,18 @@ def test_an_evaluation_with_one_answer_that_was_read_goes_on(found: pl.LazyFrame
     assert why_nothing_was_played(found) == ""
 
 
-def test_a_start_policy_may_say_nothing_that_can_be_read_but_its_program_must_ask() -> None:
-    assert why_no_program_asked(episodes("missing_action")) == ""
-    assert why_no_program_asked(episodes("nothing_asked", None)) == ""
-    said = why_no_program_asked(episodes("nothing_asked", "nothing_asked", last="no such interpreter"))
-    assert said.startswith("no program asked the model (nothing_asked 2)") and "no such interpreter" in said
+def test_a_stage_stops_for_a_trained_policy_that_nobody_can_read_unless_that_is_accepted() -> None:
+    with pytest.raises(
+        UserError, match=r"the trained policy: none of 1 answers could be read \(missing_action 1\)"
+    ):
+        refuse_unread(episodes("missing_action"), accepted=False)
+    refuse_unread(episodes("missing_action"), accepted=True)
+    refuse_unread(episodes("missing_action", None), accepted=False)
+
+
+def test_a_program_must_ask_the_model_whatever_the_policy_answers() -> None:
+    refuse_unasked(episodes("missing_action"))
+    refuse_unasked(episodes("nothing_asked", None))
+    refuse_unasked(episodes())
+    with pytest.raises(UserError, match=r"no program asked the model: .* 'crashed'; .*no such interpreter"):
+        refuse_unasked(episodes("nothing_asked", "nothing_asked", last="no such interpreter"))

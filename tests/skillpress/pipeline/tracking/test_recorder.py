@@ -75,7 +75,7 @@ def test_a_database_that_cannot_be_opened_is_one_clear_error(
     broken.write_bytes(b"this is no database" * 100)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{broken}")
     run = Recorder("train_policy", load_params(), "key")
-    with pytest.raises(TrackingError, match=r"train_policy's run in MLflow: .*not a database"):
+    with pytest.raises(TrackingError, match=r"train_policy's run in MLflow: .*is not an SQLite database"):
         run.finish("FINISHED")
 
 
