@@ -1,7 +1,7 @@
 """Ten kinds of agents of nine libraries play two episodes each through the endpoint: ``make test-agents``.
 
 Each library has an environment of its own, ``.venv-agents/NAME``, with the versions of ``requirements/``.
-Its program runs as a command in walls without a network, and writes down what it looks up besides.
+Its program runs as an isolated command, and writes down what it looks up besides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 from tests.agents.scripted import ScriptedEngine, byte_policy
 
 HERE = Path(__file__).parent
-PROGRAMS, ENVIRONMENTS = HERE / "programs", HERE.parents[1] / ".venv-agents"
+PROGRAMS, ENVIRONMENTS = "tests/agents/programs", HERE.parents[1] / ".venv-agents"
 CLIENTS = {
     "openai": "openai",
     "openai_agents": "openai-agents",
@@ -56,7 +56,8 @@ def play(program: str, seconds: float = 240.0) -> tuple[list[Trajectory], Script
     section = ProgramParameters(
         name="program",
         max_steps=6,
-        run=[str(python), str(PROGRAMS / "watched.py"), str(PROGRAMS / f"{program}_program.py")],
+        run=[str(python), f"{PROGRAMS}/watched.py", f"{PROGRAMS}/{program}_program.py"],
+        files=[PROGRAMS],  # the programs import each other's parts
         tasks="none",
         verify=f"{__name__}:told",
         seconds=seconds,

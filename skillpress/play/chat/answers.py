@@ -8,9 +8,10 @@ were not requested, and usage that is missing or implausible.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 from skillpress.core.markup import THOUGHT, THOUGHT_END, behind_thought
@@ -44,7 +45,10 @@ DEEPEST = 8
 """Maximum depth of nested parts that is read."""
 MOST_TOKENS = 1 << 40
 """A server that reports more tokens has miscounted, and sums of such counts would not fit into any column."""
-NOT_JSON = object()
+NOT_JSON, BROKEN_OFF, DONE = object(), object(), object()
+"""A body that is no JSON, a stream without its end, and the event that ends a stream."""
+LINE_END = re.compile("\r\n|\n|\r")
+ERROR_EVENT = re.compile(r"event:\s*error")
 
 
 def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
@@ -52,6 +56,8 @@ def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
     found = parsed(reply.body)
     if reply.status // 100 != 2 or error_of(found) is not None:
         return read_error(reply, found, sent)
+    if found is BROKEN_OFF:
+        return Failed(f"HTTP {reply.status} with a stream that broke off: no finish_reason and no [DONE]")
     if not isinstance(found, Mapping):
         return Failed(
             f"HTTP {reply.status}, but {_described(reply.body, found)}", foreign=bool(reply.body.strip())
@@ -68,51 +74,87 @@ def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
 
 
 def parsed(body: bytes) -> Any:
-    """The JSON value of a body, or ``NOT_JSON``. A stream's chunks are merged first."""
+    """The JSON value of a body, ``NOT_JSON``, or ``BROKEN_OFF``. A stream's chunks are merged first."""
     text = body.decode("utf-8-sig", errors="replace")
+    value = _value(text)
+    if value is not NOT_JSON:
+        return value
+    lines = [line.strip() for line in LINE_END.split(text)]
+    return _put_together(_events(lines)) if any(line.startswith("data:") for line in lines) else NOT_JSON
+
+
+def _events(lines: Iterable[str]) -> Iterator[Any]:
+    """The JSON values of a stream's events, ``DONE`` or ``NOT_JSON``.
+
+    An empty line ends an event, whose ``data`` lines belong together. Some servers leave out the empty lines;
+    then every line is an event. Events without data keep a connection open.
+    """
+    for filled, block in groupby(lines, key=bool):
+        fields = list(block) if filled else []
+        data = [line.removeprefix("data:").strip() for line in fields if line.startswith("data:")]
+        texts = [text for text in data if text]
+        values = [_value(text) for text in texts]
+        if any(value is NOT_JSON for value in values):
+            values = [_value("\n".join(texts))]
+        if any(ERROR_EVENT.fullmatch(line) for line in fields):
+            values = [
+                value if error_of(value) is not None else {"error": "\n".join(texts)} for value in values
+            ]
+        yield from values
+
+
+def _value(text: str) -> Any:
+    if text == "[DONE]":
+        return DONE
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        lines = [line.strip() for line in text.split("\n")]
-        events = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
-        return _put_together(events) if events else NOT_JSON
+        return NOT_JSON
 
 
-def _put_together(events: Iterable[str]) -> Any:
-    """The completion made of these chunks; ``NOT_JSON`` if the last one is missing."""
+def _put_together(events: Iterable[Any]) -> Any:
+    """The completion made of these chunks; ``BROKEN_OFF`` if the last one is missing."""
     choices: dict[int, dict[str, list[Any]]] = {}
     finishes: dict[int, Any] = {}
-    usage, ended = None, False
-    for event in events:
-        if event == "[DONE]":
+    usage, ended, other = None, False, None
+    for chunk in events:
+        if chunk is DONE:
             ended = True
             continue
-        try:
-            chunk = json.loads(event)
-        except (ValueError, RecursionError):
-            return NOT_JSON
         if not isinstance(chunk, Mapping) or error_of(chunk) is not None:
             return chunk
+        other = chunk if "choices" not in chunk else other
         usage = chunk.get("usage") or usage
         for choice in _mappings(chunk.get("choices")):
             if error_of(choice) is not None:
                 return choice
             place = _index(choice)
             parts = choices.setdefault(place, {})
-            delta = _mapping(choice, "delta") or _mapping(choice, "message") or {}
-            for name, value in delta.items():
-                parts.setdefault(name, []).append(value)
-            if isinstance(choice.get("text"), str):  # the older completions
-                parts.setdefault("content", []).append(choice["text"])
+            _add(choice, parts)
+            usage = choice.get("usage") or usage
             finishes[place] = choice.get("finish_reason") or finishes.get(place)
     first = min(choices, default=0)
     finish = finishes.get(first)
-    if not (ended or finish):
-        return NOT_JSON
-    message = {name: _joined(values) for name, values in choices.get(first, {}).items() if name != "role"}
+    if not (ended or finish or (usage and choices)):
+        return BROKEN_OFF
+    if not choices:
+        return {"error": other} if other else {"choices": []}
+    message = {"content": ""} if finish else {}
+    message |= {name: _joined(values) for name, values in choices[first].items() if name != "role"}
     if isinstance(calls := message.get("tool_calls"), list):
         message["tool_calls"] = _whole_calls(calls)
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _add(choice: Mapping[str, Any], parts: dict[str, list[Any]]) -> None:
+    """Add a chunk's piece to those before it. A ``message`` is no piece: it is whole."""
+    delta, message = _mapping(choice, "delta"), _mapping(choice, "message")
+    if isinstance(choice.get("text"), str):  # the older completions
+        parts.setdefault("content", []).append(choice["text"])
+    for name, value in (delta or {}).items():
+        parts.setdefault(name, []).append(value)
+    if message and not delta:
+        parts.update({name: [value] for name, value in message.items()})
 
 
 def _first(choices: Any) -> Mapping[str, Any] | None:
@@ -124,9 +166,9 @@ def _first(choices: Any) -> Mapping[str, Any] | None:
 
 
 def _index(choice: Mapping[str, Any]) -> int:
-    """A choice's number; 0 if it states none."""
-    index = choice.get("index")
-    return index if isinstance(index, int) else 0
+    """A choice's number, which some servers write as a text; 0 if it states none."""
+    index = str(choice.get("index"))
+    return int(index) if index.isascii() and index.isdecimal() else 0
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:

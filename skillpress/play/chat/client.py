@@ -25,7 +25,7 @@ from skillpress.core.engine import Sampling
 from skillpress.core.seeds import derive
 from skillpress.play.chat.answers import parsed, read_reply
 from skillpress.play.chat.connection import Connection, LostError, Reply
-from skillpress.play.chat.form import LIMIT, Form
+from skillpress.play.chat.form import LIMIT, STREAM, Form
 from skillpress.play.chat.journal import Journal
 from skillpress.play.chat.outcomes import Answer, Failed, Unsupported, in_one_line, readable
 from skillpress.play.chat.question import Question
@@ -189,7 +189,12 @@ class ChatClient:
             if refused.parameter in self._form.fields(self._sampling, 0, (ANY,)):
                 form = self._form.without(refused.parameter)
                 if form is None:
-                    return Failed(f"{refused.reason}; --omit {LIMIT} leaves it out", again=False)
+                    remedy = (
+                        "leave --stream out"
+                        if refused.parameter == STREAM
+                        else f"--omit {LIMIT} leaves it out"
+                    )
+                    return Failed(f"{refused.reason}; {remedy}", again=False)
                 self._form = form
                 if refused.parameter in form.omitted:
                     self._journal.left_out(refused.parameter)
@@ -257,6 +262,8 @@ class ChatClient:
                 if named
                 else "; put its key into an environment variable and name that with --key-variable"
             )
+        elif own := [name for name in self.server.body if name in failed.reason]:
+            remedy = f"; --body sends {', '.join(own)}"
         raise self._error(f"{said}{remedy}")
 
     def _pause(self, failed: Failed, seed: int, attempt: int) -> float:

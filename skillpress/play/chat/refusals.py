@@ -24,7 +24,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from skillpress.play.chat.connection import Reply
-from skillpress.play.chat.form import STREAM
+from skillpress.play.chat.form import LIMIT, NEWER_LIMIT, STREAM
 from skillpress.play.chat.outcomes import Answer, Failed, Outcome, Unsupported, in_one_line, readable
 
 TOO_LONG = frozenset(
@@ -50,11 +50,16 @@ _SAYS_TOO_LONG = tuple(
         _CONTEXT + r".{0,300}(?:exceed|maximum|too (?:long|large)|not enough|overflow|reduce|only \d)",
         r"(?:exceed|maximum|too (?:long|large)|longer than|larger than|overflow).{0,300}" + _CONTEXT,
         r"maximum (?:prompt|input|sequence|model) length",
-        r"\b(?:prompt|inputs?|messages?)\b(?:(?!took|taking).){0,60}(?:too long|longer than)",
+        r"\b(?:prompt|inputs?|messages?|conversation|history)\b(?:(?!took|taking).){0,60}"
+        r"(?:too (?:long|large|big)|longer than)",
+        r"\b(?:prompt|input)\b.{0,40}\btokens?\b.{0,20}(?:max|<|less than|more than)",
+        r"\btotal\b.{0,20}\btokens?\b.{0,60}(?:exceed|more than|greater than)",
+        r"\b\d+ tokens?\b.{0,40}only \d+",
+        r"(?:shorten|trim|truncate) (?:the|your) (?:prompt|input|messages?|conversation|history)",
         r"\b(?:prompt|input)\b.{0,40}\btokens?\b.{0,60}(?:exceed|too large)",
         r"\b(?:prompt|input)\b.{0,40}exceed.{0,40}(?:max|limit)",
         r"(?:prompt|input) length.{0,80}(?:exceed|should be)",
-        r"exceed.{0,60}\btoken limit",
+        r"exceed.{0,60}\btoken limit|\btoken limit.{0,20}exceed",
         r"input is too large|default_max_tokens",
         r"too many (?:input |prompt )?tokens(?! per|, please wait)",
         r"reduce the length of the (?:messages|prompt|input)",
@@ -81,7 +86,9 @@ _SAYS_UNSUPPORTED = re.compile(
     r"|(?:does|do)(?: not|n.t) (?:support|accept|allow)|(?:cannot|can.t|must not) be (?:set|specified|used)"
     r"|must be (?:unset|omitted|removed|left out)|use \S+ instead"
     r"|(?:not (?:a )?valid|invalid) (?:parameter|argument|field|key|option)"
-    r"|cannot both|only one of|use only one|mutually exclusive|only the default"
+    r"|not both|cannot both|only one of|use only one|mutually exclusive|only the default"
+    r"|can not be|incompatible|not compatible|invalid for this|no such|read-?only"
+    r"|\b(?:remove|drop|omit|unset)\b|rather than|in (?:place|favou?r) of|is (?:missing|required)"
     r"|only \S+ is (?:allowed|supported)|only be (?:set to )?(?:1\b|the default)"
 )
 THROTTLED = frozenset(
@@ -93,17 +100,23 @@ THROTTLED = frozenset(
 )  # fmt: skip
 """Codes and types, in lower case, of a server that is asked too often."""
 _SAYS_THROTTLED = re.compile(
-    r"throttl|too many (?:concurrent )?requests|rate[ _-]?limit(?:s|ed|ing)?\b"
-    r"|(?:requests?|tokens) per (?:second|minute)|request limit (?:is )?(?:exceeded|reached)"
-    r"|concurrency (?:limit|quota)|(?:please )?(?:try again|retry) (?:later|in \d|after)|slow down"
-    r"|server (?:is )?(?:busy|overloaded)|(?:at|over) capacity"
+    r"throttl|too many (?:\w+ )?requests|rate[ _-]?limit(?:s|ed|ing)?\b"
+    r"|(?:requests?|tokens) per (?:second|minute)|requests? limit (?:is )?(?:exceeded|reached)"
+    r"|concurrency (?:limit|quota)|concurrent requests|exceeded your current requests"
+    r"|(?:try(?:ing)? again|retry) (?:later|shortly|soon|in (?:\d|an? |some )|after)|please wait|slow down"
+    r"|\bbusy\b|overload(?:ed)?\b|(?:high|heavy) load|queue is full|resource (?:has been |is )?exhausted"
+    r"|(?:at|over|no|insufficient) capacity|capacity (?:is |was )?(?:exceeded|reached)"
+    r"|\b(?:rpm|tpm|qps|rps)\b.{0,20}(?:limit|reached|exceeded)"
+    r"|(?:limit|max|exceed\w*).{0,20}\b(?:rpm|tpm|qps|rps)\b"
+    r"|(?:request|burst) (?:rate|frequency) (?:is |was |has )?(?:too high|increased|exceeded)"
 )
 MAY_BE_THROTTLED = frozenset({400, 403, 422})
 """Statuses with which some gateways report that, instead of 429."""
 STREAM_ALONE = re.compile(
     r"\bonly (?:supports? |allows? |available (?:in|with) )?stream|non-?stream(?:ing)?\b|stream(?:ing)? mode"
     r"|stream\W{1,3}(?:parameter )?(?:must|should|needs? to|has to) be"
-    r"|(?:must|please) (?:set|enable|use) (?:the )?\W?stream|requires? \W?stream"
+    r"|(?:must|please) (?:set|enable|use)? ?(?:the )?\W?stream|requires? \W?stream"
+    r"|streaming is (?:required|mandatory)|stream\W{1,3}false"
 )
 LONGEST_READ = 20_000
 """Maximum number of characters of an error in which its kind is looked for."""
@@ -242,7 +255,7 @@ def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
     if any(mark in TOO_LONG for mark in marks):
         return True
     if status == 413:  # unless the account does not allow requests of this size
-        return "rate_limit" not in words and "rate limit" not in words
+        return not _SAYS_THROTTLED.search(words)
     if _SAYS_RESPONSE_TOO_LONG.search(words) and "input tokens" not in words:
         return False
     return _says(status, words, _SAYS_TOO_LONG)
@@ -274,12 +287,15 @@ def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | 
     places = _places(words, sent)
     if {"temperature", "top_p"} <= places.keys() and re.search("both|only one", words):
         return "top_p"
+    if not places and LIMIT in sent and NEWER_LIMIT in words:
+        return LIMIT
     return min(places, key=places.__getitem__, default=None)
 
 
 def _places(words: str, names: Collection[str]) -> dict[str, int]:
     """Each of the names that occur in the words, with its first position."""
     spelt = {name: name.replace("_", "[ _-]?") for name in names}  # some servers say "topK"
+    spelt |= {STREAM: "stream(?:ing)?(?![ _-]options)"} if STREAM in spelt else {}
     found = {name: re.search(rf"\b{pattern}\b", words) for name, pattern in spelt.items()}
     return {name: match.start() for name, match in found.items() if match}
 

@@ -36,6 +36,8 @@ LARGEST_FILE = 256 << 20
 """The largest file that a program can write, in bytes, isolated or not."""
 MORE_PROCESSES = 512
 """The kernel allows so many more than ``PROCESSES``: the watchdog can then say which limit was exceeded."""
+OWN_PROGRAMS = Path(sys.prefix, "bin")
+"""This interpreter's programs, which come first on the ``PATH`` inside."""
 SOCKET = "/run/endpoint.sock"
 FORWARDER = "/run/forwarder.py"
 FILES = {
@@ -105,26 +107,30 @@ class Isolated:
             routes=True,
             mounts=mounts,
             files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
-            variables={"PATH": f"{Path(sys.prefix, 'bin')}:{VARIABLES['PATH']}", **self.passed, **variables},
+            variables={"PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}", **self.passed, **variables},
         )
-        command = [str(self._program), *(part.replace("{folder}", HOME) for part in self.command[1:])]
+        command = [self._program, *(part.replace("{folder}", HOME) for part in self.command[1:])]
         limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
         forwarder = [sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *limits]
         return start_isolated([*forwarder, *command], inside, output=output)
 
     @cached_property
-    def _program(self) -> Path:
-        """The program by its path on the host, or a copied file of the lab by its name in the folder."""
+    def _program(self) -> str:
+        """The program by its path on the host, or a copied file of the lab by its name in the folder.
+
+        It is looked for where the program's own commands will be: ``python`` is this interpreter, whether or
+        not its virtual environment is active.
+        """
         name = self.command[0]
         if "/" in name and Path(name).parent.name != "bin":
-            return Path(name)
-        found = shutil.which(name)
-        return Path(os.path.abspath(found)) if found else Path(name)  # its links are followed one by one
+            return name  # a path would lose the "./" of a file in the folder
+        found = shutil.which(name, path=f"{OWN_PROGRAMS}:{os.environ.get('PATH', os.defpath)}")
+        return os.path.abspath(found) if found else name  # its links are followed one by one
 
     @cached_property
     def _shown(self) -> list[Path]:
         """Paths of the host that appear inside: this interpreter, and what the command names."""
-        named = [Path(sys.executable), self._program, *map(Path, self.command[1:])]
+        named = [*map(Path, (sys.executable, self._program, *self.command[1:]))]
         wanted = [path for path in named if path.is_absolute() and _exists(path)]
         found = dict.fromkeys(path for each in wanted for path in _needed(each))
         return [path for path in found if not any(other in path.parents for other in found)]

@@ -14,7 +14,7 @@ from skillpress.core.errors import UserError
 from skillpress.play.chat.answers import read_reply
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.connection import Reply
-from skillpress.play.chat.outcomes import Answer, Failed
+from skillpress.play.chat.outcomes import Answer, Failed, Unsupported, Usage
 from skillpress.play.chat.server import ChatError, ChatServer
 from tests.support.play.chat_server import Manner, chat_server
 
@@ -74,7 +74,9 @@ def test_a_field_of_ones_own_that_is_refused_ends_with_the_servers_words(tmp_pat
     def refuse(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
         return 400, {}, {"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}
 
-    with pytest.raises(ChatError, match=r"refused with HTTP 400: Unrecognized .* reasoning_effort"):
+    with pytest.raises(
+        ChatError, match=r"refused with HTTP 400: Unrecognized .*; --body sends reasoning_effort$"
+    ):
         ask(tmp_path, refuse, body=OWN)
 
 
@@ -127,6 +129,13 @@ def test_choices_in_one_chunk_or_one_reply_are_told_apart_by_their_index() -> No
         {"message": "Too many requests, please slow down"},
         {"message": "The server is busy. Please try again later."},
         {"message": "Concurrency limit of 4 reached"},
+        {"message": "Too many tokens, please wait before trying again."},
+        {"message": "The model is currently overloaded. Try again in a few seconds"},
+        {"message": "Request rate increased too quickly"},
+        {"message": "QPS limit exceeded"},
+        {"message": "Reached max concurrent requests"},
+        {"message": "No capacity available for this model"},
+        {"message": "too many pending requests"},
     ],
 )
 def test_throttling_is_a_retry_whatever_its_status(status: int, error: dict[str, str]) -> None:
@@ -141,11 +150,124 @@ def test_throttling_is_a_retry_whatever_its_status(status: int, error: dict[str,
         {"message": "temperature must be at most 2"},
         {"code": "insufficient_quota", "message": "You are throttled: no credit"},
         {"message": "invalid role 'robot'"},
+        {"message": "temperature: please correct it and try again"},
     ],
 )
 def test_other_errors_of_a_request_are_no_throttling(error: dict[str, str]) -> None:
     outcome = read_reply(Reply(400, {}, json.dumps({"error": error}).encode()), {"temperature": 3})
     assert isinstance(outcome, Failed) and not outcome.again
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        ("seed", "Parameter seed is invalid for this model"),
+        ("seed", "The parameter seed can not be used"),
+        ("seed", "no such parameter: seed"),
+        ("stop", "Remove stop from the request"),
+        ("top_p", "Use either temperature or top_p but not both"),
+        ("max_tokens", "max_completion_tokens is required"),
+        ("max_tokens", "Please provide max_completion_tokens rather than max_tokens"),
+        ("stream", "Streaming is not available here: not supported"),
+        ("stream_options", "stream options are not supported"),
+    ],
+)
+def test_a_parameter_is_refused_in_many_words(refused: str, said: str) -> None:
+    sent = dict.fromkeys(
+        ("max_tokens", "temperature", "top_p", "seed", "stop", "stream", "stream_options"), 1
+    )
+    outcome = read_reply(Reply(400, {}, json.dumps({"error": {"message": said}}).encode()), sent)
+    assert outcome == Unsupported(refused, f"HTTP 400: {said}")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "The prompt is too large"),
+        (400, "Please shorten your conversation"),
+        (400, "Total number of tokens is 5000, more than 4096"),
+        (400, "This request requires 9000 tokens, but only 4096 are available"),
+        (400, "token limit exceeded"),
+        (413, "Payload Too Large"),
+    ],
+)
+def test_a_prompt_is_too_long_in_many_words(status: int, said: str) -> None:
+    outcome = read_reply(Reply(status, {}, json.dumps({"error": {"message": said}}).encode()), {})
+    assert outcome == Answer("", ended="prompt_too_long")
+
+
+def test_a_request_beyond_the_accounts_rate_is_no_step() -> None:
+    said = "Request too large on tokens per minute (TPM): Limit 6000, Requested 9000"
+    assert isinstance(read_reply(Reply(413, {}, json.dumps({"error": said}).encode()), {}), Failed)
+
+
+def test_a_server_that_refuses_streams_is_not_said_to_need_another_option(tmp_path: Path) -> None:
+    def manner(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
+        return (400, {}, {"error": "Streaming is not supported"}) if "stream" in body else good
+
+    with pytest.raises(ChatError, match=r"Streaming is not supported; leave --stream out$"):
+        ask(tmp_path, manner, stream=True)
+
+
+PIECES = [{"choices": [{"index": 0, "delta": {"content": text}}]} for text in ("He", "llo")]
+LAST = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+
+def events(*chunks: Any, end: str = "\n", indent: int | None = None) -> str:
+    """A stream; an indented chunk takes many ``data`` lines."""
+    texts = [chunk if isinstance(chunk, str) else json.dumps(chunk, indent=indent) for chunk in chunks]
+    blocks = ["".join(f"data: {line}{end}" for line in text.split("\n")) for text in texts]
+    return "".join(block + end for block in blocks)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        events(*PIECES, LAST),
+        events(*PIECES, LAST, end="\r\n", indent=1),
+        events(*PIECES, LAST, end="\r"),
+        events("", *PIECES, "", LAST, "", "[DONE]", ""),
+        events(*PIECES, {"choices": [], "usage": {"prompt_tokens": 3}}),
+        events(*PIECES, LAST).replace("\n\n", "\n"),
+        events(
+            *PIECES, {"choices": [{"delta": {}, "message": {"content": "Hello"}, "finish_reason": "stop"}]}
+        ),
+        events(*PIECES, {"choices": [{"index": "1", "delta": {"content": "no"}}]}, LAST),
+    ],
+    ids=["no DONE", "many lines", "CR", "empty data", "usage last", "no gaps", "whole message", "text index"],
+)
+def test_a_stream_is_read_however_its_lines_are_written(body: str) -> None:
+    outcome = read_reply(Reply(200, {}, body.encode()), {})
+    assert isinstance(outcome, Answer) and (outcome.text, outcome.ended) == ("Hello", "whole")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (events(*PIECES), "a stream that broke off"),
+        (events("[DONE]"), "no choices"),
+        (events({"message": "the backend left"}, "[DONE]"), "the backend left"),
+        (events(PIECES[0]) + "event: error\n" + events({"message": "the backend left"}), "the backend left"),
+        ("event: error\ndata: the backend left\n\n", "the backend left"),
+    ],
+    ids=["broken off", "nothing", "other chunk", "error event", "error in words"],
+)
+def test_a_stream_without_its_end_is_a_failure_that_says_so(body: str, says: str) -> None:
+    """It is the right address, whatever went wrong there."""
+    outcome = read_reply(Reply(200, {}, body.encode()), {})
+    assert isinstance(outcome, Failed) and says in outcome.reason
+    assert outcome.again and not outcome.foreign
+
+
+def test_a_stream_of_an_answer_that_is_empty_is_an_answer() -> None:
+    first = {"choices": [{"index": 0, "delta": {"role": "assistant"}}]}
+    assert read_reply(Reply(200, {}, events(first, LAST, "[DONE]").encode()), {}) == Answer("")
+
+
+def test_a_streams_counts_may_stand_in_its_choice() -> None:
+    last = {"choices": [{**LAST["choices"][0], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}]}
+    outcome = read_reply(Reply(200, {}, events(*PIECES, last).encode()), {})
+    assert isinstance(outcome, Answer) and outcome.usage == Usage(3, 2)
 
 
 def test_a_server_may_ask_for_a_retry_by_a_header() -> None:

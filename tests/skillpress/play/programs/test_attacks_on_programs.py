@@ -298,6 +298,29 @@ def test_the_files_of_a_program_are_copied_into_its_folder(
         play(section([sys.executable, "agent.py"], walls=walls, files=["nothing"]), TASKS[:1])
 
 
+@pytest.mark.parametrize("walls", ["none", "bubblewrap"])
+def test_a_script_of_the_lab_is_started_by_its_name_behind_a_dot(
+    walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.sh").write_text("#!/bin/sh\necho started\n")
+    (tmp_path / "agent.sh").chmod(0o755)
+    (episode,) = play(section(["./agent.sh"], walls=walls), TASKS[:1], rollouts=1)
+    assert episode.won and "started" in episode.steps[-1].observation
+
+
+def test_python_is_this_interpreter_whatever_stands_first_on_the_hosts_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tools that manage versions put scripts of that name there, which look for files that are not inside."""
+    (tmp_path / "python").write_text("#!/bin/sh\nexec /nowhere/python\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    params = section(["python", "-c", "import sys; print(sys.prefix)"], walls="bubblewrap")
+    (episode,) = play(params, TASKS[:1], rollouts=1)
+    assert episode.won and sys.prefix in episode.steps[-1].observation
+
+
 # The endpoint
 
 
