@@ -15,9 +15,10 @@ from __future__ import annotations
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import fields, replace
+from functools import partial
 from importlib import import_module
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -71,15 +72,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _interrupt)
         try:
             offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
-            server = _server(chosen, offer, host, limits)
             name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
+            address = f"{name}:{listening.getsockname()[1]}"
             if not is_loopback(chosen.host):
                 print(f"warning: --host {chosen.host}: {OPEN}", file=sys.stderr, flush=True)
-            print(
-                f"ready: http://{name}:{listening.getsockname()[1]}{'/mcp' * bool(chosen.mcp)} serves "
-                f"{chosen.environment} ({len(tasks)} {chosen.split} tasks, {limits.sessions} sessions)",
-                flush=True,
-            )
+            if chosen.mcp:
+                at, how = f"http://{address}/mcp", "with a client of MCP over streamable HTTP"
+            else:
+                at, how = f"http://{address}", f"with OpenEnv's client, or to ws://{address}/ws"
+            ready = f"ready: {at} serves {_served(chosen, len(tasks), limits)}; connect {how}"
+            server = _server(chosen, offer, host, limits, partial(print, ready, flush=True))
             server.run(sockets=[listening])
         except KeyboardInterrupt:
             pass  # the usual way to end it
@@ -88,15 +90,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _server(chosen: Namespace, offer: Offer, host: EnvironmentHost, limits: ServingLimits) -> uvicorn.Server:
+def _served(chosen: Namespace, tasks: int, limits: ServingLimits) -> str:
+    return f"{chosen.environment} ({tasks} {chosen.split} tasks, {limits.sessions} sessions)"
+
+
+def _server(
+    chosen: Namespace, offer: Offer, host: EnvironmentHost, limits: ServingLimits, ready: Callable[[], None]
+) -> uvicorn.Server:
     about = about_of(chosen.environment)
     if not chosen.mcp:
-        return server_of(make_app(offer, host, about, limits), limits)
+        return server_of(make_app(offer, host, about, limits), limits, ready=ready)
     from skillpress.doors.serving.mcp_server import http_app, tools_of
 
     prepared: Future[Episodes] = Future()
     prepared.set_result(Episodes(offer, host, limits))
-    return server_of(http_app(tools_of(prepared, about), limits), limits, lifespan="on")
+    return server_of(http_app(tools_of(prepared, about), limits), limits, lifespan="on", ready=ready)
 
 
 def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
@@ -115,6 +123,9 @@ def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
             prepared.set_result(Episodes(offer, host, limits))
         except Exception as error:  # noqa: BLE001  said by every tool
             prepared.set_exception(error)
+        else:
+            said = f"ready: the standard streams serve {_served(chosen, len(tasks), limits)}"
+            print(f"{said}; connect with the client that started this process", file=sys.stderr, flush=True)
         Event().wait()  # the environments' processes end with the thread that started them
 
     Thread(target=prepare, name="prepare", daemon=True).start()

@@ -1,7 +1,7 @@
 """Episodes of callers without a connection: each has a name, and every call gives it.
 
 MCP's newer protocol has no sessions, so the name of its episode is all that a caller holds. An episode is
-gone when it is over, when its caller leaves it, or when its place is needed and it has been silent too long.
+gone when it is over, when its caller leaves it, or when it has been silent too long.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Literal, TypeVar
@@ -51,30 +51,30 @@ class Seen(BaseModel):
 class _Episode:
     session: Session
     slot: int
-    touched: float
-    """When it was used last, on the monotonic clock."""
     due: float
-    """When its next action may be taken, on the same clock."""
+    """When its next action may be taken, on the monotonic clock."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while an action is carried out; a second one waits."""
+    silence: asyncio.TimerHandle | None = None
+    """Ends the episode; runs only while its caller is to speak next."""
+
+    def heard(self) -> None:
+        """Its caller has spoken."""
+        if self.silence is not None:
+            self.silence.cancel()
 
 
 class Episodes:
     """All running episodes by name."""
 
-    def __init__(
-        self,
-        offer: Offer,
-        host: EnvironmentHost,
-        limits: ServingLimits,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._clock = clock
+    def __init__(self, offer: Offer, host: EnvironmentHost, limits: ServingLimits) -> None:
         self._offer, self.host, self._limits = offer, host, limits
         self._running: dict[str, _Episode] = {}
         self._free = list(range(limits.sessions))
         """Free slots as a heap: low numbers are reused first, and their environments with them."""
         heapify(self._free)
+        self._ending: set[asyncio.Future[None]] = set()
+        """Silent episodes whose places are not free yet; the event loop itself would forget them."""
 
     async def start(self, wanted: ResetArguments) -> Seen:
         """Start an episode.
@@ -102,14 +102,14 @@ class Episodes:
 
     async def _start(self, wanted: ResetArguments) -> Seen:
         if not self._free:
-            await self._end_idle()
-        if not self._free:
             raise RefusedError(
                 "CAPACITY_REACHED",
-                f"all {self._limits.sessions} places are taken; leave an episode, or try again later",
+                f"all {self._limits.sessions} places are taken; leave an episode, or try again later: "
+                f"{self._silent_ones_end}",
             )
-        name, slot, now = secrets.token_hex(6), heappop(self._free), self._clock()
-        episode = _Episode(session=Session(self._offer, self.host, slot), slot=slot, touched=now, due=now)
+        name, slot = secrets.token_hex(6), heappop(self._free)
+        session = Session(self._offer, self.host, slot)
+        episode = _Episode(session=session, slot=slot, due=time.monotonic())
         self._running[name] = episode
         async with episode.turn:
             return await self._answered(name, episode, episode.session.reset(wanted))
@@ -118,6 +118,7 @@ class Episodes:
         episode = self._named(name)
         async with episode.turn:
             self._named(name)  # it may have ended while this call waited for its turn
+            episode.heard()
             await self._pace(episode)
             return await self._answered(name, episode, episode.session.step(action))
 
@@ -128,36 +129,47 @@ class Episodes:
         except RefusedError:
             await self._end(name, episode)
             raise
-        episode.touched = self._clock()
         if answer.done:
             await self._end(name, episode)
+        elif name in self._running:
+            loop = asyncio.get_running_loop()
+            episode.silence = loop.call_later(self._limits.idle_seconds, self._forsake, name, episode)
         return _seen(name, episode.session, answer)
 
     async def _pace(self, episode: _Episode) -> None:
         """Wait if the caller is faster than the limit; a second's worth of actions may come at once."""
-        now = self._clock()
+        now = time.monotonic()
         episode.due = max(episode.due, now - 1) + 1 / self._limits.messages_per_second
         await asyncio.sleep(max(0.0, episode.due - now))
 
     async def _end(self, name: str, episode: _Episode) -> None:
         if self._running.pop(name, None) is not None:
-            await episode.session.close()
-            heappush(self._free, episode.slot)
+            episode.heard()
+            await self._free_place(episode)
 
-    async def _end_idle(self) -> None:
-        since = self._clock() - self._limits.idle_seconds
-        idle = [(name, each) for name, each in self._running.items() if each.touched < since]
-        for name, episode in idle:
-            if not episode.turn.locked():
-                await self._end(name, episode)
+    def _forsake(self, name: str, episode: _Episode) -> None:
+        """End an episode that is silent. Its name is gone at once, so that no call can come between."""
+        del self._running[name]
+        ending = asyncio.ensure_future(self._free_place(episode))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def _free_place(self, episode: _Episode) -> None:
+        await episode.session.close()
+        heappush(self._free, episode.slot)
 
     def _named(self, name: str) -> _Episode:
         if name not in self._running:
             raise RefusedError(
                 "SESSION_ERROR",
-                f"no episode {name[:SHOWN]!r} is running; `start` begins one and returns its name",
+                f"no episode {name[:SHOWN]!r} is running ({self._silent_ones_end}); `start` begins one and "
+                "returns its name",
             )
         return self._running[name]
+
+    @property
+    def _silent_ones_end(self) -> str:
+        return f"one that is silent for {self._limits.idle_seconds:g} seconds ends"
 
 
 async def _to_its_end(work: Awaitable[Found]) -> Found:

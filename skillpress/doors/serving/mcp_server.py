@@ -22,9 +22,19 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
+from mcp_types import (
+    INVALID_REQUEST,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    TextContent,
+    Tool,
+)
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillpress.core.errors import UserError
 from skillpress.core.web import PageGuard
@@ -130,16 +140,66 @@ def tools_of(prepared: Future[Episodes], about: About) -> Server[dict[str, Any]]
 
 
 def http_app(server: Server[dict[str, Any]], limits: ServingLimits) -> Starlette:
-    """The tools over streamable HTTP, as an ASGI application with a lifespan."""
+    """The tools over streamable HTTP, as an ASGI application with a lifespan.
+
+    Clients of the protocol of 2025 open sessions. Their number and their silence have the limits of episodes.
+    """
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=limits.message_bytes,
         session_idle_timeout=limits.idle_seconds,
+        max_sessions=limits.sessions,
         # The page guard below refuses foreign pages and names, on every interface.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
+    app.add_middleware(_SessionGuard, limits=limits)
     app.add_middleware(PageGuard)
     return app
+
+
+class _SessionGuard:
+    """Bounds sessions that are abandoned, and tells their clients why they are refused.
+
+    A client of the protocol of 2025 opens a stream with GET, to be told what it did not ask for. The package
+    takes a session for busy while the stream is open, so a client that never calls again would keep its place
+    for ever. Our tools tell nothing unasked: the stream is refused, as the protocol allows.
+    """
+
+    def __init__(self, app: ASGIApp, limits: ServingLimits) -> None:
+        self._app, self._limits = app, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and put the package's refusals into words."""
+        if scope["type"] != "http" or scope["path"] != PATH:
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] in ("GET", "HEAD"):
+            said = _refusal(405, "this server sends nothing unasked; call its tools with POST")
+            said.headers["Allow"] = "POST, DELETE"
+            await said(scope, receive, send)
+            return
+        reasons = {503: self._limits.full}
+        if "mcp-session-id" in Headers(scope=scope):
+            silent = f"one that says nothing for {self._limits.idle_seconds:g} seconds ends"
+            reasons[404] = f"this session has ended, or never was ({silent}); open another"
+        refused = False
+
+        async def answered(message: Message) -> None:
+            nonlocal refused
+            if message["type"] == "http.response.start" and message["status"] in reasons:
+                refused = True
+                status = message["status"]
+                await _refusal(status, reasons[status])(scope, receive, send)
+            elif not refused:
+                await send(message)
+
+        await self._app(scope, receive, answered)
+
+
+def _refusal(status: int, text: str) -> JSONResponse:
+    """A refusal in the form from which the package's client takes its error's text."""
+    error = {"code": INVALID_REQUEST, "message": text}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any, Literal
@@ -56,6 +56,14 @@ class ServingLimits:
     """How long a session may stay silent. Trainers are silent while they update weights."""
     request_seconds: float = 30.0
     """The time in which a request, or the request for a session, must arrive whole."""
+
+    @property
+    def full(self) -> str:
+        """The refusal of a session when all are taken."""
+        return (
+            f"all {self.sessions} sessions are taken; one that says nothing for {self.idle_seconds:g} "
+            "seconds ends, so try again later"
+        )
 
 
 @dataclass(frozen=True)
@@ -133,9 +141,8 @@ class _Door:
 
     async def _turn_away(self, connection: WebSocket) -> None:
         most = self._limits.sessions
-        text = f"all {most} sessions are taken; try again later"
         await connection.send_text(
-            messages.error("CAPACITY_REACHED", text, active_sessions=most, max_sessions=most)
+            messages.error("CAPACITY_REACHED", self._limits.full, active_sessions=most, max_sessions=most)
         )
         await connection.close(TRY_AGAIN_LATER)
 
@@ -208,15 +215,33 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
+class _Announced(uvicorn.Server):
+    """Says it when it answers requests."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then say so; a start that fails says nothing."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
 def server_of(
-    app: Starlette, limits: ServingLimits, lifespan: Literal["on", "off"] = "off"
+    app: Starlette,
+    limits: ServingLimits,
+    lifespan: Literal["on", "off"] = "off",
+    ready: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
     """The server for the application: ``run(sockets=[...])`` returns after Ctrl-C or SIGTERM.
 
     Args:
         lifespan: whether the application has work of its own at its start and end.
+        ready: called once, as soon as requests are answered.
     """
-    return patient_server(
+    patient = patient_server(
         app,
         Patience(request_seconds=limits.request_seconds, connections=2 * limits.sessions + 64),
         ws_max_size=limits.message_bytes,
@@ -225,6 +250,7 @@ def server_of(
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    return _Announced(patient.config, ready)
 
 
 async def _read(connection: WebSocket, inbox: asyncio.Queue[str | None]) -> None:

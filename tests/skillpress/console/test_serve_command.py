@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from mcp import Client
 from websockets.sync.client import connect
 
 from skillpress.console.command import main
@@ -34,7 +36,8 @@ def running(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         assert process.stdout is not None
         try:
             ready = re.match(
-                r"ready: (\S+) serves (\w+) \(3 train tasks, 64 sessions\)", process.stdout.readline()
+                r"ready: (\S+) serves (\w+) \(3 train tasks, 64 sessions\); connect with .",
+                process.stdout.readline(),
             )
             assert ready is not None
             yield ready[1], process
@@ -61,6 +64,18 @@ def test_it_serves_the_experiments_tasks_until_it_is_told_to_end_and_warns_where
         assert process.stderr is not None
         warned = "warning: --host 0.0.0.0: whoever reaches the port can play" in process.stderr.read()
         assert warned == (host == "0.0.0.0")
+
+
+def test_the_line_of_mcp_names_an_address_that_answers_at_once(
+    monkeypatch: pytest.MonkeyPatch, repository: Path
+) -> None:
+    async def play(url: str) -> bool:
+        async with Client(url) as client:
+            return (await client.call_tool("start", {"seed": 1})).is_error
+
+    monkeypatch.chdir(repository)
+    with running("--environment", "countdown", "--mcp") as (url, _):
+        assert url.endswith("/mcp") and asyncio.run(play(url)) is False
 
 
 def test_an_environments_own_overlay_is_taken_unless_others_are_named(repository: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Thread
-from time import monotonic, sleep
+from time import sleep
 
 from skillpress.core.interface import Environment
 from skillpress.doors.serving import (
@@ -28,13 +28,12 @@ from tests.support.doors.served import REWARD, TASKS, countdown
 def served_tools(
     make: Callable[[], Environment] = countdown,
     limits: ServingLimits = ServingLimits(),  # noqa: B008  frozen
-    clock: Callable[[], float] = monotonic,
 ) -> Iterator[str]:
     """The address of a server of the tools."""
     host = EnvironmentHost(ThreadVectorEnv(make, 60.0))
     offer = Offer("countdown", TaskBook(TASKS), REWARD)
     prepared: Future[Episodes] = Future()
-    prepared.set_result(Episodes(offer, host, limits, clock))
+    prepared.set_result(Episodes(offer, host, limits))
     app = http_app(tools_of(prepared, About("toy", "A toy.", "1")), limits)
     with listen("127.0.0.1", 0) as listening:
         server = server_of(app, limits, lifespan="on")

@@ -6,13 +6,15 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from time import sleep
+from typing import Any, TextIO
 
 import httpx
 import pytest
 from gymnasium.spaces import Text
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from skillpress.core.errors import UserError
@@ -140,33 +142,82 @@ class Gate:
         return action, False, False, Info(action=action)
 
 
-def test_places_are_limited_and_free_again_after_a_failure_a_farewell_or_a_long_silence() -> None:
-    now = [0.0]
-
+def test_places_are_limited_and_free_again_after_a_failure_or_a_farewell() -> None:
     async def play(client: Client) -> Any:
         one, two = await called(client, "start"), await called(client, "start")
         full = await called(client, "start")
         broken = await called(client, "act", episode=one["episode"], action="break")
         three = await called(client, "start")
         await called(client, "leave", episode=two["episode"])
-        four = await called(client, "start")
-        now[0] = 60.0
-        kept = await called(client, "act", episode=three["episode"], action="x")
-        five = await called(client, "start")
-        return (
-            full,
-            broken,
-            kept,
-            [three, four, five],
-            await called(client, "act", episode=four["episode"], action="x"),
-        )
+        return full, broken, [three, await called(client, "start")]
 
-    limits = ServingLimits(sessions=2, idle_seconds=50)
-    with served_tools(Gate, limits, lambda: now[0]) as url:
-        full, broken, kept, started, silent = run(url, play)
-    assert "all 2 places are taken" in full and "the room fell down" in broken
-    assert kept["observation"] == "x" and all(isinstance(each, dict) for each in started)
-    assert "no episode" in silent, "it was silent while another needed its place"
+    with served_tools(Gate, ServingLimits(sessions=2, idle_seconds=50)) as url:
+        full, broken, started = run(url, play)
+    assert "all 2 places are taken" in full and "one that is silent for 50 seconds ends" in full
+    assert "the room fell down" in broken and all(isinstance(each, dict) for each in started)
+
+
+def test_an_episode_whose_caller_is_silent_ends_also_if_nobody_needs_its_place() -> None:
+    async def play(client: Client) -> Any:
+        silent, kept = await called(client, "start"), await called(client, "start")
+        for _ in range(15):
+            await asyncio.sleep(0.1)
+            last = await called(client, "act", episode=kept["episode"], action="x")
+        return last, await called(client, "act", episode=silent["episode"], action="x")
+
+    with served_tools(Gate, ServingLimits(sessions=64, idle_seconds=1)) as url:
+        kept, silent = run(url, play)
+    assert kept["observation"] == "x", "it was never silent for a second"
+    assert "no episode" in silent and "one that is silent for 1 seconds ends" in silent
+
+
+def test_an_episode_is_not_silent_while_its_environment_is_at_work() -> None:
+    class Slow(Gate):
+        def step(self, action: str) -> tuple[str, bool, bool, Info]:
+            sleep(0.6)
+            return super().step(action)
+
+    async def play(client: Client) -> Any:
+        first = await called(client, "start")
+        return [await called(client, "act", episode=first["episode"], action="x") for _ in range(2)]
+
+    with served_tools(Slow, ServingLimits(idle_seconds=0.3)) as url:
+        assert [each["observation"] for each in run(url, play)] == ["x", "x"]
+
+
+def test_sessions_that_clients_never_close_are_bounded_in_number_and_in_silence() -> None:
+    """The client of 2025 opens a stream to listen, which must not count as speech."""
+
+    async def opened(url: str, stack: AsyncExitStack) -> Client:
+        return await stack.enter_async_context(Client(url, mode="legacy"))
+
+    async def refused(url: str) -> str:
+        with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True) as found:
+            async with Client(url, mode="legacy"):
+                pass
+        return str(found.value.exceptions if isinstance(found.value, BaseExceptionGroup) else found.value)
+
+    async def play(url: str) -> Any:
+        async with AsyncExitStack() as stack:
+            silent = [await opened(url, stack) for _ in range(2)]
+            full = await refused(url)
+            modern = await called(await stack.enter_async_context(Client(url)), "start")
+            for _ in range(100):
+                try:
+                    later = await called(await opened(url, stack), "start")
+                    break
+                except (MCPError, BaseExceptionGroup):
+                    await asyncio.sleep(0.1)
+            with pytest.raises(MCPError) as late:
+                await silent[0].call_tool("start", {})
+            return full, modern, later, str(late.value)
+
+    with served_tools(limits=ServingLimits(sessions=2, idle_seconds=1.5)) as url:
+        full, modern, later, late = asyncio.run(play(url))
+    assert "all 2 sessions are taken; one that says nothing for 1.5 seconds ends, so try again later" in full
+    assert isinstance(modern, dict), "the protocol of 2026 has no sessions"
+    assert isinstance(later, dict), "their places are free again"
+    assert "this session has ended" in late and "1.5 seconds" in late
 
 
 def test_a_web_page_is_turned_away(door: str) -> None:
@@ -190,22 +241,27 @@ def test_tools_are_listed_before_the_environment_is_ready_and_say_what_prevents_
 
 
 @asynccontextmanager
-async def started_process(*options: str) -> AsyncIterator[Client]:
+async def started_process(*options: str, errors: TextIO = sys.stderr) -> AsyncIterator[Client]:
     command = [
         *["-m", "skillpress.console.command", "serve", "--environment", "countdown", "--mcp", "stdio"],
         *options,
     ]
     path = ":".join(filter(None, sys.path))
     process = StdioServerParameters(command=sys.executable, args=command, env={"PYTHONPATH": path})
-    async with Client(stdio_client(process)) as client:
+    async with Client(stdio_client(process, errors)) as client:
         yield client
 
 
-def test_a_process_that_the_harness_starts_serves_over_its_streams() -> None:
-    async def play() -> Any:
-        async with started_process("--set", "tasks.train=4", "--split", "train") as client:
+def test_a_process_that_the_harness_starts_serves_over_its_streams_and_says_so_beside_them(
+    tmp_path: Path,
+) -> None:
+    async def play(errors: TextIO) -> Any:
+        async with started_process("--set", "tasks.train=4", "--split", "train", errors=errors) as client:
             first = await called(client, "start")
             return first, await called(client, "act", episode=first["episode"], action=first["admissible"][0])
 
-    first, second = asyncio.run(play())
+    said = tmp_path / "said"
+    with said.open("w") as errors:
+        first, second = asyncio.run(play(errors))
+    assert "ready: the standard streams serve countdown (4 train tasks, 64 sessions)" in said.read_text()
     assert first["observation"].startswith("Target: ") and second["invalid"] is None

@@ -6,20 +6,24 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing
 from typing import Any
 
 import httpx
 import pytest
 from gymnasium.spaces import Text
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from skillpress.core.errors import UserError
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
-from skillpress.doors.serving import ServingLimits, listen
+from skillpress.doors.serving import ServingLimits, listen, server_of
 from tests.support.doors.served import TASKS, Served, served
 
 WINS = ("op(+, 2, 1)", "op(+, 3, 3)")
@@ -217,6 +221,7 @@ def test_who_comes_when_all_sessions_are_taken_is_told_so_and_may_come_again() -
             kind, data = heard(third)
             assert (kind, data["code"]) == ("error", "CAPACITY_REACHED")
             assert (data["active_sessions"], data["max_sessions"]) == (2, 2)
+            assert "one that says nothing for 1800 seconds ends" in data["message"]
             with pytest.raises(ConnectionClosed):
                 third.recv(60)
         first.close()
@@ -244,6 +249,21 @@ def test_a_session_that_says_nothing_ends_and_leaves_its_place() -> None:
             assert (kind, data["code"]) == ("error", "SESSION_ERROR") and "0.2 seconds" in data["message"]
             with pytest.raises(ConnectionClosed):
                 connection.recv(60)
+        assert comes_in(door)
+
+
+def test_a_client_that_neither_speaks_nor_reads_leaves_its_place_too() -> None:
+    """It answers no ping and no farewell, and its connection stays open."""
+    asks = (
+        "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: c2l4dGVlbiBieXRlcy4uLg==\r\n\r\n"
+    )
+    with served(limits=ServingLimits(sessions=2, idle_seconds=0.2)) as door, ExitStack() as stack:
+        for _ in range(8):
+            address = ("127.0.0.1", int(door.url.rpartition(":")[2]))
+            connection = stack.enter_context(socket.create_connection(address, timeout=60))
+            connection.sendall(asks.encode())
+            assert connection.recv(12) == b"HTTP/1.1 101"
         assert comes_in(door)
 
 
@@ -320,6 +340,33 @@ def test_a_step_past_its_deadline_is_an_error_and_the_session_goes_on() -> None:
         assert kind == "error" and "has not ended within 0.3 seconds" in data["message"]
         assert asked(connection, "reset")[0] == "observation"
         Gate.opened.set()
+
+
+def test_it_says_that_it_answers_once_it_does_and_nothing_if_its_start_fails() -> None:
+    said: list[int] = []
+
+    def ask() -> None:
+        said.append(httpx.get(url, trust_env=False).status_code)
+        server.should_exit = True
+
+    async def hello(request: Request) -> PlainTextResponse:
+        return PlainTextResponse("hello")
+
+    @asynccontextmanager
+    async def breaks(app: Starlette) -> AsyncIterator[None]:
+        raise OSError("no room")
+        yield
+
+    with listen("127.0.0.1", 0) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        app = Starlette(routes=[Route("/", hello)])
+        server = server_of(app, ServingLimits(), ready=lambda: threading.Thread(target=ask).start())
+        server.run(sockets=[listening])
+        assert said == [200]
+    with listen("127.0.0.1", 0) as listening, pytest.raises(SystemExit):
+        broken = Starlette(lifespan=breaks)
+        server_of(broken, ServingLimits(), "on", lambda: said.append(0)).run(sockets=[listening])
+    assert said == [200]
 
 
 def test_a_port_in_use_is_a_users_mistake() -> None:
