@@ -160,7 +160,7 @@ def http_app(server: Server[dict[str, Any]], limits: ServingLimits) -> Starlette
 class _SessionGuard:
     """Bounds sessions that are abandoned, and tells their clients why they are refused.
 
-    A client of the protocol of 2025 opens a stream with GET, to be told what it did not ask for. The package
+    A client of the protocol of 2025 opens a stream with GET for messages that it did not ask for. The package
     takes a session for busy while the stream is open, so a client that never calls again would keep its place
     for ever. Our tools tell nothing unasked: the stream is refused, as the protocol allows.
     """

@@ -46,7 +46,7 @@ DEEPEST = 8
 MOST_TOKENS = 1 << 40
 """A server that reports more tokens has miscounted, and sums of such counts would not fit into any column."""
 NOT_JSON, BROKEN_OFF, DONE = object(), object(), object()
-"""A body that is no JSON, a stream without its end, and the event that ends a stream."""
+"""A body other than JSON, a stream without its end, and the event that ends a stream."""
 LINE_END = re.compile("\r\n|\n|\r")
 ERROR_EVENT = re.compile(r"event:\s*error")
 
@@ -147,7 +147,7 @@ def _put_together(events: Iterable[Any]) -> Any:
 
 
 def _add(choice: Mapping[str, Any], parts: dict[str, list[Any]]) -> None:
-    """Add a chunk's piece to those before it. A ``message`` is no piece: it is whole."""
+    """Add a chunk's piece to those before it. A ``message`` is the whole answer."""
     delta, message = _mapping(choice, "delta"), _mapping(choice, "message")
     if isinstance(choice.get("text"), str):  # the older completions
         parts.setdefault("content", []).append(choice["text"])
