@@ -158,31 +158,39 @@ def test_places_are_limited_and_free_again_after_a_failure_or_a_farewell() -> No
 
 
 def test_an_episode_whose_caller_is_silent_ends_also_if_nobody_needs_its_place() -> None:
+    closed: list[str] = []
+
+    class Watched(Gate):
+        def close(self) -> None:
+            closed.append("closed")
+
     async def play(client: Client) -> Any:
         silent, kept = await called(client, "start"), await called(client, "start")
-        for _ in range(15):
+        for _ in range(30):
             await asyncio.sleep(0.1)
             last = await called(client, "act", episode=kept["episode"], action="x")
-        return last, await called(client, "act", episode=silent["episode"], action="x")
+        return last, await called(client, "act", episode=silent["episode"], action="x"), list(closed)
 
-    with served_tools(Gate, ServingLimits(sessions=64, idle_seconds=1)) as url:
-        kept, silent = run(url, play)
-    assert kept["observation"] == "x", "it was never silent for a second"
-    assert "no episode" in silent and "one that is silent for 1 seconds ends" in silent
+    with served_tools(Watched, ServingLimits(sessions=64, idle_seconds=2)) as url:
+        kept, silent, released = run(url, play)
+    assert released == ["closed"], "such as a sandbox, while the server and the other episode go on"
+    assert kept["observation"] == "x", "it was never silent for two seconds"
+    assert "no episode" in silent and "one that is silent for 2 seconds ends" in silent
 
 
 def test_an_episode_is_not_silent_while_its_environment_is_at_work() -> None:
     class Slow(Gate):
         def step(self, action: str) -> tuple[str, bool, bool, Info]:
-            sleep(0.6)
+            sleep(3 if action == "long" else 0)
             return super().step(action)
 
     async def play(client: Client) -> Any:
         first = await called(client, "start")
-        return [await called(client, "act", episode=first["episode"], action="x") for _ in range(2)]
+        actions = ("long", "x")
+        return [await called(client, "act", episode=first["episode"], action=each) for each in actions]
 
-    with served_tools(Slow, ServingLimits(idle_seconds=0.3)) as url:
-        assert [each["observation"] for each in run(url, play)] == ["x", "x"]
+    with served_tools(Slow, ServingLimits(idle_seconds=2)) as url:
+        assert [each["observation"] for each in run(url, play)] == ["long", "x"]
 
 
 def test_sessions_that_clients_never_close_are_bounded_in_number_and_in_silence() -> None:
@@ -212,12 +220,12 @@ def test_sessions_that_clients_never_close_are_bounded_in_number_and_in_silence(
                 await silent[0].call_tool("start", {})
             return full, modern, later, str(late.value)
 
-    with served_tools(limits=ServingLimits(sessions=2, idle_seconds=1.5)) as url:
+    with served_tools(limits=ServingLimits(sessions=2, idle_seconds=3)) as url:
         full, modern, later, late = asyncio.run(play(url))
-    assert "all 2 sessions are taken; one that says nothing for 1.5 seconds ends, so try again later" in full
+    assert "all 2 sessions are taken; one that says nothing for 3 seconds ends, so try again later" in full
     assert isinstance(modern, dict), "the protocol of 2026 has no sessions"
     assert isinstance(later, dict), "their places are free again"
-    assert "this session has ended" in late and "1.5 seconds" in late
+    assert "this session has ended" in late and "3 seconds" in late
 
 
 def test_a_web_page_is_turned_away(door: str) -> None:
