@@ -33,6 +33,7 @@ def play(name: str, data: Path, output: Path, *options: str) -> list[Trajectory]
         *options,
     ]
     words = ["--environment", name, "--model", "smollm2-135m", "--tasks", str(COUNT), "--votes", "1"]
+    words += ["--accept-unread"]  # it writes no answer in the wanted format
     files = ["--params", str(overlay), "--output", str(output)]
     assert main(["evaluate", *words, *files, *(word for value in sets for word in ("--set", value))]) == 0
     return read_rollouts(output / "rollouts.parquet")
