@@ -129,11 +129,12 @@ def test_a_failure_of_the_program_is_an_episode_with_its_name(
     assert len(episodes) == 12 and not any(episode.won for episode in episodes if episode.outcome == name)
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize("run", ["compute", [sys.executable, "-c", COMPUTING]])
 def test_other_work_of_the_machine_fails_no_program(run: str | list[str]) -> None:
     """Beside eight others a program that computes for half a second takes more than four."""
     with busy(8):
-        (episode,) = play(section(run, f"{asking.HERE}:always", seconds=1.5), TASKS[:1], rollouts=1)
+        (episode,) = play(section(run, f"{asking.HERE}:always", seconds=3.0), TASKS[:1], rollouts=1)
     assert episode.won
 
 
