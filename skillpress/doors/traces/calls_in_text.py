@@ -134,7 +134,7 @@ def _in_tags(said: Sequence[str], heard: Heard) -> Iterator[Notation]:
     prompts = (heard.system, heard.task)
     if names := names_of_tools(said, prompts):
         marks = (f"{begun}{name}" for name in names for begun in ("<", "<|begin_", "<|begin_of_"))
-        yield Notation("tags", tuple(marks), reader_of(names, prompts), in_answers=True)
+        yield Notation("tags", tuple(marks), calls=reader_of(names, prompts), in_answers=True)
 
 
 def written(notation: Notation, words: Any) -> list[Written]:
@@ -312,22 +312,22 @@ def _trimmed(value: str) -> str:
 
 
 NOTATIONS = (
-    Notation("<tool_call>", ("<tool_call>",), _tool_calls),
-    Notation("<function=...>", ("<function=",), _functions),
-    Notation("<invoke>", ("<invoke ",), _invoked),
-    Notation("<|python_tag|>", ("<|python_tag|>",), _python_tag),
-    Notation("[TOOL_CALLS]", ("[TOOL_CALLS]",), _bracketed),
-    Notation("DeepSeek", ("<｜tool▁call▁begin｜>",), _deepseek),
-    Notation("Harmony", ("<|message|>",), _harmony),
-    Notation("<execute_...>", ("<execute_bash>", "<execute_ipython>", "<execute_browse>"), _executed),
-    Notation("JSON", tuple(f'"{key}"' for key in ARGUMENTS), called_in_json),
-    Notation("commands in JSON", MARKS, answered_in_json, in_answers=True),
-    Notation("actions in JSON", ('"action"',), action_in_json, in_answers=True),
-    Notation("labelled calls", (":",), _called_by_label, certain=_is_labelled),
-    Notation("fenced shell", _BLOCK, _fences, _ASKED_FOR_BLOCKS),
-    Notation("fenced commands", _BLOCK, _commands, _ASKED_FOR_COMMANDS),
-    Notation("fenced Python", _BLOCK, _code, _ASKED_FOR_BLOCKS),
-    Notation("labelled actions", ("Act", "ACT", "act"), _labelled, _ASKED_FOR_LABELS),
+    Notation("<tool_call>", ("<tool_call>",), calls=_tool_calls),
+    Notation("<function=...>", ("<function=",), calls=_functions),
+    Notation("<invoke>", ("<invoke ",), calls=_invoked),
+    Notation("<|python_tag|>", ("<|python_tag|>",), calls=_python_tag),
+    Notation("[TOOL_CALLS]", ("[TOOL_CALLS]",), calls=_bracketed),
+    Notation("DeepSeek", ("<｜tool▁call▁begin｜>",), calls=_deepseek),
+    Notation("Harmony", ("<|message|>",), calls=_harmony),
+    Notation("<execute_...>", ("<execute_bash>", "<execute_ipython>", "<execute_browse>"), calls=_executed),
+    Notation("JSON", tuple(f'"{key}"' for key in ARGUMENTS), calls=called_in_json),
+    Notation("commands in JSON", MARKS, calls=answered_in_json, in_answers=True),
+    Notation("actions in JSON", ('"action"',), calls=action_in_json, in_answers=True),
+    Notation("labelled calls", (":",), calls=_called_by_label, certain=_is_labelled),
+    Notation("fenced shell", _BLOCK, calls=_fences, asked=_ASKED_FOR_BLOCKS),
+    Notation("fenced commands", _BLOCK, calls=_commands, asked=_ASKED_FOR_COMMANDS),
+    Notation("fenced Python", _BLOCK, calls=_code, asked=_ASKED_FOR_BLOCKS),
+    Notation("labelled actions", ("Act", "ACT", "act"), calls=_labelled, asked=_ASKED_FOR_LABELS),
 )
 """The more particular a notation, the earlier it comes. Of two that fit equally often, the first is taken."""
 TAGS_BEHIND = next(place for place, notation in enumerate(NOTATIONS) if notation.name == "JSON")

@@ -80,7 +80,7 @@ def _of(name: str, module: ModuleType) -> Format:
 def _by_paths(name: str, known: ReadByPaths) -> Format:
     """The format that paths describe."""
     runs, run_of = known.runs if known.paths.run else None, known.run_of if known.of_items else None
-    return Format(name, known.recognises, known.read, known.field, runs=runs, run_of=run_of)
+    return Format(name, known.recognises, read=known.read, field=known.field, runs=runs, run_of=run_of)
 
 
 _WHOLE = (
@@ -94,8 +94,8 @@ _WHOLE = (
     _of("inspect logs", inspect_logs),
     _of("SWE-agent trajectories", swe_agent),
     _of("OpenHands", openhands),
-    Format("verl rollouts", Verl.recognises, Verl.read),
-    Format("TRL completions", Trl.recognises, Trl.read),
+    Format("verl rollouts", Verl.recognises, read=Verl.read),
+    Format("TRL completions", Trl.recognises, read=Trl.read),
     *(_by_paths(known.name, known) for known in known_paths.TABLE),
     _of("verifiers results", verifiers),
     _of("agents SDK run states", agents_sdk),

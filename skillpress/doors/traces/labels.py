@@ -118,7 +118,7 @@ def read_labels(path: Path) -> Labels:
         success[name] = said
     if not success:
         raise TracesError(f"--outcomes {path}: holds no labels; each line must have {ID} and {SUCCESS}")
-    return Labels(path, column, success)
+    return Labels(path, column, success=success)
 
 
 def _id_column(rows: Sequence[tuple[int, Mapping[str, Any]]], place: str) -> str:

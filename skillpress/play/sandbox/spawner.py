@@ -43,13 +43,13 @@ class Spawner:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sandbox-spawner")
         self._shown: dict[Path, Path] = {}
         self._places = itertools.count()
-        self._folder: Path | None = None
+        self._folder: TemporaryFolder | None = None
 
     def shown(self, path: Path) -> Path:
         """Where its processes find the path, mounted if need be; or ``SandboxUnavailableError``."""
         if not self._root or all(os.stat(part).st_mode & 1 for part in (path, *path.parents)):
             return path
-        if path not in self._shown:
+        if path not in self._shown or not self._shown[path].exists():  # a cleaner of /tmp may have removed it
             self._shown[path] = self._thread.submit(self._mount, path).result()
         return self._shown[path]
 
@@ -94,8 +94,13 @@ class Spawner:
 
     def _mount(self, path: Path) -> Path:
         if self._folder is None:
-            self._folder = self._private_folder()
-        place = self._folder / str(next(self._places))
+            _own_mounts()
+        if self._folder is None or not self._folder.path.is_dir():
+            self._folder = TemporaryFolder("sandboxes")
+            atexit.register(
+                self._folder.remove
+            )  # outside of the thread's namespace the mount points are empty
+        place = self._folder.path / str(next(self._places))
         if path.is_dir():
             place.mkdir()
         else:
@@ -103,15 +108,13 @@ class Spawner:
         _mount(path, place, MS_BIND | MS_REC)
         return place
 
-    def _private_folder(self) -> Path:
-        """A folder that every user may enter. Only this thread and its children see the mounts in it."""
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.unshare(CLONE_NEWNS):
-            raise _no_mounts(ctypes.get_errno())
-        _mount(Path("none"), Path("/"), MS_REC | MS_PRIVATE)
-        folder = TemporaryFolder("sandboxes")
-        atexit.register(folder.remove)  # outside of the thread's namespace the mount points are empty
-        return folder.path
+
+def _own_mounts() -> None:
+    """Give this thread a mount namespace: what it mounts only itself and its children see."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS):
+        raise _no_mounts(ctypes.get_errno())
+    _mount(Path("none"), Path("/"), MS_REC | MS_PRIVATE)
 
 
 def _mount(source: Path, target: Path, flags: int) -> None:

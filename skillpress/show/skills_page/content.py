@@ -231,7 +231,7 @@ def _versions(log: Log, compared: Log | None, settings: Settings) -> Versions | 
             (later, earlier),
         ),
         answer(success, groups[1], groups[0], tasks, (earlier, later)),
-        overlap(dictionaries[0].learned_counts, dictionaries[1].learned_counts),
+        overlap=overlap(dictionaries[0].learned_counts, dictionaries[1].learned_counts),
         learned=(len(dictionaries[0].learned), len(dictionaries[1].learned)),
         others={name: count for name, count in counts.items() if name not in (earlier, later)},
     )
