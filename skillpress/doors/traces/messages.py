@@ -80,6 +80,10 @@ class Answer(NamedTuple):
     failed: bool
 
 
+CONTENT = ("content", "parts", "value", "text", "system_prompt")
+"""Where messages have their content."""
+
+
 class Turn(NamedTuple):
     """One message."""
 
@@ -209,7 +213,7 @@ def _item(kind: str, item: Mapping[str, Any]) -> Turn | None:
 
 def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[ToolCall, ...], tuple[Answer, ...]]:
     """(words, calls, answers) of a message's content."""
-    content = either(message, "content", "parts", "value", "text", "system_prompt")
+    content = either(message, *CONTENT)
     if isinstance(content, str) and isinstance(parts := message.get("parts"), list) and parts:
         content = parts  # the content repeats the text of the parts, or is empty
     if isinstance(content, str):

@@ -33,6 +33,13 @@ _KINDS: Mapping[str, Kind] = {
     "guardrail": "judge",
 }
 _KIND_NAMES = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments",
+    "tool_arguments",
+    "input.value",
+    "traceloop.entity.input",
+    "tool.parameters",
+)
 _MARKS = ("gen_ai.", "openinference.", "traceloop.", "llm.")
 _EVALUATION = "gen_ai.evaluation."
 _SESSIONS = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")
@@ -130,14 +137,7 @@ def _span(span: Mapping[str, Any], held: Mapping[str, Any]) -> Span:
         kind=_kind(span, held),
         start=_start(span),
         tool=_tool(span, held),
-        arguments=_value(
-            held,
-            "gen_ai.tool.call.arguments",
-            "tool_arguments",
-            "input.value",
-            "traceloop.entity.input",
-            "tool.parameters",
-        ),
+        arguments=_value(held, *_ARGUMENTS),
         result=_value(
             held, "gen_ai.tool.call.result", "tool_response", "output.value", "traceloop.entity.output"
         )

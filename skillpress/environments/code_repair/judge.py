@@ -173,7 +173,7 @@ class Judge:
         front: Callable[[Answering], Answering] = lambda behind: behind,
     ) -> Verdict:
         def tried(limit: float) -> Verdict:
-            with self._tested(program, text, tests, limit, own, front) as (_, verdict):
+            with self._tested(program, text, tests, limit, own=own, front=front) as (_, verdict):
                 return verdict
 
         def work() -> Verdict:

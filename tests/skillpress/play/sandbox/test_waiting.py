@@ -23,7 +23,7 @@ def test_other_work_of_the_machine_interrupts_no_call() -> None:
         elapsed = time.monotonic() - began
     assert elapsed > 1.5, "the machine was not busy enough for this test to say anything"
     assert (done.result, done.error, done.timed_out) == ("'done'", None, False)
-    assert elapsed - sandbox.waited < 1.5
+    assert sandbox.waited > 0.25 * elapsed
 
 
 def test_other_work_of_the_machine_uses_up_no_episodes_time() -> None:

