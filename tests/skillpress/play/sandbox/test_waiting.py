@@ -30,7 +30,7 @@ def test_other_work_of_the_machine_uses_up_no_episodes_time() -> None:
     with busy(8):
         episode = EpisodeSandbox(lambda: Sandbox.start(Limits(seconds=5.0)), 1.5)
         assert episode.call(lambda sandbox: sandbox.execute(COMPUTE.format(0.4))).result == "'done'"
-        assert 0 < episode.seconds_left < 1.1
+        assert 0 < episode.seconds_left < 1.2  # what it waited is measured apart, so the sum is not exact
         episode.renew()
 
 
