@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from skillpress.core.engine import Completion, Engine
+from skillpress.core.engine import Completion, Engine, Sampling
 from skillpress.core.errors import UserError
 from skillpress.core.interface import AgentState, Decision, Info, StepReward
 from skillpress.core.parsed_action import ParsedAction
@@ -26,6 +26,7 @@ class EngineAgent(ABC, Generic[Question]):
     engine: Engine
     """The agent's own engine. It answers this agent's requests and no others."""
     reward: StepReward
+    sampling: Sampling
     _asked: dict[int, Question]
     """The questions that the engine has not answered yet, by key."""
     _mute: list[tuple[int, Decision]]
@@ -46,9 +47,19 @@ class EngineAgent(ABC, Generic[Question]):
         if self._asked:
             answers = self.engine.completed(0.0 if found else wait)
             for key, answer in answers:
+                self._refuse_too_long(answer)
                 self._refuse_infinite(answer)
                 found.append((key, self._decision(self._asked.pop(key), answer)))
         return found
+
+    def _refuse_too_long(self, answer: Completion) -> None:
+        """Raise ``EngineError`` if a response has more tokens than were asked for."""
+        most, length, kind = self.sampling.max_new_tokens, len(answer.token_ids), type(self.engine)
+        if length > most:
+            raise EngineError(
+                f"the engine {kind.__module__}:{kind.__qualname__} gives a response of {length} tokens, and "
+                f"sampling.max_new_tokens is {most}; it must end a response there"
+            )
 
     def _refuse_infinite(self, answer: Completion) -> None:
         """Raise ``EngineError`` if a sampled token has no finite log-probability."""

@@ -81,6 +81,13 @@ def test_a_log_probability_that_is_not_finite_is_an_error_that_names_the_engine(
         player.act(START)
 
 
+def test_a_response_longer_than_was_asked_for_is_an_error_that_names_the_engine() -> None:
+    player, _ = agent("<action>look</action>")
+    player.sampling = Sampling(max_new_tokens=3)
+    with pytest.raises(EngineError, match=r"rote:\w+ gives a response of \d+ tokens.*max_new_tokens is 3"):
+        player.act(START)
+
+
 def test_a_response_without_an_action_is_an_empty_action() -> None:
     player, _ = agent("I would rather not")
     assert player.act(START) == ("", "")
