@@ -24,7 +24,7 @@ from pathlib import Path
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.params import load_params
-from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline import exit_codes, parent, settings
 from skillpress.pipeline.cluster import add_cluster_options, name_gang
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
@@ -46,6 +46,7 @@ from skillpress.pipeline.whole_run import ALL, STAGES
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
+    settings.apply_all()
     parser = Parser(description=__doc__)
     add_variant_options(parser)
     parser.add_argument(
