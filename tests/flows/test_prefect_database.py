@@ -30,13 +30,22 @@ def tables(file: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_it_is_made_anew_beside_half_made_tables(home: Path) -> None:
+def test_it_is_made_anew_beside_half_made_tables_and_is_its_owners_alone(home: Path) -> None:
     home.mkdir()
     with closing(sqlite3.connect(home / "unfinished.db")) as database:
         database.execute("CREATE TABLE flow (id INTEGER)")  # Prefect's first migration makes this one
+    before = os.umask(0o022)
     create()
+    os.umask(before)
+    assert (home / "prefect.db").stat().st_mode & 0o777 == 0o600
     assert {"flow", "flow_run", "deployment", "block_document"} <= tables(home / "prefect.db")
     assert {file.name for file in home.iterdir()} <= {"prefect.db", "create.lock", "profiles.toml"}
+
+
+def test_its_folder_which_also_has_profiles_with_keys_is_made_private(home: Path) -> None:
+    os.environ[PREFECT_DATABASE] = "postgresql+asyncpg://user:password@host/prefect"
+    create()
+    assert home.stat().st_mode & 0o777 == 0o700
 
 
 def test_migrations_that_fail_leave_no_database_and_are_said_in_a_line(

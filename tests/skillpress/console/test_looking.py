@@ -1,8 +1,9 @@
 """Looking at somebody else's experiment runs none of its code and shows none of its terminal escapes.
 
-One experiment has every trap that is known: parameters and tasks that name modules, modules named as libraries,
-settings that start programs and load libraries, models with pickles and with code of their own, and escapes in
-records and logs. Every command that looks is tried on it. A new command is listed here, or says that it runs code.
+One experiment has every trap that is known: parameters and tasks that name modules, modules named as
+libraries, settings that start programs and load libraries, models with pickles and with code of their own,
+and escapes in records and logs. Every command that looks is tried on it. A new command is listed here, or
+says that it runs code.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from tests.support.pipeline.finished_run import play_run
 from tests.support.show.viewer_samples import ordinary
 
 pytestmark = pytest.mark.heavy
+NAME = "evil:PART"
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\u202e<script>document.title='owned'</script>"
 MODULES = (
     "evil",
@@ -50,39 +52,43 @@ MODULES = (
     "modeling_evil",
 )
 PARTS = {
-    "environment": {"name": "evil:PART", "max_steps": 8, "own": {"key": [1, ESCAPE]}},
-    "policy": {"rendering": "evil:PART", "parser": "evil:PART", "state_update": "evil:PART"},
-    "skills": {
-        "search": "evil:PART",
-        "corpus": "evil:PART",
-        "dictionaries": "evil:PART",
-        "closure": "evil:PART",
-    },
-    "reward": {"shaping": "evil:PART"},
-    "algorithm": {"name": "evil:PART", "kl_coefficient": 0.0, "select": {"name": "evil:PART"}},
-    "engine": {"name": "evil:PART"},
-    "experience": {"name": "evil:PART"},
+    "environment": {"name": NAME, "max_steps": 8, "own": {"key": [1, ESCAPE]}},
+    "policy": {"rendering": NAME, "parser": NAME, "state_update": NAME},
+    "skills": {"search": NAME, "corpus": NAME, "dictionaries": NAME, "closure": NAME},
+    "reward": {"shaping": NAME},
+    "algorithm": {"name": NAME, "kl_coefficient": 0.0, "select": {"name": NAME}},
+    "engine": {"name": NAME},
+    "experience": {"name": NAME},
 }
 """Every parameter that can name code of one's own."""
 FOREIGN = {
     "environment": {
-        "name": "gymnasium_text", "id": "evil:Evil-v0", "module": "evil", "oracle": "evil:PART", "kwargs": {},
-        "max_steps": 8, "won": "terminated",
+        "name": "gymnasium_text", "id": "evil:Evil-v0", "module": "evil", "oracle": NAME, "kwargs": {},
+        "max_steps": 8, "won": {"reward": 1.0},
     },
-    "policy": {"rendering": "text", "model": "models/evil"},
+    "policy": {"rendering": "text", "parser": "rendering", "model": "models/evil"},
 }  # fmt: skip
-"""An environment of ours that imports what its section names."""
+PROGRAM = {
+    "environment": {
+        "name": "program", "max_steps": 8, "run": NAME, "verify": NAME, "tasks": "log.jsonl", "seconds": 9.0,
+        "walls": "none",
+    },
+    "policy": {"rendering": "text", "parser": "rendering", "model": "models/evil"},
+    "imitation": {"demonstrations": 0},
+}  # fmt: skip
+"""Environments of ours that import what their sections name."""
+PLAYED = str(BASE_ROLLOUTS)
 LOOKING = {
     "init": [["init", "OUT/lab"]],
     "compare": [["compare", "results/evaluations/a", "results/evaluations/b", "--output", "OUT/comparison"]],
     "trajectory-ratio": [
-        ["trajectory-ratio", str(BASE_ROLLOUTS), "models/evil", "models/evil", "--policy", "start", "--output", "OUT"]
+        ["trajectory-ratio", PLAYED, "models/evil", "models/evil", "--policy", "start", "--output", "OUT"]
     ],
     "choice": [["choice", "."], ["choice", "foreign"]],
     "view": [],
-    "runs": [["runs"], ["runs", "foreign", "--csv", "OUT/runs.csv"]],
-    "tables": [["tables", ".", "--out", "OUT/tables"], ["tables", "foreign", "--out", "OUT/tables"]],
-    "export": [["export", "--format", "atif", str(BASE_ROLLOUTS), "--output", "OUT/atif", "--tokenizer", "models/evil"]],
+    "runs": [["runs"], ["runs", "foreign", "--csv", "OUT/runs.csv"], ["runs", "program"]],
+    "tables": [["tables", each, "--out", "OUT/tables"] for each in (".", "foreign", "program")],
+    "export": [["export", "--format", "atif", PLAYED, "--output", "OUT/a", "--tokenizer", "models/evil"]],
     "skills": [["skills", "log.jsonl", "--output", "OUT/skills"], ["skills", ".", "--output", "OUT/more"]],
     "rules": [["rules", "log.jsonl", "--output", "OUT/rules.yaml"]],
     "upgrade": [["upgrade", "--dry-run"]],
@@ -128,11 +134,14 @@ def experiment(tmp_path_factory: pytest.TempPathFactory, repository: Path, ran: 
     write_rollouts(folder / BASE_ROLLOUTS, ordinary(count=2))
     won = [SkillSequence(f"p{n // 2}", n % 2, True, (ESCAPE, "b")[: 1 + n % 2]) for n in range(24)]
     write_sequences(folder / SEQUENCES, won)
-    shutil.copytree(folder, folder / "foreign")
-    for place, parts in ((folder, PARTS), (folder / "foreign", FOREIGN)):
+    for name in ("foreign", "program"):
+        shutil.copytree(folder, folder.parent / name)
+    for name in ("foreign", "program"):
+        shutil.move(folder.parent / name, folder / name)
+    for place, parts in ((folder, PARTS), (folder / "foreign", FOREIGN), (folder / "program", PROGRAM)):
         values = read_yaml(place / "params.yaml")
         for section, keys in parts.items():
-            values[section] = keys if "name" in keys else values[section] | keys
+            values[section] = dict(keys) if "name" in keys else values[section] | keys
         (place / "params.yaml").write_text(yaml.safe_dump(values))
         tasks = read_tasks(place / split_file("test"))
         write_tasks(place / split_file("test"), [replace(task, environment="evil:PART") for task in tasks])
@@ -217,21 +226,18 @@ def test_a_command_that_looks_runs_nothing_and_prints_no_escapes(
     assert list(ran.iterdir()) == []
 
 
-def test_the_settings_of_a_lab_start_no_program_and_load_no_library(
-    looked: dict[str, Any], repository: Path
-) -> None:
+def test_the_settings_of_a_lab_start_no_program_and_load_no_library(looked: dict[str, Any]) -> None:
     assert not {"BROWSER", "LD_PRELOAD"} & set(looked["variables"])
-    assert looked["variables"]["PYTHONPATH"] == str(repository)
 
 
 def test_what_the_record_holds_is_shown_and_a_sentence_says_what_was_left_out(looked: dict[str, Any]) -> None:
-    (code, runs), (_, foreign) = looked["runs"]
+    (code, runs), *others = looked["runs"]
     assert code == 0 and "runs: 1 finished runs of 1 methods" in runs and "Pass@1" in runs, runs
     assert (
         "runs: environment.name: the code of 'evil:PART' is not run, so only what files say about it" in runs
     )
     assert runs.count("the code of 'evil:PART'") == 1, "once is enough"
-    assert "\n  " in foreign and "Traceback" not in foreign
+    assert all(code == 0 and "Pass@1" in printed for code, printed in others), others
     assert looked["compare"][0][0] == 0 and "\\u001b]0;owned\\u0007" in looked["compare"][0][1]
     code, choice = looked["choice"][0]
     assert code == 2 and "is 'evil:PART', and its code is needed here" in choice and "--run-code" in choice
@@ -243,14 +249,8 @@ def test_the_viewer_shows_the_episodes_without_their_skills(
 ) -> None:
     command = [sys.executable, "-m", "skillpress.console.command", "view", ".", "foreign", "log.jsonl",
                "results/evaluations/a", "--no-browser"]  # fmt: skip
-    with subprocess.Popen(
-        command,
-        cwd=experiment,
-        env=variables(repository),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=experiment, env=variables(repository), **pipes) as running:
         assert running.stdout is not None and running.stderr is not None
         line = running.stdout.readline()
         assert "(Ctrl-C ends it)" in line, line + running.stderr.read()
