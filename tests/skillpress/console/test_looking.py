@@ -209,7 +209,7 @@ def looked(experiment: Path, repository: Path, tmp_path_factory: pytest.TempPath
     found: dict[str, list[Any]] = {name: [] for name in LOOKING}
     for words, each in zip(asked, answer["found"].values(), strict=True):
         found[words[0]].append(each)
-    return {**found, "variables": answer["variables"]}
+    return {**found, "variables": answer["variables"], "out": Path(out)}
 
 
 def test_every_command_says_that_it_runs_code_or_is_tried_here() -> None:
@@ -228,6 +228,20 @@ def test_a_command_that_looks_runs_nothing_and_prints_no_escapes(
 
 def test_the_settings_of_a_lab_start_no_program_and_load_no_library(looked: dict[str, Any]) -> None:
     assert not {"BROWSER", "LD_PRELOAD"} & set(looked["variables"])
+
+
+def test_no_page_that_is_written_runs_what_a_log_says(looked: dict[str, Any]) -> None:
+    pages = list(looked["out"].rglob("*.html"))
+    assert {page.name for page in pages} >= {"skills.html"}
+    assert not any("<script>document" in page.read_text() for page in pages)
+
+
+def test_the_traps_lie_where_the_commands_pass(looked: dict[str, Any]) -> None:
+    """A refusal before the trap would show nothing."""
+    assert "models/evil" in looked["trajectory-ratio"][0][1]
+    assert "models/evil/tokenizer.json: not a tokenizer" in looked["export"][0][1]
+    assert [code for code, _ in looked["skills"]] == [0, 0] and looked["rules"][0][0] == 0
+    assert looked["doctor"][0][1] and looked["upgrade"][0][1]
 
 
 def test_what_the_record_holds_is_shown_and_a_sentence_says_what_was_left_out(looked: dict[str, Any]) -> None:
