@@ -50,7 +50,7 @@ _told: set[str] = set()
 
 @contextmanager
 def looking(tell: Callable[[str], None]) -> Iterator[None]:
-    """Within the block this process, all of its threads included, imports no code that an experiment names.
+    """The process and all of its threads import no code that an experiment names within the block.
 
     Args:
         tell: receives one sentence about each part that is left alone.
@@ -65,7 +65,7 @@ def looking(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 def run_code() -> None:
-    """From here to the end of :func:`looking`, import what an experiment names: its reader trusts it."""
+    """Import the code that an experiment names until :func:`looking` ends, since its reader trusts it."""
     global _tell
     _tell = None
 

@@ -100,8 +100,10 @@ class ByName:
 def _as_written(base: type[Section]) -> type[Section]:
     """A section with the keys of ``base`` and any further ones; it makes no part."""
 
-    class AsWritten(base, extra="allow"):  # type: ignore[valid-type, misc]
+    class AsWritten(base):  # type: ignore[valid-type, misc]
         """The section of a part whose code is not imported."""
+
+        model_config = ConfigDict(extra="allow")
 
     AsWritten.__abstractmethods__ = frozenset()
     return AsWritten

@@ -27,7 +27,7 @@ def with_codes(text: str) -> str:
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """Within the block, what Python prints to the terminal has the codes of hidden characters."""
+    """Python's output to the terminal has codes in place of hidden characters within the block."""
     printed, progress = _Shown(sys.stdout), _Shown(sys.stderr, kept="\r")
     with redirect_stdout(cast(TextIO, printed)), redirect_stderr(cast(TextIO, progress)):
         yield

@@ -4,7 +4,7 @@ The file has make's syntax (``NAME ?= value``, ``$(CURDIR)`` for the lab's root)
 include it. MLflow, Prefect and DVC read the settings when they are imported, so :func:`apply` runs before
 that, when ``skillpress.pipeline`` is imported.
 
-The lab may be somebody else's, and a command may only look at it. Some variables start programs
+A command may only look at a lab, which may be a stranger's. Some variables start programs
 (``BROWSER``) or load libraries (``LD_PRELOAD``), so a lab's file sets only the variables that are in the
 reference lab's file. Processes that run a lab's code call :func:`apply_all`.
 """

@@ -1,4 +1,4 @@
-"""Looking at somebody else's experiment runs none of its code and shows none of its terminal escapes.
+"""A command that looks at a stranger's experiment runs none of its code and shows no terminal escapes.
 
 One experiment has every trap that is known: parameters and tasks that name modules, modules named as
 libraries, settings that start programs and load libraries, models with pickles and with code of their own,
@@ -60,7 +60,7 @@ PARTS = {
     "engine": {"name": NAME},
     "experience": {"name": NAME},
 }
-"""Every parameter that can name code of one's own."""
+"""Every parameter that can name a module."""
 FOREIGN = {
     "environment": {
         "name": "gymnasium_text", "id": "evil:Evil-v0", "module": "evil", "oracle": NAME, "kwargs": {},
