@@ -62,12 +62,12 @@ def create() -> None:
     """
     home = Path(os.environ["PREFECT_HOME"])
     file, unfinished = home / "prefect.db", home / "unfinished.db"
-    make_folder(home, private=True)  # Prefect also keeps its profiles there, which may hold keys
     if PREFECT_DATABASE in os.environ:
         return
     check_database(file)
     if file.exists():
         return
+    make_folder(home, private=True)  # Prefect also keeps its profiles there, which may hold keys
     with (home / "create.lock").open("w") as lock:
         _wait_for(lock, file)
         if file.exists():

@@ -42,12 +42,6 @@ def test_it_is_made_anew_beside_half_made_tables_and_is_its_owners_alone(home: P
     assert {file.name for file in home.iterdir()} <= {"prefect.db", "create.lock", "profiles.toml"}
 
 
-def test_its_folder_which_also_has_profiles_with_keys_is_made_private(home: Path) -> None:
-    os.environ[PREFECT_DATABASE] = "postgresql+asyncpg://user:password@host/prefect"
-    create()
-    assert home.stat().st_mode & 0o777 == 0o700
-
-
 def test_migrations_that_fail_leave_no_database_and_are_said_in_a_line(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,6 +53,7 @@ def test_migrations_that_fail_leave_no_database_and_are_said_in_a_line(
     assert end.value.code == exit_codes.USER_ERROR
     assert "could not make its database" in capsys.readouterr().err
     assert not (home / "prefect.db").exists()
+    assert home.stat().st_mode & 0o777 == 0o700, "Prefect keeps profiles and logs there too"
 
 
 def test_what_the_flow_is_to_run_is_checked_before_any_database_is_made(
