@@ -2,13 +2,14 @@
 
 import sys
 
-import skillpress.pipeline  # noqa: F401  (applies infra/settings.env before Prefect is imported)
 from flows import secret
 from skillpress.core.errors import UserError
 from skillpress.core.http_clients import check_variables
+from skillpress.pipeline import settings
 from skillpress.pipeline.exit_codes import USER_ERROR, say
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 
+settings.apply_all()  # before Prefect is imported
 hide_secrets_of_tracebacks()  # before the imports of a flow, which take seconds
 secret.apply()
 try:

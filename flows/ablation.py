@@ -41,7 +41,7 @@ from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, many_seeds, real
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import overlay
-from skillpress.core.storage import write_json, write_text
+from skillpress.core.storage import private, write_json, write_text
 from skillpress.core.yaml_files import parse_yaml
 from skillpress.experiment.indistinct import warnings
 from skillpress.experiment.layers import assigned_layers
@@ -102,7 +102,7 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
     """
     log = log_of(variant)
     command = nursery.command("skillpress.pipeline.reproduce", *options)
-    with log.open("a", encoding="utf-8") as output:
+    with open(log, "a", encoding="utf-8", opener=private) as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         with process_stopped(process.pid):
             try:

@@ -53,7 +53,7 @@ def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> 
     workspaces.mkdir(exist_ok=True)
     # The command ends with this Ray process, and that one with the driver.
     environment = os.environ | variables | {"SKILLPRESS_PARENT": str(os.getpid())}
-    with log.open("a", encoding="utf-8") as output:
+    with open(log, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
         process = subprocess.Popen(
             command, cwd=workspaces.parent, env=environment, stdin=subprocess.DEVNULL,

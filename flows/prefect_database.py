@@ -21,7 +21,7 @@ from typing import TextIO
 
 from flows import secret
 from skillpress.core.errors import UserError
-from skillpress.core.storage import make_folder
+from skillpress.core.storage import make_folder, make_private_file, private
 from skillpress.pipeline import exit_codes
 
 PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
@@ -67,13 +67,14 @@ def create() -> None:
     check_database(file)
     if file.exists():
         return
-    make_folder(home)
+    make_folder(home, private=True)  # Prefect also keeps its profiles there, which may hold keys
     with (home / "create.lock").open("w") as lock:
         _wait_for(lock, file)
         if file.exists():
             return
         for left in home.glob(f"{unfinished.name}*"):  # of a process that was killed
             left.unlink()
+        make_private_file(unfinished)
         _migrate(unfinished)
         unfinished.replace(file)
 
@@ -109,7 +110,7 @@ def _wait_for(lock: TextIO, file: Path) -> None:
 def _migrate(file: Path) -> None:
     environment = {**os.environ, PREFECT_DATABASE: f"sqlite+aiosqlite:///{file}"}
     log, failed = file.with_name(LOG), ""
-    with log.open("w", encoding="utf-8") as said:
+    with open(log, "w", encoding="utf-8", opener=private) as said:
         try:
             subprocess.run(
                 [sys.executable, "-m", *_MIGRATE],
@@ -120,7 +121,7 @@ def _migrate(file: Path) -> None:
         except subprocess.CalledProcessError:
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             failed = lines[-1] if lines else "it gave no reason"
-    if failed or not file.exists():
+    if failed or not file.stat().st_size:
         reason = failed or "it made no file"
         raise PrefectDatabaseError(
             f"{file.parent}: Prefect could not make its database: {reason} (log: {log})"

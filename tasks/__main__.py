@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import tasks
 from skillpress.core.arguments import Parser
-from skillpress.pipeline import exit_codes, nursery, parent
+from skillpress.pipeline import exit_codes, nursery, parent, settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
+    settings.apply_all()
     modules = [module.name for module in pkgutil.iter_modules(tasks.__path__)]
     names = [name for name in modules if name != "__main__"]
     parser = Parser(prog="python -m tasks", description=__doc__)

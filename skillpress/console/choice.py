@@ -123,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument("experiments", type=Path, nargs="+", metavar="EXPERIMENT", help="a run's folder")
+    parser.add_run_code()
     chosen = parser.parse_args(arguments)
     check_seeds_of_one_benchmark(chosen.experiments)
     print("\n".join(lines(conditions([choice_of(folder) for folder in chosen.experiments]))))

@@ -4,6 +4,9 @@ A command's module is imported when the command is called, so that ``skillpress 
 Each module takes the rest of the command line in ``main(arguments)`` and returns an exit code. A mistake
 that the user can correct is printed here as one clear line and exits with 2; Ctrl-C exits with 130. A missing
 layer of the package is such a mistake, and is found before the command's module is imported.
+
+Some commands run code that an experiment names. The others only look, also at experiments of strangers, and
+import none of it.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import NoReturn
@@ -18,7 +22,9 @@ from typing import NoReturn
 from skillpress.console import layers
 from skillpress.core.errors import did_you_mean, is_user_error
 from skillpress.core.lab import need_lab
-from skillpress.pipeline import exit_codes
+from skillpress.core.names import looking
+from skillpress.core.visible import visible_output
+from skillpress.pipeline import exit_codes, settings
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 
 
@@ -34,6 +40,8 @@ class Command:
     """The layers of the package that it needs in addition to the base (``layers.py``)."""
     in_lab: bool = False
     """Whether it works on a lab, and therefore needs one."""
+    runs_code: bool = False
+    """Whether it runs code that an experiment or a lab names, or a model. Otherwise it only looks."""
 
 
 COMMANDS = {
@@ -42,17 +50,20 @@ COMMANDS = {
         "skillpress.console.checking.command",
         "look at an environment before a policy is trained in it",
         layers=("train",),
+        runs_code=True,
     ),
     "run": Command(
         "skillpress.pipeline.reproduce.__main__",
         "reproduce an experiment: what changed of its stages",
         layers=("train", "pipeline"),
         in_lab=True,
+        runs_code=True,
     ),
     "evaluate": Command(
         "skillpress.console.evaluations.evaluate",
         "let any model play an environment's test tasks",
         layers=("train",),
+        runs_code=True,
     ),
     "compare": Command(
         "skillpress.console.evaluations.compare", "test two evaluations against each other, paired by task"
@@ -66,6 +77,7 @@ COMMANDS = {
         "skillpress.console.evaluations.actions",
         "how likely a policy's actions are, whatever words express them",
         layers=("train",),
+        runs_code=True,
     ),
     "choice": Command(
         "skillpress.console.choice",
@@ -76,16 +88,19 @@ COMMANDS = {
         "skillpress.console.evaluations.judge_questions",
         "let a model say which training questions are objective, for environment.objectivity",
         layers=("train",),
+        runs_code=True,
     ),
     "judge-answers": Command(
         "skillpress.console.evaluations.judge_answers",
         "let a model grade the answers of finished runs, for the paper's tables",
         layers=("train",),
+        runs_code=True,
     ),
     "reverse-parse": Command(
         "skillpress.console.reverse_parsing",
         "let a model find thoughts that lead to known actions, to be imitated",
         layers=("train",),
+        runs_code=True,
     ),
     "view": Command("skillpress.console.viewing.view", "leaf through episodes in a browser"),
     "runs": Command("skillpress.pipeline.finished.runs", "every finished run: what ran, and what it came to"),
@@ -96,12 +111,15 @@ COMMANDS = {
         "skillpress.console.serve",
         "let agents of other libraries play an environment (OpenEnv)",
         layers=("serve",),
+        runs_code=True,
     ),
     "export": Command("skillpress.console.exporting", "episodes as ATIF, Hugging Face datasets or ShareGPT"),
     "skills": Command("skillpress.console.skills", "the routines of any agent, read off its logs"),
     "rules": Command("skillpress.console.rules", "a table of rules for skills, drafted from an agent's logs"),
     "serve-model": Command(
-        "skillpress.models.engines.serve", "serve a model with vLLM, with the right options"
+        "skillpress.models.engines.serve",
+        "serve a model with vLLM, with the right options",
+        runs_code=True,
     ),
     "upgrade": Command(
         "skillpress.console.upgrade", "bring a lab's files to the installed version", in_lab=True
@@ -126,9 +144,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return exit_codes.USER_ERROR
     sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
+    if name in COMMANDS and COMMANDS[name].runs_code:
+        return _finished(name, rest)
+    with visible_output():  # of strangers' files
+        code = _finished(name, rest)
+    return code if words else exit_codes.USER_ERROR
+
+
+def _finished(name: str, rest: Sequence[str]) -> int:
+    """The exit code of a command, whose mistakes are printed as a line."""
     try:
-        code = _run(name, rest)
-        return code if words else exit_codes.USER_ERROR
+        return _run(name, rest)
     except SystemExit as ended:  # the parser has printed its help, or the mistake
         return int(ended.code or 0)
     except KeyboardInterrupt:
@@ -157,8 +183,16 @@ def _run(name: str, rest: Sequence[str]) -> int:
     layers.need(command.layers)
     if command.in_lab:
         need_lab()
-    with Waits(name):
+    with Waits(name), _allowed(name, command):
         return int(import_module(command.module).main(rest))
+
+
+def _allowed(name: str, command: Command) -> AbstractContextManager[None]:
+    """The block in which a command works: one that runs code has all of the lab's settings too."""
+    if not command.runs_code:
+        return looking(lambda line: exit_codes.say(f"{name}: {line}"))
+    settings.apply_all()
+    return nullcontext()
 
 
 def _layer_line(error: ModuleNotFoundError) -> str | None:
@@ -180,9 +214,13 @@ def usage() -> str:
     """The help of the command itself."""
     width = max(map(len, COMMANDS))
     lines = (f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items())
-    return "\n".join(
-        ["usage: skillpress COMMAND ...", "", *lines, "", "`skillpress COMMAND --help` tells its options."]
+    running = ", ".join(name for name, command in COMMANDS.items() if command.runs_code)
+    ending = (
+        "`skillpress COMMAND --help` tells its options.",
+        f"These commands run code that an experiment names: {running}.",
+        "The others only look, and run none of it (view, runs, tables and choice do with --run-code).",
     )
+    return "\n".join(["usage: skillpress COMMAND ...", "", *lines, "", *ending])
 
 
 if __name__ == "__main__":

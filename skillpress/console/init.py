@@ -100,7 +100,11 @@ class Manifest:
             raise InitError(f"{folder}: `skillpress init` did not write this lab: it has no {MANIFEST}")
         values = read_schema(folder / MANIFEST, SCHEMA, "take it from the repository's history")
         try:
-            return cls(str(values["name"]), str(values["version"]), {**values["files"]})
+            found = cls(str(values["name"]), str(values["version"]), {**values["files"]})
+            for place in map(Path, found.files):
+                if place.is_absolute() or ".." in place.parts:
+                    raise InitError(f"{folder / MANIFEST}: names {place}, which is not inside the lab")
+            return found
         except (KeyError, TypeError) as error:
             raise InitError(f"{folder / MANIFEST}: damaged; take it from the repository's history") from error
 

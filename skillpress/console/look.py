@@ -1,18 +1,18 @@
 """What was understood of a log, in words: in five lines, or whole with the first trace step by step.
 
-Texts of a log are shown on one line each, with hidden characters as codes (``show/skills_page/visible.py``).
+Texts of a log are shown on one line each, with hidden characters as codes (``core/visible.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from skillpress.core.visible import line
 from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import TraceProjection
 from skillpress.doors.traces.trace import Bad, PassedOver
 from skillpress.environments.calls.steps import action_of
 from skillpress.show.skills_page.understood import counted, left_out, outcome_lines, skill_names
-from skillpress.show.skills_page.visible import line
 
 TOOLS, TOOLS_WHOLE = 8, 40
 STEPS, ACTION = 60, 90

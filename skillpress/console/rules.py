@@ -25,13 +25,13 @@ from skillpress.console.reading import (
 from skillpress.core.arguments import Parser, output_file
 from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
+from skillpress.core.visible import line
 from skillpress.doors.traces.draft_table import table_of
 from skillpress.doors.traces.drafting import Draft
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import NameProjection
 from skillpress.doors.traces.reading_again import traces_at
-from skillpress.show.skills_page.visible import line
 
 MOST_TRACES, AT_ONCE = 5000, 500
 """A draft is made from at most so many traces, evenly over the log; how many are in memory at once."""

@@ -38,6 +38,7 @@ from skillpress.core.arguments import Parser, output_folder
 from skillpress.core.arguments import whole as whole_number
 from skillpress.core.errors import UserError
 from skillpress.core.storage import atomic_path, write_text
+from skillpress.core.visible import line
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.own_rules import find_rules
@@ -50,7 +51,6 @@ from skillpress.show.skills_page.comparison import Comparison
 from skillpress.show.skills_page.content import Content, Settings, describe
 from skillpress.show.skills_page.episodes import episodes
 from skillpress.show.skills_page.page import render
-from skillpress.show.skills_page.visible import line
 from skillpress.skills.dictionary import save_dictionary
 
 BAD_TOLD = 3

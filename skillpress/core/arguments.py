@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import Action, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from skillpress.core.errors import did_you_mean
+from skillpress.core.names import RUN_CODE, run_code
 from skillpress.core.storage import why_not_writable
 
 LARGEST = 2**31 - 1
@@ -57,6 +58,13 @@ class Parser(ArgumentParser):
         self._words = [str(word) for word in (sys.argv[1:] if args is None else args)]
         return super().parse_known_args(args, namespace)
 
+    def add_run_code(self) -> None:
+        """Add the option of a command that looks, with which it imports the code that an experiment names."""
+        self.add_argument(
+            RUN_CODE, action=_RunCode, nargs=0, help="import the modules that the experiment's files name: "
+            "only for an experiment whose code you trust",
+        )  # fmt: skip
+
     def _options_for(self, words: Sequence[str]) -> str:
         """``"; did you mean --params params/a.yaml?"`` for words that only an option can take."""
         named = [
@@ -66,6 +74,14 @@ class Parser(ArgumentParser):
             if option in self._option_string_actions and takes(word)
         ]
         return f"; did you mean {' '.join(named)}?" if named and len(named) == len(words) else ""
+
+
+class _RunCode(Action):
+    """Switches the importing on at once, since an option's type may already read a file."""
+
+    def __call__(self, *about: Any) -> None:
+        """Called by argparse when the option is there."""
+        run_code()
 
 
 def is_overlay(word: str) -> bool:

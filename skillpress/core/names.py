@@ -4,14 +4,17 @@ There are three kinds of names: an entry of a table in ``registry.py``; an entry
 package offers in the group ``skillpress.<group>``; and ``module:attribute``. The module of the last may be in
 the lab's own folder. A module is imported only when an experiment asks for its part, so names are checked
 before any heavy import.
+
+A command that only looks at an experiment must not run code that came with it: within :func:`looking` the
+parts of skillpress and the entry points of installed packages are imported, and nothing else.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -32,6 +35,39 @@ LAB = "this folder"
 
 class UnknownPartError(ValueError):
     """A name has no part, or one of another kind than its parameter needs."""
+
+
+class CodeNotRunError(ParamsError):
+    """A name means code that came with an experiment, and this process only looks at experiments."""
+
+
+RUN_CODE = "--run-code"
+"""The option with which a command that looks imports the code that an experiment names."""
+_tell: Callable[[str], None] | None = None
+"""While this process only looks: receives a sentence about each part that it does not import."""
+_told: set[str] = set()
+
+
+@contextmanager
+def looking(tell: Callable[[str], None]) -> Iterator[None]:
+    """The process and all of its threads import no code that an experiment names within the block.
+
+    Args:
+        tell: receives one sentence about each part that is left alone.
+    """
+    global _tell
+    before, _tell = _tell, tell
+    _told.clear()
+    try:
+        yield
+    finally:
+        _tell = before
+
+
+def run_code() -> None:
+    """Import the code that an experiment names until :func:`looking` ends, since its reader trusts it."""
+    global _tell
+    _tell = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +149,12 @@ class Registry(Mapping[str, str]):
             found[point.name] = part
         return found
 
+    def may_import(self, part: Part) -> bool:
+        """Whether this process may import a part. While it only looks, an entry point must offer it."""
+        if _tell is None or part.origin == OURS:
+            return True
+        return part.target in {offered.target for offered in self.offered().values()}
+
     def unknown(self, name: object, *also: str) -> str:
         """The message's text about an unknown name: the known names, whose they are, and the nearest."""
         if self.group and isinstance(name, str) and (meant := _one_of_a_module(name, self.has)):
@@ -142,7 +184,8 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def check_name(registry: Registry, name: str, *also: str) -> str:
-    """The name, if it is one of ``also`` or means a part. A part from outside is imported.
+    """The name, if it is one of ``also`` or means a part. A part from outside is imported, unless this
+    process only looks.
 
     Raises:
         UnknownPartError: the name is unknown, or its part is of another kind; the message lists the known
@@ -153,9 +196,21 @@ def check_name(registry: Registry, name: str, *also: str) -> str:
     part = registry.find(name)
     if part is None:
         raise UnknownPartError(registry.unknown(name, *also))
-    if part.origin != OURS:
+    if not registry.may_import(part):
+        _leave_alone(registry, part)
+    elif part.origin != OURS:
         load(registry, name)
     return name
+
+
+def _leave_alone(registry: Registry, part: Part) -> None:
+    """Tell once that a part is not imported."""
+    if _tell is not None and part.name not in _told:
+        _told.add(part.name)
+        _tell(
+            f"{registry.parameter}: the code of {part.name!r} is not run, so only what files say about it is "
+            f"known; add {RUN_CODE} if you trust this experiment"
+        )
 
 
 def named(registry: Registry, section: Any) -> str:
@@ -187,10 +242,17 @@ def load(registry: Registry, name: str) -> Any:
 
     Raises:
         UnknownPartError: the name is unknown, or its module lacks the part.
+        CodeNotRunError: the part came with an experiment, and this process only looks.
     """
     part = registry.find(name)
     if part is None:
         raise UnknownPartError(registry.unknown(name))
+    if not registry.may_import(part):
+        _leave_alone(registry, part)
+        raise CodeNotRunError(
+            f"{registry.parameter}: is {name!r}, and its code is needed here, but a command that only looks "
+            f"does not run it; add {RUN_CODE} if you trust this experiment"
+        )
     attribute = part.target.partition(":")[2]
     if part.origin == OURS:
         return getattr(import_module(part.module), attribute)
@@ -206,7 +268,16 @@ def load(registry: Registry, name: str) -> Any:
 
 def search_lab() -> None:
     """Let imports of this process search the working directory and the lab, so that a part has one name in
-    every folder of a lab. They are searched last: their files never hide an installed package."""
+    every folder of a lab. They are searched last: their files never hide an installed package.
+
+    Raises:
+        CodeNotRunError: this process only looks at experiments.
+    """
+    if _tell is not None:
+        raise CodeNotRunError(
+            "an experiment's files name code that is needed here, but a command that only looks does not run "
+            f"it; add {RUN_CODE} if you trust this experiment"
+        )
     here = os.getcwd()
     for folder in (here, str(lab.ROOT)):
         if folder not in sys.path and not (folder == here and "" in sys.path):
@@ -272,7 +343,11 @@ def _fitting(module: str, has: str) -> list[str]:
     file = Path(*module.split(".")) if module and module.replace(".", "_").isidentifier() else None
     folders = (Path.cwd(), lab.ROOT)
     ends = (f"{file}.py", f"{file}/__init__.py")
-    if file is None or not any((folder / end).is_file() for folder in folders for end in ends):
+    if (
+        _tell is not None
+        or file is None
+        or not any((folder / end).is_file() for folder in folders for end in ends)
+    ):
         return []
     search_lab()
     found: dict[str, Any] = {}

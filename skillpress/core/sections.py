@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from skillpress.core.errors import did_you_mean
+from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import Registry, check_name, lookup, named
 
 MOST_COUNTED = 2**31 - 1
@@ -71,16 +73,37 @@ class ByName:
         chosen: type[Section] = getattr(found, "Parameters", None) or found.parameters
         return chosen
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: Any, base: type[Section] = Section) -> Any:
         """A section, checked by the class that its name selects; a checked section is returned unchanged.
+
+        Args:
+            base: the class that all sections of this field share. It alone checks the section of a part whose
+                code a command that only looks does not import; its other keys are kept as they are written.
 
         Raises:
             ValueError: the name is missing or unknown, or a key is wrong (pydantic names it).
         """
         if isinstance(value, Section):
             return value
-        return self.section(named(self.registry, value)).model_validate(value)
+        name = named(self.registry, value)
+        try:
+            return self.section(name).model_validate(value)
+        except CodeNotRunError:
+            return _as_written(base).model_validate(value)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Pydantic's hook: read first, then check that the result has the field's class."""
-        return core_schema.no_info_before_validator_function(self.read, handler(source))
+        return core_schema.no_info_before_validator_function(partial(self.read, base=source), handler(source))
+
+
+@cache
+def _as_written(base: type[Section]) -> type[Section]:
+    """A section with the keys of ``base`` and any further ones; it makes no part."""
+
+    class AsWritten(base):  # type: ignore[valid-type, misc]
+        """The section of a part whose code is not imported."""
+
+        model_config = ConfigDict(extra="allow")
+
+    AsWritten.__abstractmethods__ = frozenset()
+    return AsWritten

@@ -15,7 +15,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -48,18 +48,34 @@ def named_disk_errors(destination: Path) -> Iterator[None]:
         raise
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, private: bool = False) -> None:
     """Make a folder and those above it, unless they exist.
+
+    Args:
+        private: no other user can enter the folder, if it is made here. One that exists keeps its mode: its
+            owner may have opened it on purpose.
 
     Raises:
         StorageError: a file is in the way, or the folder cannot be made there.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
     except OSError as error:
         if error.errno not in USER_ERRNOS | {errno.EEXIST}:
             raise
         raise StorageError(f"{folder}: {_why_no_folder(folder, error)}") from error
+
+
+def private(path: str, flags: int) -> int:
+    """An ``opener`` for Python's ``open``: no other user can read a file that it makes."""
+    return os.open(path, flags, 0o600)
+
+
+def make_private_file(file: Path) -> None:
+    """Make an empty file that no other user can read, unless it exists. SQLite makes its database in an empty
+    file, and gives the files beside it the same mode."""
+    with named_disk_errors(file), suppress(FileExistsError), open(file, "xb", opener=private):
+        pass
 
 
 def why_not_writable(folder: Path) -> str:
@@ -82,14 +98,17 @@ def _why_no_folder(folder: Path, error: OSError) -> str:
 
 
 @contextmanager
-def atomic_path(destination: str | Path) -> Iterator[Path]:
+def atomic_path(destination: str | Path, private: bool = False) -> Iterator[Path]:
     """Yield a temporary path; on a clean exit fsync it and rename it to ``destination``.
+
+    Args:
+        private: no other user can read the file, nor enter its folder if that is made here.
 
     Raises:
         StorageError: no space or no permission; ``destination`` is unchanged.
     """
     destination = Path(destination)
-    make_folder(destination.parent)
+    make_folder(destination.parent, private)
     with named_disk_errors(destination):
         handle, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
     os.close(handle)
@@ -99,7 +118,7 @@ def atomic_path(destination: str | Path) -> Iterator[Path]:
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
-            temporary.chmod(0o644)
+            temporary.chmod(0o600 if private else 0o644)
             temporary.replace(destination)
     finally:
         temporary.unlink(missing_ok=True)

@@ -24,18 +24,21 @@ skills and the answer of each step. Episodes are parts of an unfinished file of 
 sequences has no labels of steps, since rollouts have the skills of each step.
 """
 SCHEMA_VERSION = "3"
+PRIVATE = frozenset({"rollouts", "episodes", "demonstrations", "conversations", "thoughts", "verdicts"})
+"""Kinds of tables that repeat what environments, programs and models have written. A key or a password may be
+among it, so no other user can read these files."""
 
 
 def join_tables(path: str | Path, parts: Sequence[pl.LazyFrame], kind: str, row_group_size: int) -> None:
     """Write the rows of several tables one after the other, atomically and without holding them in memory."""
-    with atomic_path(path) as temporary:
+    with atomic_path(path, kind in PRIVATE) as temporary:
         pl.concat(parts).sink_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
 
 
 def write_table(path: str | Path, frame: pl.DataFrame, kind: str, row_group_size: int | None = None) -> None:
     """Write a table atomically, marked with its kind and the present version of its schema. Without
     ``row_group_size`` Polars chooses the rows per row group."""
-    with atomic_path(path) as temporary:
+    with atomic_path(path, kind in PRIVATE) as temporary:
         frame.write_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
 
 

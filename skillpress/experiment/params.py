@@ -9,6 +9,7 @@ between sections are in ``rules.py``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from pydantic import SerializeAsAny, ValidationError, field_validator, model_val
 
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
+from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES
 from skillpress.core.sections import ByName, Mass, NonNegative, NonNegativeInt, PositiveInt, Section, Seed
 from skillpress.environments.bundle import EnvironmentParameters, TaskParameters
@@ -83,7 +85,8 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _sections_go_together(self) -> Params:
-        check_rules(self)
+        with suppress(CodeNotRunError):  # a command that only looks cannot ask the parts of the experiment
+            check_rules(self)
         return self
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from skillpress.core.errors import did_you_mean
+from skillpress.core.names import CodeNotRunError
 from skillpress.core.sections import ByName
 from skillpress.experiment.layers import Keys, Layer, written_in
 
@@ -125,6 +127,7 @@ def _section(field: FieldInfo, values: Any) -> Model | None:
     by_name = next((part for part in field.metadata if isinstance(part, ByName)), None)
     name = values.get("name") if isinstance(values, Mapping) else None
     if by_name is not None and isinstance(name, str) and name in by_name.registry:
-        return by_name.section(name)
+        with suppress(CodeNotRunError):
+            return by_name.section(name)
     inside = (field.annotation, *get_args(field.annotation))
     return next((one for one in inside if isinstance(one, type) and issubclass(one, BaseModel)), None)

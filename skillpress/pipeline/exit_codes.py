@@ -6,6 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
+from skillpress.core.visible import with_codes
 from skillpress.pipeline.redaction import without_secrets
 
 USER_ERROR = 2
@@ -17,8 +18,8 @@ PIPE_CLOSED = 141
 
 
 def say(message: object) -> None:
-    """Print a line for the user on stderr, without passwords and keys."""
-    print(without_secrets(str(message)), file=sys.stderr, flush=True)
+    """Print a line for the user on stderr, without passwords, keys and terminal escapes."""
+    print(with_codes(without_secrets(str(message))), file=sys.stderr, flush=True)
 
 
 def leave(code: int) -> NoReturn:

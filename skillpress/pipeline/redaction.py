@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from urllib.parse import unquote
 
+from skillpress.core.visible import with_codes
+
 HIDDEN = "***"
 SHORTEST = 6
 """Fewest characters of a value that is searched for by itself; shorter values are also ordinary words."""
@@ -79,7 +81,7 @@ def hide_secrets_of_tracebacks() -> None:
             print("interrupted before anything was started", file=sys.stderr, flush=True)
             return
         said = "".join(traceback.format_exception(kind, error, trace))
-        print(without_secrets(said), end="", file=sys.stderr, flush=True)
+        print(with_codes(without_secrets(said)), end="", file=sys.stderr, flush=True)
 
     def show_of_thread(ended: threading.ExceptHookArgs) -> None:
         if ended.exc_type is not SystemExit:

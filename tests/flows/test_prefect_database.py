@@ -30,11 +30,14 @@ def tables(file: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_it_is_made_anew_beside_half_made_tables(home: Path) -> None:
+def test_it_is_made_anew_beside_half_made_tables_and_is_its_owners_alone(home: Path) -> None:
     home.mkdir()
     with closing(sqlite3.connect(home / "unfinished.db")) as database:
         database.execute("CREATE TABLE flow (id INTEGER)")  # Prefect's first migration makes this one
+    before = os.umask(0o022)
     create()
+    os.umask(before)
+    assert (home / "prefect.db").stat().st_mode & 0o777 == 0o600
     assert {"flow", "flow_run", "deployment", "block_document"} <= tables(home / "prefect.db")
     assert {file.name for file in home.iterdir()} <= {"prefect.db", "create.lock", "profiles.toml"}
 
@@ -50,6 +53,7 @@ def test_migrations_that_fail_leave_no_database_and_are_said_in_a_line(
     assert end.value.code == exit_codes.USER_ERROR
     assert "could not make its database" in capsys.readouterr().err
     assert not (home / "prefect.db").exists()
+    assert home.stat().st_mode & 0o777 == 0o700, "Prefect keeps profiles and logs there too"
 
 
 def test_what_the_flow_is_to_run_is_checked_before_any_database_is_made(

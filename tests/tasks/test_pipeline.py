@@ -54,6 +54,13 @@ def test_a_run_makes_every_stage_and_says_where_the_report_is(reproduced: Clone)
     assert f"{change.partition(' docs/')[0]} In brackets" in html.unescape(first)
 
 
+def test_other_users_can_read_neither_the_episodes_of_a_run_nor_its_database(reproduced: Clone) -> None:
+    folder = reproduced.folder
+    modes = {path: (folder / path).stat().st_mode & 0o777 for path in
+             (".dvc/cache", "data/rollouts", "mlruns", "mlruns/mlflow.db")}  # fmt: skip
+    assert modes == {".dvc/cache": 0o700, "data/rollouts": 0o700, "mlruns": 0o700, "mlruns/mlflow.db": 0o600}
+
+
 def test_a_second_run_with_nothing_changed_runs_nothing(clone: Clone) -> None:
     again = clone.python("skillpress.pipeline.reproduce")
     assert again.returncode == 0

@@ -21,10 +21,12 @@ from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import ParamsError, StorageError
 from skillpress.core.interface import Ask
+from skillpress.core.names import looking
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.measure.judge.simpleqa import PROMPT, Answered, JudgeCounts, count_grades, grade_answers
 from skillpress.measure.paper.method_episodes import write_grades
 from skillpress.measure.paper.notebook_qa.scores import submitted
+from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, GRADES, POLICIES
 from skillpress.pipeline.finished.run import FinishedRun, read_unchanged
 
@@ -38,7 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     params = evaluation_params("notebook_qa", chosen.model, chosen.params, assignments=chosen.set)
     from skillpress.console.evaluations.judging import judged  # imports torch
 
-    for run in map(read_unchanged, chosen.runs):
+    with looking(
+        lambda line: exit_codes.say(f"judge-answers: {line}")
+    ):  # the model is ours, the runs may not be
+        runs = list(map(read_unchanged, chosen.runs))
+    for run in runs:
         if not isinstance(run.params.environment, NotebookQaParameters):
             raise ParamsError(
                 f"{run.folder}: plays {run.environment}; only answers of notebook_qa are graded"

@@ -83,6 +83,7 @@ def _parser() -> Parser:
     parser.add_argument("--tokenizer", type=Path, metavar="FOLDER",
                         help="of the policy, where none is found beside the rollouts")  # fmt: skip
     parser.add_argument("--no-browser", dest="browser", action="store_false", help="print the address only")
+    parser.add_run_code()
     add_ways_of_reading(parser)
     add_field_options(parser)
     return parser

@@ -40,7 +40,7 @@ from skillpress.core.arguments import Parser, output_file, real, whole
 from skillpress.core.errors import UserError
 from skillpress.core.http_clients import open_directly
 from skillpress.core.lab import SOURCE
-from skillpress.core.storage import make_folder
+from skillpress.core.storage import make_folder, private
 from skillpress.core.web import is_loopback
 from skillpress.models.engines.launcher import LAUNCHER, SCRATCH
 
@@ -129,7 +129,7 @@ class ModelServer:
         self.options, self.log = options, log
         make_folder(log.parent)
         on_gpu = _has_gpu()
-        with log.open("wb") as output, ExitStack() as unless_started:
+        with open(log, "wb", opener=private) as output, ExitStack() as unless_started:
             self.scratch = Path(tempfile.mkdtemp(prefix="vllm-"))  # short: a socket's path has 107 bytes
             unless_started.callback(self.scratch.rmdir)
             self._process = subprocess.Popen(

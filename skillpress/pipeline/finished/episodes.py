@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillpress.core.errors import ParamsError, StorageError
+from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import ENVIRONMENTS, named
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
@@ -57,7 +58,8 @@ def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
 
 
 def stated_projection(section: Any, source: Path) -> Projection | None:
-    """φ by the rules that an ``environment`` section gives; None if its environment has its own φ.
+    """φ by the rules that an ``environment`` section gives; None if its environment has its own φ, or if its
+    code is not imported because this process only looks.
 
     Raises:
         StorageError: the section is damaged; the message names ``source``.
@@ -67,6 +69,8 @@ def stated_projection(section: Any, source: Path) -> Projection | None:
         if environment.rules is None:
             return None
         return environment.rules(environment.parameters.model_validate(section))
+    except CodeNotRunError:
+        return None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, ("environment", *first["loc"])))

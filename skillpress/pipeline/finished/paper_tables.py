@@ -36,7 +36,6 @@ def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
     """The tables that get rows from these runs, or ``RunsError``; tables of dictionaries come last."""
     of_environment = by_environment(runs)
     of_methods = {name: episodes_by_method(group) for name, group in of_environment.items()}
-    environments = {name: bundle(name) for name in of_methods}
     figures = {name: environment_figures(name) for name in of_methods}
     tables = paper_tables(of_methods, {name: found.panels for name, found in figures.items()})
     phrases: list[Line] = []
@@ -44,7 +43,7 @@ def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
     for name, group in of_environment.items():
         if not figures[name].panels:
             continue
-        fitted = fit_each(environments[name], of_methods[name], group[0][0].params.skills.max_phrase_length)
+        fitted = fit_each(bundle(name), of_methods[name], group[0][0].params.skills.max_phrase_length)
         phrases += phrase_lines(name, figures[name].panels[0].heading, fitted, of_methods[name])
         named += membership_lines(name, tuple(figures[name].named_skills), fitted, of_methods[name])
     dictionaries = ((10, phrases), (11, named))
@@ -131,6 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=output_folder, default=str(RESULTS / "paper"), help="folder to write to"
     )
+    parser.add_run_code()
     chosen = parser.parse_args(arguments)
     runs = [read_unchanged(folder) for folder in chosen.runs]
     tables, notes = tables_of(runs), notes_on(runs)

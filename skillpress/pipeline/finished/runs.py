@@ -244,6 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="folder of a finished run, or of a study's record (default: all of this lab)",
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table there, rates in [0, 1]")
+    parser.add_run_code()
     chosen = parser.parse_args(arguments)
     runs, unread = read_places(chosen.places) if chosen.places else read_lab(ROOT)
     lines = list(method_lines(runs))

@@ -23,10 +23,11 @@ from pathlib import Path
 
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.storage import make_folder
 from skillpress.experiment.params import load_params
-from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline import exit_codes, parent, settings
 from skillpress.pipeline.cluster import add_cluster_options, name_gang
-from skillpress.pipeline.files import RESULTS
+from skillpress.pipeline.files import BASE_ROLLOUTS, RESULTS
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 from skillpress.pipeline.reproduce.devices import Rates, add_device_options, add_rate_options, asked_for
 from skillpress.pipeline.reproduce.dvc_call import call_dvc, leave_out_routine
@@ -46,6 +47,7 @@ from skillpress.pipeline.whole_run import ALL, STAGES
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
+    settings.apply_all()
     parser = Parser(description=__doc__)
     add_variant_options(parser)
     parser.add_argument(
@@ -125,6 +127,8 @@ def reproduce(
     os.environ[STAGES] = ",".join(stages) or ALL
     with exclusive(workspace_lock(workspace), str(workspace)):
         os.chdir(prepare_workspace(ROOT, variant))
+        for folder in (ROOT / ".dvc" / "cache", BASE_ROLLOUTS.parent):  # DVC's copies have modes of their own
+            make_folder(folder, private=True)
         repair(workspace)
         leave_out_routine()
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)

@@ -36,7 +36,7 @@ from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from skillpress.core.errors import UserError
-from skillpress.core.storage import make_folder, named_disk_errors
+from skillpress.core.storage import make_folder, make_private_file, named_disk_errors
 from skillpress.core.version import __version__
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.experiment.params import Params
@@ -104,11 +104,12 @@ def _created(uri: str) -> str:
         if file.is_dir():  # MLflow would try again for minutes
             raise ValueError(f"{file} is a folder; name a file in it, such as {_SQLITE}{file}/mlflow.db")
         folder = file.parent
-        make_folder(folder)
+        make_folder(folder, private=True)  # artifacts, such as episodes, lie beside it
         with named_disk_errors(folder / "create.lock"):
             opened = (folder / "create.lock").open("w")
         with opened as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            make_private_file(file)
             return _experiment(folder.as_uri())
     if uri.startswith(_POSTGRESQL):
         root = os.environ["MLFLOW_DEFAULT_ARTIFACT_ROOT"]

@@ -76,7 +76,7 @@ class RankHost:
         numbers = [str(writing), str(os.getppid())]
         log = os.path.join(folder, log)
         os.makedirs(os.path.dirname(log), exist_ok=True)
-        with open(log, "ab") as output:
+        with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", *arguments, *numbers],
                 cwd=folder, env=os.environ | variables, pass_fds=[writing],

@@ -56,7 +56,7 @@ def write_work(work: object, file: Path, code: Sequence[str] = ()) -> tuple[str,
     """Write the work where all machines see it; return the arguments of a rank: file, its hash, the code's
     hash, and the names in ``code`` (:func:`source_key`)."""
     pickled = pickle.dumps(work)
-    with atomic_path(file) as temporary:
+    with atomic_path(file, private=True) as temporary:
         temporary.write_bytes(pickled)
     return str(file), hashlib.sha256(pickled).hexdigest(), source_key(code), *code
 

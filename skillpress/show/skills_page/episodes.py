@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from skillpress.core.visible import line, visible
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.log import Log
 from skillpress.doors.traces.projection import Labels, TraceProjection
@@ -16,7 +17,6 @@ from skillpress.doors.traces.trace import Trace
 from skillpress.environments.calls.steps import TraceStep, action_of, text_of
 from skillpress.show.framing import framed
 from skillpress.show.skills_page.content import Content
-from skillpress.show.skills_page.visible import line, visible
 from skillpress.skills.dictionary import SkillDictionary
 
 ROUTINES, CONTRASTS = 40, 30

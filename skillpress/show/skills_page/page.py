@@ -13,12 +13,12 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from skillpress.core.visible import line, visible
 from skillpress.measure.analysis.mdl_report import coverage, parts
 from skillpress.show.skills_page.comparison import Comparison, Contrast
 from skillpress.show.skills_page.content import Content
 from skillpress.show.skills_page.episodes import CONTRASTS, ROUTINES, Episode
 from skillpress.show.skills_page.understood import left_out, outcome_lines, skill_names
-from skillpress.show.skills_page.visible import line, visible
 from skillpress.skills.dictionary import Skills
 
 _SHOW = Path(str(files("skillpress.show")))  # a path, which Jinja's loader of several folders needs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from skillpress.core.visible import line
 from skillpress.doors.traces.log import Log
-from skillpress.show.skills_page.visible import line
 
 
 def counted(number: int, noun: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from math import isfinite
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from skillpress.core.beginnings import conversations
+from skillpress.core.names import CodeNotRunError
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, trajectories_of
 from skillpress.core.trajectory import Skills, Task, WeightSpan
 from skillpress.environments import bundle
@@ -73,11 +75,14 @@ class OpenSource:
 
     @cached_property
     def skills(self) -> SkillsOf | None:
-        """The skills and cuts of its episodes; None if no tasks are known."""
+        """The skills and cuts of its episodes; None if no tasks are known, or if φ came with the experiment
+        and is not imported."""
         if self.environment is None:
             return None
-        projection = self.files.projection or bundle(self.environment).projection
-        return SkillsOf(projection, self._dictionary)
+        with suppress(CodeNotRunError):
+            projection = self.files.projection or bundle(self.environment).projection
+            return SkillsOf(projection, self._dictionary)
+        return None
 
     def told(self, episode: int, limits: Limits) -> Told:
         """The content of an episode's rows.

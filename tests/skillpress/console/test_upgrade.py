@@ -140,6 +140,10 @@ def test_an_interrupted_upgrade_leaves_whole_files_and_goes_on(
         (lambda lab: (lab / MANIFEST).unlink(), "`skillpress init` did not write this lab"),
         (lambda lab: (lab / MANIFEST).write_text("{"), "not valid JSON"),
         (
+            lambda lab: Manifest("lab", "0.1.0", {"params/../../.bashrc": "0"}).write(lab),
+            "names params/../../.bashrc, which is not inside the lab",
+        ),
+        (
             lambda lab: Manifest("lab", "0.10.0", {}).write(lab),
             "the lab is of skillpress 0.10.0, installed is 0.2.0; install 0.10.0 or later",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from skillpress.core.rollout_files import (
     STEP_COLUMNS,
     TRAJECTORY_COLUMNS,
     iterate_rollouts,
+    join_rollouts,
     read_rollouts,
     rollout_frame,
     scan_rollouts,
@@ -24,7 +26,7 @@ from skillpress.core.rollout_files import (
     write_rollouts,
 )
 from skillpress.core.sequence_files import SEQUENCE_SCHEMA, scan_sequences, write_sequences
-from skillpress.core.tables import write_table
+from skillpress.core.tables import PRIVATE, write_table
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import RewardPart, SkillSequence, Step, Summary, Task, Trajectory, WeightSpan
 
@@ -221,3 +223,19 @@ def test_sequences_are_written_a_few_at_a_time_to_the_same_bytes(
     assert scan_sequences(tmp_path / "s.parquet").collect().equals(at_once)
     assert (tmp_path / "s.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.parquet", "whole.parquet"]
+
+
+def test_no_other_user_can_read_what_agents_said(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        write_rollouts(tmp_path / "rollouts" / "a.parquet", [])
+        join_rollouts(tmp_path / "rollouts" / "b.parquet", [tmp_path / "rollouts" / "a.parquet"])
+        for kind in PRIVATE:
+            write_table(tmp_path / "rollouts" / kind, pl.DataFrame({"said": ["a key"]}), kind)
+        write_tasks(tmp_path / "tasks" / "test.parquet", TASKS)
+    finally:
+        os.umask(before)
+    files = list((tmp_path / "rollouts").iterdir())
+    assert len(files) == 2 + len(PRIVATE) and {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    assert (tmp_path / "rollouts").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "tasks" / "test.parquet").stat().st_mode & 0o777 == 0o644

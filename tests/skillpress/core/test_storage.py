@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,9 @@ from skillpress.core.storage import (
     atomic_directory,
     atomic_path,
     directory_made_once,
+    make_folder,
+    make_private_file,
+    private,
     private_folder,
     read_json,
     read_schema,
@@ -132,6 +138,49 @@ def test_what_a_killed_writer_leaves_beside_its_file_is_swept_up_and_nothing_els
     assert {path.name for path in tmp_path.iterdir()} == before
     if place == "old folder":
         assert (target / "a").read_text() == "1"
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def test_what_may_hold_secrets_can_be_read_by_its_owner_alone(tmp_path: Path, usual_umask: None) -> None:
+    with atomic_path(tmp_path / "new" / "private", private=True) as temporary:
+        assert mode(temporary) == 0o600, "at no moment can others read it"
+    assert (mode(tmp_path / "new"), mode(tmp_path / "new" / "private")) == (0o700, 0o600)
+    write_text(tmp_path / "results" / "table.md", "to be shown")
+    assert (mode(tmp_path / "results"), mode(tmp_path / "results" / "table.md")) == (0o755, 0o644)
+    with open(tmp_path / "log", "a", opener=private) as log:
+        log.write("said")
+    assert mode(tmp_path / "log") == 0o600
+
+
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_all_files_of_a_database_are_private_while_it_is_written(
+    journal: str, tmp_path: Path, usual_umask: None
+) -> None:
+    file = tmp_path / "any.db"
+    make_private_file(file)
+    make_private_file(file)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(f"PRAGMA journal_mode={journal}")
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("CREATE TABLE secrets (value TEXT)")
+        assert len(list(tmp_path.iterdir())) > 1
+        assert {mode(one) for one in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_folder_that_its_owner_has_opened_stays_open(tmp_path: Path, usual_umask: None) -> None:
+    (tmp_path / "shared").mkdir(mode=0o755)
+    make_folder(tmp_path / "shared", private=True)
+    assert mode(tmp_path / "shared") == 0o755
 
 
 def test_a_folder_that_another_user_could_have_filled_is_refused(tmp_path: Path) -> None:

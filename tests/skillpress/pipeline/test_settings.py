@@ -24,6 +24,17 @@ def test_what_the_caller_has_set_stays(monkeypatch) -> None:
     assert os.environ["OMP_NUM_THREADS"] == "3"
 
 
+def test_a_lab_sets_further_variables_only_where_its_code_runs(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "infra").mkdir()
+    (tmp_path / "infra" / "settings.env").write_text("BROWSER ?= mine\nSKILLPRESS_TRACES ?= 7\n")
+    monkeypatch.setattr("skillpress.core.lab.ROOT", tmp_path)
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"]})
+    settings.apply()
+    assert "BROWSER" not in os.environ and os.environ["SKILLPRESS_TRACES"] == "7"
+    settings.apply_all()
+    assert os.environ["BROWSER"] == "mine"
+
+
 def test_telemetry_of_every_tool_is_off_in_a_fresh_process(repository: Path) -> None:
     code = (
         "import flows\n"

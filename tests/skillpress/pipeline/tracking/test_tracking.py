@@ -33,7 +33,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("tracking")
     patch = pytest.MonkeyPatch()
     patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlruns/mlflow.db")
+    before = os.umask(0o022)
     create_database()
+    os.umask(before)
     patch.undo()
     return f"sqlite:///{folder}/mlruns/mlflow.db"
 
@@ -63,6 +65,12 @@ def test_processes_that_create_the_database_at_once_take_turns(tmp_path: Path, r
     both = [subprocess.Popen(command, env=environment, cwd=repository) for _ in range(3)]
     assert [process.wait() for process in both] == [0, 0, 0]
     assert (tmp_path / "new" / "mlflow.db").stat().st_size > 100_000
+
+
+def test_no_other_user_can_read_the_database_or_the_artifacts_beside_it(database: str) -> None:
+    file = Path(database.removeprefix("sqlite:///"))
+    assert file.stat().st_mode & 0o777 == 0o600 and file.stat().st_size
+    assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.visible import line, visible
 from skillpress.doors.traces.fields import Wanted, success_field
 from skillpress.doors.traces.log import Log, read_log
 from skillpress.doors.traces.projection import NameProjection
@@ -20,7 +21,6 @@ from skillpress.show.skills_page import page as page_module
 from skillpress.show.skills_page.content import Settings, describe
 from skillpress.show.skills_page.episodes import episodes, frames, place_of, viewer_id
 from skillpress.show.skills_page.page import render
-from skillpress.show.skills_page.visible import line, visible
 
 PATIENCE = 300_000
 """In milliseconds. The time of a page depends on the machine's other work, not only on the page."""
