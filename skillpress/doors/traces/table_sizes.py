@@ -19,6 +19,7 @@ LARGEST_FOOTER = 16 << 20
 """The longest footer of a Parquet file that is read, in bytes."""
 LARGEST_MESSAGE = 2 << 30
 """The largest batch of an Arrow stream that is read, in bytes."""
+MARK = b"\xff\xff\xff\xff"
 BATCH, DICTIONARY = 3, 2
 """The types of an Arrow message that holds rows, or a dictionary; others hold the schema."""
 
@@ -100,23 +101,25 @@ class _Compact:
 
 
 def arrow_bytes(file: IO[bytes]) -> int:
-    """Bytes that the batches of an Arrow stream say they have; the file is at its first message.
+    """Bytes that the batches of an Arrow file or stream say they have.
 
     Raises:
         EOFError: it breaks off, or a message is too large.
         struct.error, IndexError: a description is damaged.
     """
-    return sum(_expanded(file, described, start) for described, start, _ in messages(file))
+    whole = messages if file.read(4) == MARK else _in_file
+    file.seek(0)
+    return sum(_expanded(file, described, start) for described, start, _ in whole(file))
 
 
 def messages(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
-    """(description, place of the body, bytes of the body) of each message; afterwards the file may be
-    anywhere.
+    """(description, place of the body, bytes of the body) of each message of a stream; afterwards the file
+    may be anywhere.
 
     A message is a mark, the length of its description, the description (a table of a flatbuffer, which has
     the message's type and the length of its body), and the body.
     """
-    while (head := file.read(8))[:4] == b"\xff\xff\xff\xff" and len(head) == 8:
+    while len(head := file.read(8)) == 8 and head.startswith(MARK):
         (length,) = struct.unpack("<i", head[4:])
         if length <= 0:
             return
@@ -129,6 +132,22 @@ def messages(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
         file.seek(start + size)
 
 
+def _in_file(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
+    """The same for a file, whose footer has the places of its messages."""
+    size = file.seek(-10, os.SEEK_END) + 10
+    (length,) = struct.unpack("<i", file.read(4))
+    if not 0 <= length <= min(size, LARGEST_FOOTER):
+        raise ValueError(f"a footer of {length} bytes")
+    file.seek(size - 10 - length)
+    footer = file.read(length)
+    (table,) = struct.unpack_from("<I", footer)
+    for number in (2, 3):  # dictionaries, batches of rows
+        for offset, described, body in _vector(footer, table, number, "<qi4xq"):
+            file.seek(offset)
+            content = file.read(min(described, LARGEST_FOOTER))
+            yield content[8 if content.startswith(MARK) else 4 :], offset + described, body
+
+
 def _expanded(file: IO[bytes], described: bytes, start: int) -> int:
     """Bytes of a message's rows or dictionary, at least ``VALUE_BYTES`` for each value."""
     kind, batch = field(described, 1, "<B"), _table(described, 2)
@@ -136,10 +155,10 @@ def _expanded(file: IO[bytes], described: bytes, start: int) -> int:
         batch = _inside(described, batch, 1)
     elif kind != BATCH:
         return 0
-    values = sum(each[0] for each in _structs(described, batch, 1))
+    values = sum(each[0] for each in _vector(described, batch, 1, "<qq"))
     compressed = _place(described, batch, 3) > 0
     total = 0
-    for offset, length in _structs(described, batch, 2):
+    for offset, length in _vector(described, batch, 2, "<qq"):
         if compressed and length >= 8:
             file.seek(start + offset)
             length = max(length, struct.unpack("<q", file.read(8))[0])
@@ -177,11 +196,11 @@ def _inside(described: bytes, table: int, number: int) -> int:
     return place + int(struct.unpack_from("<I", described, place)[0])
 
 
-def _structs(described: bytes, table: int, number: int) -> list[tuple[int, int]]:
-    """A vector of pairs of 64-bit numbers: (values, nulls) of each column, or (place, bytes) of buffers."""
+def _vector(described: bytes, table: int, number: int, form: str) -> list[tuple[int, ...]]:
+    """A vector of structs that is a table's field; empty where the table leaves it out."""
     place = _place(described, table, number)
     if not place:
         return []
     place += struct.unpack_from("<I", described, place)[0]
     (count,) = struct.unpack_from("<I", described, place)
-    return list(struct.iter_unpack("<qq", described[place + 4 : place + 4 + 16 * count]))
+    return list(struct.iter_unpack(form, described[place + 4 : place + 4 + struct.calcsize(form) * count]))

@@ -131,11 +131,7 @@ def _check_size(path: Path, begin: bytes) -> None:
     with path.open("rb") as file:
         stored = os.fstat(file.fileno()).st_size
         try:
-            if begin.startswith(PARQUET):
-                expanded = parquet_bytes(file)
-            else:
-                file.seek(0 if begin.startswith(ARROW_STREAM) else len(ARROW) + 2)
-                expanded = arrow_bytes(file)
+            expanded = (parquet_bytes if begin.startswith(PARQUET) else arrow_bytes)(file)
         except (struct.error, IndexError, ValueError, KeyError, TypeError, EOFError, OSError) as error:
             if isinstance(error, ExpansionError):
                 raise

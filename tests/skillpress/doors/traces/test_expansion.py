@@ -1,4 +1,4 @@
-"""A file that is made to fill a memory is refused before it does; an honest log that compresses well is read."""
+"""A file that is made to fill a memory is refused before it does; a log that compresses well is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skillpress.doors.traces.files import values
 from skillpress.doors.traces.trace import UnreadableTraceError
 from tests.support.doors.trace_records import chat
 
-GIB = 1 << 30
+MIB = 1 << 20
 LINE = json.dumps(chat()).encode() + b"\n"
 
 
@@ -39,14 +39,14 @@ def honest_first() -> bytes:
     """A trace, then zeros; the size at its end is a lie."""
     packer = zlib.compressobj(9, wbits=31)
     packed = packer.compress(LINE)
-    for _ in range(300):
+    for _ in range(100):
         packed += packer.compress(bytes(1 << 20))
     return (packed + packer.flush())[:-4] + struct.pack("<I", 100)
 
 
 def one_line() -> bytes:
     """One line of a long text, in gzip."""
-    return gzip.compress(b'{"messages": "' + b"a" * (300 << 20) + b'"}', 1, mtime=0)
+    return gzip.compress(b'{"messages": "' + b"a" * 100 * MIB + b'"}', 1, mtime=0)
 
 
 def quine() -> bytes:
@@ -98,14 +98,14 @@ def arrow(stream: bool) -> bytes:
 
 
 BOMBS: dict[str, Callable[[], bytes]] = {
-    "gzip": lambda: zeros(2 * GIB),
+    "gzip": lambda: zeros(256 * MIB),
     "gzip behind a trace": honest_first,
     "gzip of one line": one_line,
-    "gzip in gzip": lambda: gzip.compress(zeros(GIB), mtime=0),
+    "gzip in gzip": lambda: gzip.compress(zeros(256 * MIB), mtime=0),
     "gzip forty times": quine,
     "zip": lambda: zipped(bytes(256 << 20)),
     "zip of many": lambda: zipped(*[bytes(8 << 20)] * 40),
-    "zip of gzip": lambda: zipped(zeros(GIB)),
+    "zip of gzip": lambda: zipped(zeros(256 * MIB)),
     "Parquet of one value": constant_rows,
     "Parquet of one text": one_text_in_all_rows,
     "Arrow file": lambda: arrow(stream=False),
@@ -117,7 +117,8 @@ READ = """
     from pathlib import Path
     resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
     said = [str(value.value) for value in values(Path(sys.argv[1])) if isinstance(value.value, Exception)]
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, *said, sep="\\n")
+    (peak,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
+    print(int(peak) >> 10, *said, sep="\\n")
 """
 
 
@@ -134,7 +135,7 @@ def test_a_bomb_is_refused_in_little_memory(kind: str, tmp_path: Path) -> None:
     )
     memory, *said = done.stdout.splitlines()
     assert any("expands from" in each or "compressed 3 times" in each for each in said), said
-    assert int(memory) < 600, "megabytes"
+    assert int(memory) < 400, f"{memory} megabytes"
 
 
 def test_a_zip_that_lies_about_a_member_gives_no_more_than_it_says(tmp_path: Path) -> None:
@@ -174,6 +175,7 @@ def test_what_a_table_says_of_its_size_is_what_it_holds(compression: str) -> Non
     for write, size in (
         (frame.write_parquet, table_sizes.parquet_bytes),
         (frame.write_ipc_stream, table_sizes.arrow_bytes),
+        (frame.write_ipc, table_sizes.arrow_bytes),
     ):
         held = io.BytesIO()
         write(held, compression=compression)  # type: ignore[operator]
