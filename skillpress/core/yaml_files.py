@@ -38,6 +38,9 @@ DEEPEST, MOST_VALUES = 100, 1_000_000
 """The deepest nesting and the most values of a file. An alias counts as all that it repeats: ten lines of
 text can give any number of values, or a value that contains itself."""
 
+MOST_MERGED = 10_000
+"""The most keys that one mapping may merge from others, each counted as often as it comes."""
+
 
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader with the changes that the module's docstring lists."""
@@ -71,6 +74,12 @@ class _Loader(yaml.SafeLoader):
                 )
             lines[key] = key_node.start_mark.line + 1
         return super().construct_mapping(node, deep)
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge (``<<``) as PyYAML does, up to a number of keys: merges of merges multiply them."""
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_MERGED:
+            raise _refused(node, f"merges {len(node.value):,} keys, and {MOST_MERGED:,} are read")
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         """A number, also if a tag calls it one and the text does not look like one."""

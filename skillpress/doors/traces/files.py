@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from skillpress.doors.traces.archives import ZIPS, member_values
+from skillpress.doors.traces.expansion import Expander
 from skillpress.doors.traces.json_files import Value, text_values, value_at
 from skillpress.doors.traces.tables import ARROW, ARROW_STREAM, PARQUET, row_values
 from skillpress.doors.traces.trace import PassedOver, Place, TracesError, UnreadableTraceError
@@ -65,21 +66,26 @@ def values(path: Path, only: Sequence[Place] | None = None) -> Iterator[Value]:
                 yield Value(place.number, place.offset, value=value_at(path, place.offset))
         else:
             with path.open("rb") as file:
-                yield from _opened_values(file)
+                yield from _opened_values(file, Expander(os.fstat(file.fileno()).st_size))
+    except UnreadableTraceError as error:
+        yield Value(0, -1, value=error)
     except OSError as error:
         yield Value(0, -1, value=UnreadableTraceError(f"cannot be read ({error.strerror or error})"))
 
 
-def _opened_values(file: IO[bytes]) -> Iterator[Value]:
-    """The values of an opened file that is neither an archive nor a table."""
+def _opened_values(file: IO[bytes], expander: Expander) -> Iterator[Value]:
+    """The values of an opened file that is neither an archive nor a table.
+
+    Raises:
+        ExpansionError: it expands too far.
+    """
     head = _head(file)
     if why := _foreign(head):
         yield Value(0, -1, value=UnreadableTraceError(why))
     elif head.startswith(GZIP):
         try:
-            with gzip.open(file, "rb") as inside:
-                for value in _opened_values(cast(IO[bytes], inside)):
-                    yield value._replace(offset=-1)
+            for value in _opened_values(*expander.gzip(file)):
+                yield value._replace(offset=-1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             yield Value(0, -1, value=UnreadableTraceError(f"the compressed file breaks off ({error})"))
     elif head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

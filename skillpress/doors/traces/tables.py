@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import os
 import struct
 from collections.abc import Iterator
 from decimal import Decimal
@@ -17,15 +18,18 @@ from typing import IO, Any
 
 import polars as pl
 
+from skillpress.doors.traces.expansion import ExpansionError, check_expansion
 from skillpress.doors.traces.json_files import Value
+from skillpress.doors.traces.table_sizes import BATCH as BATCH_OF_ROWS
+from skillpress.doors.traces.table_sizes import arrow_bytes, field, messages, parquet_bytes
 from skillpress.doors.traces.trace import UnreadableTraceError
 
+ROWS = 16
+"""Rows of a batch that are Python values together."""
 BATCH = 256
 """Rows that are in memory together, unless the file's own groups are larger."""
 PARQUET, ARROW, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 """How the files begin."""
-LARGEST_MESSAGE = 2 << 30
-"""The largest batch of an Arrow stream that is read, in bytes."""
 
 
 def row_values(path: Path, begin: bytes, only: frozenset[int] | None = None) -> Iterator[Value]:
@@ -36,12 +40,28 @@ def row_values(path: Path, begin: bytes, only: frozenset[int] | None = None) -> 
         only: the wanted rows, from 0 on; None reads all of them.
     """
     try:
+        _check_size(path, begin)
+        given, stored = 0, path.stat().st_size
         for first, rows in _batches(path, begin, only):
-            for place, row in enumerate(rows.iter_rows(named=True), first):
+            for place, row in enumerate(rows.iter_rows(named=True, buffer_size=ROWS), first):
                 number = row.pop(_NUMBER) if only is not None else place
-                yield Value(number + 1, -1, value=plain(row), row=number)
+                value = plain(row)
+                given += characters(value)
+                check_expansion(given, stored)  # a text that is stored once may be in every row
+                yield Value(number + 1, -1, value=value, row=number)
+    except ExpansionError as error:
+        yield Value(0, -1, value=error)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, struct.error, EOFError) as error:
         yield Value(0, -1, value=UnreadableTraceError(f"the table cannot be read ({str(error)[:120]})"))
+
+
+def characters(value: Any) -> int:
+    """Characters of the texts in a JSON value."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(characters, value.values()))
+    return sum(map(characters, value)) if isinstance(value, list) else 0
 
 
 def plain(value: Any) -> Any:
@@ -89,47 +109,31 @@ def _batches(path: Path, begin: bytes, only: frozenset[int] | None) -> Iterator[
 
 def _stream(file: IO[bytes]) -> Iterator[pl.DataFrame]:
     """The batches of an Arrow stream, each read together with the stream's schema and dictionaries."""
-    before = b""
-    while message := _message(file):
-        kind, content = message
-        if kind != _BATCH:
-            before += content
+    before, end = b"", ARROW_STREAM + bytes(4)
+    for described, start, size in messages(file):
+        file.seek(start)
+        content = file.read(size)
+        if len(content) < size:
+            raise EOFError("it breaks off")
+        whole = ARROW_STREAM + struct.pack("<i", len(described)) + described + content
+        if field(described, 1, "<B") == BATCH_OF_ROWS:
+            yield pl.read_ipc_stream(io.BytesIO(before + whole + end))
         else:
-            yield pl.read_ipc_stream(io.BytesIO(before + content + ARROW_STREAM + bytes(4)))
+            before += whole
 
 
-_BATCH = 3
-"""The type of a message that holds a batch of rows; the others hold the schema or a dictionary."""
+def _check_size(path: Path, begin: bytes) -> None:
+    """Refuse a table that says it expands too far, before anything of it is unpacked.
 
-
-def _message(file: IO[bytes]) -> tuple[int, bytes] | None:
-    """The type and the bytes of a stream's next message; None at the end.
-
-    A message is a mark, the length of its description, the description (a table of a flatbuffer, which has
-    the message's type and the length of its body), and the body.
+    Raises:
+        ExpansionError: it does.
     """
-    head = file.read(8)
-    if len(head) < 8 or head[:4] != ARROW_STREAM:
-        return None
-    (length,) = struct.unpack("<i", head[4:])
-    if length <= 0:
-        return None
-    described = file.read(length)
-    size = _field(described, 3, "<q")
-    if not 0 <= size <= LARGEST_MESSAGE:
-        raise EOFError(f"a message of {size} bytes")
-    content = file.read(size)
-    if len(content) < size:
-        raise EOFError("it breaks off")
-    return _field(described, 1, "<B"), head + described + content
-
-
-def _field(described: bytes, number: int, form: str) -> int:
-    """A field of the table in a flatbuffer; 0 where the table leaves it out."""
-    (table,) = struct.unpack_from("<I", described)
-    (back,) = struct.unpack_from("<i", described, table)
-    (length,) = struct.unpack_from("<H", described, table - back)
-    if (entry := 4 + 2 * number) >= length:
-        return 0
-    (place,) = struct.unpack_from("<H", described, table - back + entry)
-    return int(struct.unpack_from(form, described, table + place)[0]) if place else 0
+    with path.open("rb") as file:
+        stored = os.fstat(file.fileno()).st_size
+        try:
+            expanded = (parquet_bytes if begin.startswith(PARQUET) else arrow_bytes)(file)
+        except (struct.error, IndexError, ValueError, KeyError, TypeError, EOFError, OSError) as error:
+            if isinstance(error, ExpansionError):
+                raise
+            return  # a damaged description; the table's reader says what is wrong with it
+    check_expansion(expanded, stored)

@@ -124,3 +124,12 @@ def test_no_yaml_is_read_or_written_elsewhere(repository: Path) -> None:
         if "yaml" in (getattr(node, "module", None), *(name.name for name in node.names))
     ]
     assert not found
+
+
+def test_merges_of_merges_are_refused_before_they_fill_the_memory() -> None:
+    """Seven levels of nine merges each would be five million keys."""
+    text = "a0: &a0 {x: 1}\n" + "".join(
+        f"a{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 9)}]}}\n" for level in range(1, 8)
+    )
+    with pytest.raises(YamlError, match=r"params.yaml, line 6, .*merges 59,049 keys, and 10,000 are read"):
+        parse_yaml(text, "params.yaml")
