@@ -1,7 +1,7 @@
 """Install packages from the locks of this folder, as in ``.venv/bin/python locks/install.py run.txt torch``.
 
 The packages go into the environment of the Python that runs this file. Only files whose hashes a lock names
-are installed. uv installs them in half of pip's time; pip does it where no index offers uv, or where uv fails.
+are installed. uv installs them, faster than pip; pip does it where no index offers uv, or where uv fails.
 A lock is complete, so dependencies are not resolved. Packages without a wheel are built with the packages of
 build.txt: an isolated build would download its tools without hashes.
 """

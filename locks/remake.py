@@ -71,8 +71,8 @@ def write(name: str, what: str, lock: Lock) -> None:
 
 
 def torch_for_cpus(version: str) -> str:
-    """The lines of the CPU build: the hash of the file that this machine's pip is offered, and the hashes that
-    the lock has of the same version. uv gives no hashes of files in folders."""
+    """The lines of the CPU build: the hash of the file that this machine's pip is offered, and those that the
+    lock has of the same version. uv gives no hashes of files in folders."""
     wanted = f"torch=={version}+cpu"
     before = parsed((LOCKS / "torch-cpu.txt").read_text())["torch"]
     hashes = set(re.findall(r"sha256:\w+", before)) if requirement(before) == Requirement(wanted) else set()

@@ -1,8 +1,8 @@
 """``make audit``: asks pip-audit whether a pinned version has a known vulnerability.
 
 ``python -m tests.support.audit LOCK ...`` ends with 0 if every package was looked up and none has a known
-vulnerability, with 1 if some have, and with 2 if the database did not answer for all of them. Its last line says
-which.
+vulnerability, with 1 if some have, and with 2 if the database did not answer for all of them. Its last line
+says which.
 """
 
 from __future__ import annotations
