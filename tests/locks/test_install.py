@@ -91,7 +91,7 @@ def test_without_uv_pip_installs_and_refuses_a_file_with_another_hash(
 def test_uv_gets_the_settings_of_pip_and_where_it_fails_pip_tries_with_the_same_hashes(
     environment: Path, tmp_path: Path, repository: Path
 ) -> None:
-    """A program of uv's name notes what it was told and fails."""
+    """A program of uv's name notes its arguments and fails."""
     told = tmp_path / "told"
     program = (
         "import os, pathlib, sys\n"
