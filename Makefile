@@ -1,4 +1,4 @@
-# Every command of the project. `make run` and `make test` need Python 3.11 to 3.13, git, make and a C compiler.
+# Every command of the project. `make run` and `make test` need Python 3.11, 3.12 or 3.13, git, make and a C compiler.
 
 include infra/settings.env
 
