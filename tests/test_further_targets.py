@@ -16,10 +16,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.support.nightly import TARGETS
+from tests.support.requirements import required
 
 COLLECT = """
 import json, sys
@@ -62,20 +62,3 @@ def test_the_tests_of_vllm_are_found_with_the_packages_that_their_environment_ha
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )  # fmt: skip
     assert found.returncode == 0 and "test_vllm.py" in found.stdout, found.stdout + found.stderr
-
-
-def required(*requirements: str) -> set[str]:
-    """The names of the distributions that the requirements, with their extras, bring with them."""
-    found: set[tuple[str, str]] = set()
-    waiting = [Requirement(each) for each in requirements]
-    while waiting:
-        requirement = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        for extra in {"", *requirement.extras} - {seen for owner, seen in found if owner == name}:
-            found.add((name, extra))
-            try:
-                needed = map(Requirement, metadata.requires(name) or [])
-            except metadata.PackageNotFoundError:
-                continue  # of another system
-            waiting += [each for each in needed if not each.marker or each.marker.evaluate({"extra": extra})]
-    return {name for name, _ in found}

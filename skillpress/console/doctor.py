@@ -72,7 +72,7 @@ def findings() -> Iterator[tuple[str, list[Finding]]]:
     yield "Engines", [engine(name) for name in ENGINES] + list(gpus())
     yield "Environments", [alfworld_games(), cooking_games()]
     yield "Names in params.yaml", list(parts())
-    yield "Other programs", [sandbox(), chromium(), postgresql(), ray(), shellcheck()]
+    yield "Other programs", [sandbox(), gvisor(), chromium(), postgresql(), ray(), shellcheck()]
     for layer, distributions in layers.layers().items():
         if layer not in (layers.BASE, *COMMANDS["run"].layers, *SUMS):
             yield f"Layer `{layer}`", packages(distributions, remedy=layers.remedy(layer))
@@ -195,6 +195,13 @@ def sandbox() -> Finding:
         return Finding("sandboxes", False, str(error))
     count, quota = room()
     return Finding("sandboxes", True, f"{find_bwrap()}; {quota} has room for {count} of one user at once")
+
+
+def gvisor() -> Finding:
+    """gVisor's program. No sandbox runs in it yet, so its presence changes nothing, and the line says so."""
+    place = shutil.which("runsc")
+    unused = "skillpress does not use it yet: sandboxes and programs share this machine's kernel"
+    return Finding("gVisor", place is not None, f"{place or 'runsc is not on PATH'}; {unused}")
 
 
 def chromium() -> Finding:

@@ -113,6 +113,16 @@ def test_a_bubblewrap_that_cannot_start_a_sandbox_is_not_called_there(
     assert not found.there and "no permissions to create a new namespace" in found.detail
 
 
+def test_gvisor_is_looked_for_and_never_said_to_isolate(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    unused = "skillpress does not use it yet: sandboxes and programs share this machine's kernel"
+    assert doctor.gvisor() == doctor.Finding("gVisor", False, f"runsc is not on PATH; {unused}")
+    (tmp_path / "runsc").touch(mode=0o755)
+    assert doctor.gvisor() == doctor.Finding("gVisor", True, f"{tmp_path}/runsc; {unused}")
+
+
 def test_packages_are_told_with_their_versions_and_how_to_get_those_that_are_missing() -> None:
     numpy, nothing = doctor.packages(["numpy", "no-such-package"], remedy="pip install it")
     assert numpy.there and numpy.detail[0].isdigit()
