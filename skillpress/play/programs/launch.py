@@ -36,6 +36,7 @@ from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, 
 from skillpress.play.sandbox.walls import Held, files_in
 from skillpress.play.sandbox.watchdog import watchdog
 from skillpress.play.workers.parent import die_with_parent
+from skillpress.play.workers.ranks import SIGNALLED, exit_in_words
 
 MARK = "SKILLPRESS_EPISODE"
 """The variable by which a program's processes are known: ``PID:NAMESPACE:KEY``. PID is the number of the
@@ -221,7 +222,7 @@ class _Command:
         if self.exceeded:
             ended(Ended(OVER_LIMITS, f"{printed}\n{self.exceeded}"))
         elif (why := _why(code)) == CRASHED:
-            ended(Ended(why, f"{printed}\nThe program ended with {_said(code)}."))
+            ended(Ended(why, f"{printed}\nThe program ended with {exit_in_words(code)}."))
         else:
             ended(Ended(why, printed))
 
@@ -305,18 +306,9 @@ def _threads(pid: int) -> int:
 
 
 def _why(code: int) -> str | None:
-    if code in (-signal.SIGKILL, 128 + signal.SIGKILL, NO_ENDPOINT):
+    if code in (-signal.SIGKILL, SIGNALLED + signal.SIGKILL, NO_ENDPOINT):
         return LOST
     return None if code == 0 else CRASHED
-
-
-def _said(code: int) -> str:
-    """A process's exit code in words; a shell and bwrap report a signal as 128 and its number."""
-    number = -code if code < 0 else code - 128
-    try:
-        return f"exit code {code} ({signal.Signals(number).name})"
-    except ValueError:
-        return f"exit code {code}"
 
 
 def _before() -> None:
