@@ -213,8 +213,8 @@ class _Command:
         return self.process.pid
 
     def watch(self, ended: Callable[[Ended], None]) -> None:
-        """Wait for the end, and leave the process to ``stop``: as long as nobody has collected it, no other
-        process gets its number, and ``stop`` kills by that number."""
+        """Wait for the end, and leave the process to ``stop``, which kills by its number. Until then no other
+        process gets that number."""
         code = self._code()
         if self.limits is not None:
             watchdog().forget(self)

@@ -1,4 +1,4 @@
-"""The forwarder inside the isolation: what only takes long is no fault of the endpoint."""
+"""The forwarder inside the isolation waits for a busy endpoint, and tells that from one that has ended."""
 
 from __future__ import annotations
 
