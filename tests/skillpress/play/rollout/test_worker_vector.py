@@ -154,7 +154,7 @@ def test_a_worker_killed_from_outside_is_replaced() -> None:
 @pytest.mark.kills
 @pytest.mark.skipif(not os.access(MEMORY_GROUPS, os.W_OK), reason="memory cgroups are not ours to make here")
 def test_a_worker_that_the_kernel_kills_for_lack_of_memory_is_replaced(tmp_path: Path) -> None:
-    """As in a container: the kernel acts before the worker reaches the limit of its pool."""
+    """The kernel acts before the worker reaches the limit of its pool, as in a container."""
     group, before = MEMORY_GROUPS / f"skillpress-worker-{os.getpid()}", set(psutil.Process().children())
     environments = WorkerVectorEnv(Troubled, 2, Limits(seconds=60.0, memory=1 << 40))
     group.mkdir()
