@@ -57,6 +57,7 @@ from skillpress.pipeline.revision import revision
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.comparison_run import ComparisonRun, comparison_run
 from skillpress.play.workers import cores
+from skillpress.play.workers.ranks import exit_in_words
 
 METHODS = tuple(
     f"params/{method}.yaml"
@@ -85,7 +86,7 @@ def run_experiment(label: str, variant: Variant, machines: Machines | None = Non
     else:
         outcome = machines.run(variant, variant.values(ROOT)["processes"])
         if outcome.exit_code:
-            what = f"{variant.name} failed on {outcome.node} with exit code {outcome.exit_code}"
+            what = f"{variant.name} failed on {outcome.node} with {exit_in_words(outcome.exit_code)}"
             raise ExperimentFailedError(f"{what}\n{outcome.said}")
         lock = ROOT / FOLDER / f"{variant.name}.lock"
         write_text(lock, outcome.lock)
@@ -113,7 +114,8 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
                     f"started again, it goes on from its last checkpoint. See {log}\n{tail(log)}"
                 ) from None
     if code:
-        raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}\n{tail(log)}")
+        said = f"see {log}\n{tail(log)}"
+        raise ExperimentFailedError(f"{variant.name} failed with {exit_in_words(code)}; {said}")
 
 
 @flow(name="ablation", task_runner=ThreadPoolTaskRunner(max_workers=AT_ONCE))

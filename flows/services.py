@@ -34,6 +34,7 @@ from skillpress.pipeline import exit_codes
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import check_database, create_database
+from skillpress.play.workers.ranks import exit_in_words
 
 POOL = "local"
 DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
@@ -120,7 +121,7 @@ class Services:
         """Raise ``ServiceError`` if a process ended by itself."""
         for name, process in self._started:
             if process.poll() is not None:
-                raise ServiceError(f"{name} has ended by itself with exit code {process.returncode}")
+                raise ServiceError(f"{name} has ended by itself with {exit_in_words(process.returncode)}")
 
     def run(self) -> None:
         """Wait until an interrupt, or until one of the processes ends."""

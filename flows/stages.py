@@ -19,6 +19,7 @@ from flows.children import children_stopped
 from flows.interrupts import interruptible
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.reproduce.dvc_call import stage_exit_code
+from skillpress.play.workers.ranks import exit_in_words
 
 KEPT = "finished stages and checkpoints are kept"
 RETRY_DELAYS_SECONDS = [10.0, 60.0]
@@ -30,7 +31,7 @@ class StageFailedError(RuntimeError):
 
     def __init__(self, stage: str, exit_code: int) -> None:
         super().__init__(
-            f"stage {stage} failed with exit code {exit_code}; its message is in the output above"
+            f"stage {stage} failed with {exit_in_words(exit_code)}; its message is in the output above"
         )
         self.exit_code = exit_code
 

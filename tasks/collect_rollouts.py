@@ -44,7 +44,6 @@ def main(stage: Stage) -> None:
     write_json(RESULTS / "rollouts.json", metrics)
     stage.run.log_metrics({f"rollouts/{name}": value for name, value in metrics.items()})
     stage.run.log_episodes(BASE_ROLLOUTS, BASE_POLICY)
-    stage.store.clear()
 
 
 def pass_rates(steps: pl.LazyFrame) -> pl.DataFrame:

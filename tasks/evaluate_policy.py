@@ -77,4 +77,3 @@ def main(stage: Stage) -> None:
     stage.run.log_summary({f"{policy}/{k}": v for policy, row in figures.items() for k, v in row.items()})
     stage.run.log_episodes(EVALUATION_ROLLOUTS, BASE_POLICY)
     stage.run.register_policy(POLICY)
-    stage.store.clear()

@@ -22,4 +22,3 @@ def main(stage: Stage) -> None:
     tasks = load_tasks(bundle(params.environment.name))["test"]
     floors = [play_of(params, tasks, EXPLORER, None), play_of(params, tasks, START, BASE_POLICY)]
     play(stage, floors, FLOOR_ROLLOUTS)
-    stage.store.clear()

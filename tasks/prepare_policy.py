@@ -33,7 +33,6 @@ def main(stage: Stage) -> None:
     write_curve(RESULTS / "imitation.csv", [{"update": float(n), "loss": losses[n - 1]} for n in shown])
     write_json(RESULTS / "imitation.json", metrics)
     stage.run.log_metrics({f"imitation/{name}": value for name, value in metrics.items()})
-    stage.store.clear()
     if bundle(stage.params.environment.name).reader is not None:
         note_of_tools()
 

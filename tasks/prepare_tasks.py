@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from skillpress.core.storage import write_json
+from skillpress.core.storage import named_disk_errors, write_json
 from skillpress.core.task_files import write_tasks
 from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
@@ -21,7 +21,8 @@ def main(stage: Stage) -> None:
     params = stage.params
     environment = bundle(params.environment.name)
     sizes = params.tasks.make()
-    split_file(UNSEEN).unlink(missing_ok=True)  # an earlier experiment in this folder may have left it
+    with named_disk_errors(split_file(UNSEEN)):  # an earlier experiment in this folder may have left it
+        split_file(UNSEEN).unlink(missing_ok=True)
     made: dict[str, list[Task]] = {split: [] for split in (*SPLITS, *([UNSEEN] if sizes.unseen else []))}
     with stage.progress(sizes.train + sizes.validation + sizes.test + sizes.unseen, "task") as progress:
         for count, task in enumerate(environment.make_tasks(params.environment, sizes, params.seed), 1):

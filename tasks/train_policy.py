@@ -73,4 +73,3 @@ def main(stage: Stage) -> None:
     stage.run.log_file(HISTORY)
     stage.run.log_file(LIBRARY)
     stage.run.log_episodes(TRAINING_ROLLOUTS, BASE_POLICY)
-    stage.store.clear()

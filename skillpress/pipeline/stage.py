@@ -138,6 +138,7 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
         run.log_metrics({"seconds": seconds})
         with waiting("waiting for MLflow's record"):
             run.finish("FINISHED")
+        store.clear()  # not before: a stage without its record has failed, and its work is needed again
         if not resumed:
             remember(entry, values, time.monotonic() - started)
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from pathlib import Path
 from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
 from skillpress.pipeline import exit_codes
-from skillpress.pipeline.reproduce.dvc_call import check_stages, exit_code_of
+from skillpress.pipeline.reproduce.dvc_call import check_stages, exit_code_of, stage_exit_code
 from skillpress.pipeline.revision import revision
 
 
@@ -53,6 +53,7 @@ def reproduce_with(remote: str, stages: Sequence[str] = (), lock: Path | None = 
             repo.push(run_cache=True)
     except DvcException as error:
         why = f": {error.__cause__}" if error.__cause__ else ""
-        exit_codes.say(f"with the remote {remote}: {error}{why}")
+        kept = "" if stage_exit_code(error) else "; what was computed is kept here, run again to share it"
+        exit_codes.say(f"with the remote {remote}: {error}{why}{kept}")
         return exit_code_of(error)
     return 0

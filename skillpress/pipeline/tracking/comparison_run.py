@@ -24,11 +24,12 @@ from skillpress.pipeline.tracking.runs import (
     KEY,
     PARENT_VARIABLE,
     create_database,
+    end_run,
     experiment_run,
     first_run,
     pipeline_run_id,
-    points,
     put_below,
+    summarize,
 )
 
 
@@ -49,7 +50,7 @@ class ComparisonRun:
     def log(self, metrics: Mapping[str, float], files: Iterable[Path]) -> None:
         """Log the results, with their pages."""
         client = MlflowClient()
-        client.log_batch(self.run_id, metrics=points(metrics))
+        summarize(client, self.run_id, metrics)
         for path in files:
             client.log_artifact(self.run_id, str(path))
 
@@ -85,4 +86,4 @@ def comparison_run(name: str, parameters: Mapping[str, Any], flow_run: str = "")
         raise
     finally:
         os.environ.pop(PARENT_VARIABLE, None)
-        client.set_terminated(run_id, status)
+        end_run(client, run_id, status)

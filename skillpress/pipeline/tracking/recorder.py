@@ -5,6 +5,9 @@ only writes lines (JSON, one call each) to a child process, which has MLflow rea
 line. Ctrl-C does not reach the child, so the stage decides how to react. When a stage is killed, the pipe
 closes: the child logs the lines that it has received, leaves the run unfinished, and ends. Until then it
 holds the stage's lock, so that no successor reads the run while it is still being written.
+
+MLflow may also fail while the stage works. The metrics of every step are therefore kept in a file as well,
+until the run is finished. A successor records what its predecessor could not.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.storage import make_folder, named_disk_errors, write_text
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
 from skillpress.pipeline.nursery import command
@@ -27,6 +31,10 @@ from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_se
 
 SETTING = "SKILLPRESS_TRACES"
 """Set in infra/settings.env. It is not a parameter: recording affects no result, so it reruns nothing."""
+
+
+REPORTS = Path(".dvc/tmp/stages")
+"""The folder of these files; they are named by the stage, and the first line is the key."""
 
 
 class TrackingError(RuntimeError):
@@ -47,8 +55,9 @@ class Recorder:
             ParamsError: the setting for the number of recorded episodes is not a number.
         """
         self._most_traces = most_traces()
+        self._kept, steps = kept_reports(stage, key)
         self._process = subprocess.Popen(
-            command("skillpress.pipeline.tracking.recorder", stage, key),
+            command("skillpress.pipeline.tracking.recorder", stage, key, str(self._kept), str(steps)),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0,
             # It computes nothing: DeepSpeed, which transformers imports, shall not warn of a missing GPU.
             env={**os.environ, "DS_ACCELERATOR": "cpu"},
@@ -67,6 +76,9 @@ class Recorder:
             self._fail()
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        if step:
+            with named_disk_errors(self._kept), self._kept.open("a", encoding="utf-8") as file:
+                print(json.dumps({"metrics": dict(metrics), "step": step}, default=float), file=file)
         self._call("log_metrics", metrics=dict(metrics), step=step)
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
@@ -97,6 +109,7 @@ class Recorder:
         _ = self.run_id
         if self._process.wait():
             self._fail()
+        self._kept.unlink(missing_ok=True)
 
     def _call(self, name: str, **arguments: Any) -> None:
         self._write({"call": name, "arguments": arguments})
@@ -129,8 +142,27 @@ def most_traces() -> int:
     return int(value)
 
 
-def main(stage: str, key: str) -> int:
-    """The recording process: reads the parameters, then calls, until the stage closes the pipe."""
+def kept_reports(stage: str, key: str) -> tuple[Path, int]:
+    """(the file of the steps that an unfinished run with this key has reported, their number)."""
+    path = REPORTS / f"{stage}.reports"
+    make_folder(path.parent)
+    with named_disk_errors(path):
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]  # a killed stage may leave half a line
+        if not whole.startswith(f"{key}\n"):
+            whole = f"{key}\n"
+        if whole != text:
+            write_text(path, whole)
+    return path, whole.count("\n") - 1
+
+
+def main(stage: str, key: str, kept: str, steps: str) -> int:
+    """The recording process: reads the parameters, then calls, until the stage closes the pipe.
+
+    Args:
+        kept: the file of the steps that predecessors have reported.
+        steps: their number; further ones come through the pipe.
+    """
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -145,6 +177,8 @@ def main(stage: str, key: str) -> int:
     try:
         run = StageRun(stage, params, key)
         _reply(replies, run_id=run.run_id)
+        for line in Path(kept).read_text(encoding="utf-8").splitlines()[1 : int(steps) + 1]:
+            run.log_metrics(**json.loads(line))  # steps that were recorded are passed over
         for line in lines:
             message = json.loads(line)
             getattr(run, message["call"])(**message["arguments"])

@@ -143,10 +143,28 @@ def _experiment(artifacts: str | None) -> str:
     return client.create_experiment(name, artifact_location=artifacts and f"{artifacts}/{name}")
 
 
-def points(metrics: Mapping[str, float], step: int = 0) -> list[Metric]:
-    """Metrics as MLflow stores them, with the present time."""
-    now = time.time_ns() // 1_000_000
+def points(metrics: Mapping[str, float], step: int = 0, after: int = 0) -> list[Metric]:
+    """Metrics as MLflow stores them, with the present time, or that after ``after`` if it is later, in ms."""
+    now = max(_now(), after + 1)
     return [Metric(name, float(value), now, step) for name, value in metrics.items()]
+
+
+def summarize(client: MlflowClient, run_id: str, metrics: Mapping[str, float]) -> None:
+    """Log final figures in place of earlier ones. MLflow shows the figure with the latest time, and the clock
+    may have been set back since."""
+    known = client.get_run(run_id).data.metrics.keys() & metrics.keys()
+    logged = (point.timestamp for name in known for point in client.get_metric_history(run_id, name))
+    client.log_batch(run_id, metrics=points(metrics, after=max(logged, default=0)))
+
+
+def end_run(client: MlflowClient, run_id: str, status: str) -> None:
+    """End a run, not before its beginning, though the clock may have been set back meanwhile."""
+    begun = client.get_run(run_id).info.start_time
+    client.set_terminated(run_id, status, max(_now(), begun))
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class StageRun:
@@ -169,9 +187,8 @@ class StageRun:
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
         """Log final figures, also to the experiment's own run, where experiments are compared."""
-        values = points(metrics)
         for run_id in (self.run_id, self.parent_id):
-            self._client.log_batch(run_id, metrics=values)
+            summarize(self._client, run_id, metrics)
 
     def log_file(self, path: str | Path) -> None:
         """Keep a file as an artifact, also in the experiment's own run."""
@@ -211,7 +228,7 @@ class StageRun:
     def finish(self, status: str) -> None:
         """End both runs as ``FINISHED``, ``FAILED`` or ``KILLED``; the parent gets its last stage's."""
         for run_id in (self.run_id, self.parent_id):
-            self._client.set_terminated(run_id, status)
+            end_run(self._client, run_id, status)
 
     def _parent(self, params: Params) -> str:
         identity = pipeline_run_id(params)

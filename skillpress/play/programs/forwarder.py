@@ -3,20 +3,25 @@
     python forwarder.py PORT SOCKET FILE_BYTES PROCESSES COMMAND...
 
 It imports the standard library alone, since nothing else may be there. It exits with the command's code, or
-with ``NO_ENDPOINT`` if nothing listens at the socket: the command is not at fault then.
+with ``NO_ENDPOINT`` if nothing listens at the socket: the command is not at fault then. Where the endpoint's
+queue is full, or a program has more connections than the forwarder can hold, a connection waits.
 """
 
 import asyncio
 import os
 import resource
+import socket
 import subprocess
 import sys
 import threading
 
 NO_ENDPOINT = 97
-START_SECONDS = 30
 DESCRIPTORS = 1024
 """Open files of one process; pipes and sockets hold memory that belongs to no process."""
+CONNECTIONS = DESCRIPTORS // 2 - 32
+"""Connections at once, of two descriptors each. Further ones wait until one is closed."""
+LOOK_SECONDS = 0.05
+"""Interval of attempts to reach an endpoint whose queue is full."""
 
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,19 +35,36 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-async def _serve(port: int, path: str, ready: threading.Event) -> None:
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _reach(path: str) -> socket.socket:
+    """A connection to the endpoint. The kernel does not queue for a Unix socket, so this tries again."""
+    there = socket.socket(socket.AF_UNIX)
+    there.setblocking(False)
+    while True:
         try:
-            there, back = await asyncio.open_unix_connection(path)
+            there.connect(path)
+            return there
+        except BlockingIOError:
+            await asyncio.sleep(LOOK_SECONDS)
         except OSError as error:
             print(f"forwarder: the endpoint's socket cannot be reached: {error}", file=sys.stderr, flush=True)
             os._exit(NO_ENDPOINT)
-        await asyncio.gather(_pass(reader, back), _pass(there, writer))
 
-    server = await asyncio.start_server(connected, "127.0.0.1", port)
-    ready.set()
-    async with server:
-        await server.serve_forever()
+
+async def _forward(client: socket.socket, path: str, free: asyncio.Semaphore) -> None:
+    try:
+        reader, writer = await asyncio.open_connection(sock=client)
+        there, back = await asyncio.open_unix_connection(sock=await _reach(path))
+        await asyncio.gather(_pass(reader, back), _pass(there, writer))
+    finally:
+        free.release()
+
+
+async def _serve(listener: socket.socket, path: str) -> None:
+    free, forwarding = asyncio.Semaphore(CONNECTIONS), set()
+    while await free.acquire():
+        client, _ = await asyncio.get_running_loop().sock_accept(listener)
+        forwarding.add(task := asyncio.create_task(_forward(client, path, free)))
+        task.add_done_callback(forwarding.discard)
 
 
 def _limit(file_bytes: int, processes: int) -> None:
@@ -58,10 +80,9 @@ def _limit(file_bytes: int, processes: int) -> None:
 def main() -> int:
     """Run the command beside the forwarder."""
     port, path, file_bytes, processes, *command = sys.argv[1:]
-    ready = threading.Event()
-    threading.Thread(target=lambda: asyncio.run(_serve(int(port), path, ready)), daemon=True).start()
-    if not ready.wait(START_SECONDS):
-        return NO_ENDPOINT
+    listener = socket.create_server(("127.0.0.1", int(port)))  # what connects from now on waits in its queue
+    listener.setblocking(False)
+    threading.Thread(target=lambda: asyncio.run(_serve(listener, path)), daemon=True).start()
     _limit(int(file_bytes), int(processes))
     try:
         code = subprocess.run(command, check=False).returncode

@@ -32,18 +32,18 @@ from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, I
 from skillpress.play.sandbox.isolation import inodes_in_memory
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.process import END_SECONDS
-from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, tree, waits
+from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, start_ticks, tree, waits
 from skillpress.play.sandbox.walls import Held, files_in
 from skillpress.play.sandbox.watchdog import watchdog
 from skillpress.play.workers.parent import die_with_parent
+from skillpress.play.workers.ranks import SIGNALLED, exit_in_words
 
 MARK = "SKILLPRESS_EPISODE"
-"""The variable by which a program's processes are known: ``PID of the endpoint's process:KEY``."""
+"""The variable by which a program's processes are known: ``PID:NAMESPACE:KEY``. PID is the number of the
+endpoint's process in this namespace of processes."""
 PRINTED = 64 << 10
 """The most characters of a program's output that are kept, from its end."""
 LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
-CLOCK_SECONDS = 60.0
-"""How far the clock may be set while a program runs, and processes that it has started are still found."""
 COUNTING_SHARE = 0.02
 """The share of the time in which the files of an isolated program are counted."""
 NO_TELEMETRY = {
@@ -90,7 +90,7 @@ class Start:
             "ANTHROPIC_API_KEY": self.key,
             "SKILLPRESS_TASK": json.dumps(dict(self.task)),
             **NO_TELEMETRY,
-            MARK: f"{os.getpid()}:{self.key}",
+            MARK: f"{os.getpid()}:{_namespace()}:{self.key}",
         }
 
 
@@ -196,13 +196,16 @@ class _Command:
     process: subprocess.Popen[bytes]
     start: Start
     limits: Limits | None
-    since: float = field(default_factory=time.time)
-    """When it was started."""
+    since: int = field(init=False)
+    """When it was started, as ``processes.start_ticks`` says."""
     exceeded: str = ""
     """The limit that it exceeded, in words; empty if it did not."""
     _files: tuple[int, int] = (0, 0)
     """(number of files, bytes on the disk) at the last count."""
     _next_count: float = field(default=0.0, repr=False)
+
+    def __post_init__(self) -> None:
+        self.since = start_ticks(self.process.pid)
 
     @property
     def pid(self) -> int:
@@ -210,17 +213,27 @@ class _Command:
         return self.process.pid
 
     def watch(self, ended: Callable[[Ended], None]) -> None:
-        """Wait for the end."""
-        code = self.process.wait()
+        """Wait for the end, and leave the process to ``stop``, which kills by its number. Until then no other
+        process gets that number."""
+        code = self._code()
         if self.limits is not None:
             watchdog().forget(self)
         printed = tail(self.start.printed)
         if self.exceeded:
             ended(Ended(OVER_LIMITS, f"{printed}\n{self.exceeded}"))
         elif (why := _why(code)) == CRASHED:
-            ended(Ended(why, f"{printed}\nThe program ended with {_said(code)}."))
+            ended(Ended(why, f"{printed}\nThe program ended with {exit_in_words(code)}."))
         else:
             ended(Ended(why, printed))
+
+    def _code(self) -> int:
+        """Its exit code when it has ended, as ``subprocess`` defines it."""
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:  # ``stop`` was faster
+            return self.process.wait()
+        assert ended is not None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def stop(self) -> None:
         """See ``Running``."""
@@ -230,6 +243,7 @@ class _Command:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         end_marked(self.start.variables()[MARK], self.since)
+        self.process.wait(END_SECONDS)
 
     def _end_namespace(self) -> None:
         """Kill bwrap and wait for the first process inside, with which the kernel ends all others.
@@ -272,7 +286,9 @@ class _Command:
     def kill(self, reason: str) -> None:
         """See ``Watched``. All others end with the outermost process."""
         self.exceeded = self.exceeded or reason
-        self.process.kill()
+        if self.process.returncode is None:  # ``Popen.kill`` would collect it
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 def _process(pid: int) -> psutil.Process | None:
@@ -290,18 +306,9 @@ def _threads(pid: int) -> int:
 
 
 def _why(code: int) -> str | None:
-    if code in (-signal.SIGKILL, 128 + signal.SIGKILL, NO_ENDPOINT):
+    if code in (-signal.SIGKILL, SIGNALLED + signal.SIGKILL, NO_ENDPOINT):
         return LOST
     return None if code == 0 else CRASHED
-
-
-def _said(code: int) -> str:
-    """A process's exit code in words; a shell and bwrap report a signal as 128 and its number."""
-    number = -code if code < 0 else code - 128
-    try:
-        return f"exit code {code} ({signal.Signals(number).name})"
-    except ValueError:
-        return f"exit code {code}"
 
 
 def _before() -> None:
@@ -323,11 +330,12 @@ def tail(path: Path) -> str:
         return ""
 
 
-def end_marked(mark: str, since: float = 0.0) -> None:
+def end_marked(mark: str, since: int = 0) -> None:
     """Kill every process whose environment has this mark, until there is none.
 
     Args:
-        since: when the first of them was started, in seconds of the clock. Older processes are not looked at.
+        since: when the first of them was started, as ``processes.start_ticks`` says. Older processes are not
+            looked at.
     """
     while found := [process for process in psutil.process_iter() if _marked(process, mark, since)]:
         for process in found:
@@ -337,21 +345,32 @@ def end_marked(mark: str, since: float = 0.0) -> None:
 
 
 def end_orphans() -> None:
-    """Kill the programs of endpoints whose process was killed before it could."""
+    """Kill the programs of endpoints whose process was killed before it could.
+
+    Those of another namespace, such as a container's, are left alone: their endpoint has another number here.
+    """
     marks = set()
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if mark := process.environ().get(MARK):
-                marks.add(mark)
+            marks.add(process.environ().get(MARK, ""))
     for mark in marks:
-        owner = mark.partition(":")[0]
-        if owner.isdecimal() and not psutil.pid_exists(int(owner)):
+        owner, _, rest = mark.partition(":")
+        ours = rest.startswith(f"{_namespace()}:")
+        if ours and owner.isdecimal() and not psutil.pid_exists(int(owner)):
             end_marked(mark)
 
 
-def _marked(process: psutil.Process, mark: str, since: float) -> bool:
+def _namespace() -> int:
+    """The number of this process's namespace of processes; 0 on a system without them."""
     try:
-        if process.create_time() < since - CLOCK_SECONDS:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _marked(process: psutil.Process, mark: str, since: int) -> bool:
+    try:
+        if start_ticks(process.pid) < since:
             return False
         return process.status() != psutil.STATUS_ZOMBIE and bool(process.environ().get(MARK) == mark)
     except psutil.Error:

@@ -1,5 +1,5 @@
-"""The processes on this machine: their children, how long they waited, how many the kernel has killed, and
-their sockets.
+"""The processes on this machine: their children, when they began, how long they waited, how many the kernel
+has killed, and their sockets.
 
 The memory that sockets hold in the kernel belongs to no process, so no limit counts it. A unix socket's data
 are charged to the sending socket, up to the size of its buffer, and stay at the receiver when the sender is
@@ -47,6 +47,16 @@ def tree(root: int, children: Mapping[int, Iterable[int]]) -> list[int]:
     for pid in found:  # the list grows meanwhile
         found += children.get(pid, ())
     return found
+
+
+def start_ticks(process: int) -> int:
+    """When a process started, in the kernel's ticks since the machine did: setting the clock does not change
+    it. 0 once the process has been forgotten."""
+    try:
+        status = Path("/proc", str(process), "stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(status.rpartition(b")")[2].split()[19])
 
 
 def waits(processes: Iterable[int]) -> dict[int, float]:

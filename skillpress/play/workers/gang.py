@@ -29,7 +29,7 @@ from skillpress.play.workers import gang_node
 from skillpress.play.workers.gang_node import RankHost
 from skillpress.play.workers.gang_work import write_work
 from skillpress.play.workers.launched import NEIGHBOURS, VARIABLES
-from skillpress.play.workers.ranks import SILENCE_SECONDS, Message, RankError, Work
+from skillpress.play.workers.ranks import SILENCE_SECONDS, Message, RankError, Work, exit_in_words
 from skillpress.play.workers.ray_cluster import ClusterError, connected, live_nodes
 
 Result = TypeVar("Result")
@@ -130,7 +130,7 @@ class _Rank:
         if isinstance(said, int):
             self.ended = True
             if not (self.done or self.raised):
-                raise LostError(f"{self} ended with exit code {said}; its log is {self.log}")
+                raise LostError(f"{self} ended with {exit_in_words(said)}; its log is {self.log}")
             return None
         message: Message = pickle.loads(said)
         self.begun = True

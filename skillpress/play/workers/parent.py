@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
@@ -47,8 +47,18 @@ def end_with(ancestor: int) -> None:
     die_with_parent()
     _end_after(_until_ended(ancestor))
     # Checked only now that every later end is noticed: the ancestor may have ended before.
-    if ancestor not in {process.pid for process in psutil.Process().parents()}:
+    if ancestor not in _ancestors():
         end()
+
+
+def _ancestors() -> Iterator[int]:
+    """This process's parent, that one's parent, and so on. psutil's ``parents`` compares their ages by the
+    clock, which may be set meanwhile."""
+    pid = os.getppid()
+    with suppress(psutil.Error):
+        while pid > 0:
+            yield pid
+            pid = psutil.Process(pid).ppid()
 
 
 def die_with_parent() -> None:

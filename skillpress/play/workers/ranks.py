@@ -43,6 +43,8 @@ SILENCE_SECONDS = 7200.0
 takes minutes; a collective that waits for a lost rank gives up after half an hour."""
 GRACE_SECONDS = 5.0
 """Time that a rank has to save its work after SIGTERM."""
+SIGNALLED = 128
+"""The exit code of a process that a signal has ended is this and the signal's number, as in a shell."""
 _AFTERMATH_SECONDS = 5.0
 """After a rank has raised an exception, how long to check whether another rank's death was the cause."""
 
@@ -132,7 +134,7 @@ class _Rank:
         if self.done or (self.process.is_alive() and not self._closed):
             return None
         self.process.join(GRACE_SECONDS)
-        return RankError(f"rank {self.number} ended with exit code {self.process.exitcode}")
+        return RankError(f"rank {self.number} ended with {exit_in_words(self.process.exitcode)}")
 
 
 def _attend(
@@ -233,7 +235,15 @@ def free_port() -> int:
 
 def stopped(number: int, frame: object) -> None:
     """Turn SIGTERM into an exception, so that open files and episode logs are closed."""
-    sys.exit(1)
+    sys.exit(SIGNALLED + number)
+
+
+def exit_in_words(code: int | None) -> str:
+    """``exit code -9 (SIGKILL)``: a process's exit code, with the name of the signal that ended it, if any. A
+    shell and bwrap add 128 to the signal's number."""
+    number = 0 if code is None else -code if code < 0 else code - SIGNALLED
+    known = number in set(signal.Signals)
+    return f"exit code {code} ({signal.Signals(number).name})" if known else f"exit code {code}"
 
 
 def _portable(error: Exception) -> Exception:

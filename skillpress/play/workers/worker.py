@@ -30,6 +30,7 @@ from typing import Any, Literal
 import psutil
 
 from skillpress.play.workers.parent import end_with_parent
+from skillpress.play.workers.ranks import exit_in_words
 
 START_SECONDS = 120.0
 """A process that is not ready by then counts as hung; importing an engine takes seconds."""
@@ -249,7 +250,7 @@ class Worker:
         if reason == "died":
             self._process.join()
         details = {
-            "died": f"its process ended with exit code {self._process.exitcode}",
+            "died": f"its process ended with {exit_in_words(self._process.exitcode)}",
             "hung": f"it took longer than {self._deadline():g} seconds",
             "grew": f"its process grew beyond {GROWTH * self._cap() / 2**20:.0f} MiB",
             "raised": raised.error if raised else "",

@@ -90,6 +90,32 @@ def test_a_killed_rank_is_named_and_a_new_start_goes_on_from_the_checkpoint(fold
     assert weights(folder, "killed") == weights(folder, "alone")
 
 
+@pytest.mark.kills
+@pytest.mark.thorough
+def test_a_rank_that_is_told_to_end_is_named_and_a_new_start_goes_on_from_the_checkpoint(
+    folder: Path,
+) -> None:
+    """Here the training starts its ranks itself. A scheduler or an administrator sends SIGTERM."""
+    command = [sys.executable, str(PROGRAM), str(folder), "told", "--smoke"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=importing()
+    ) as program:
+        assert program.stdout is not None
+        assert any(line.startswith("step 3 ") for line in program.stdout)
+        ranks = [
+            child
+            for child in psutil.Process(program.pid).children()
+            if "multiprocessing.spawn" in " ".join(child.cmdline())
+        ]
+        ranks[-1].terminate()
+        _, said = program.communicate(timeout=300)
+    assert program.returncode == 1
+    assert re.search(r"^[\w.]*RankError: rank [01] ended with exit code 143 \(SIGTERM\)$", said, re.M), said
+    lines = run([sys.executable, str(PROGRAM), str(folder), "told", "--smoke"])
+    assert lines[0].startswith("step 3 "), "it went on from the checkpoint of step 2"
+    assert weights(folder, "told") == weights(folder, "alone")
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[SimulatedCluster]:
     started = SimulatedCluster(tmp_path, importing())

@@ -22,7 +22,7 @@ from skillpress.pipeline import exit_codes
 from skillpress.pipeline import stage as module
 from skillpress.pipeline.reproduce.lock import exclusive, stage_lock
 from skillpress.pipeline.stage import Stage, run_stage
-from skillpress.pipeline.tracking.recorder import TrackingError
+from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
 from skillpress.pipeline.tracking.runs import KEY, create_database
 from tasks import prepare_tasks, train_policy
 
@@ -220,6 +220,30 @@ def test_what_a_killed_process_left_is_gone_before_the_stage_works(run: Callable
         assert all((folder / "file").exists() for folder in others)
 
     assert run(work) == 0
+
+
+def test_unfinished_work_is_kept_until_the_stage_is_recorded(
+    run: Callable[[Work], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stage whose record fails has failed, and hours of training would be done again."""
+    folders: list[Path] = []
+
+    def work(stage: Stage) -> None:
+        folders.append(stage.store.folder)
+        stage.store.folder.mkdir(parents=True, exist_ok=True)
+
+    finish = Recorder.finish
+
+    def fail(recorder: Recorder, status: str) -> None:
+        finish(recorder, status)
+        raise TrackingError("http://127.0.0.1:9 does not answer")
+
+    with monkeypatch.context() as patch, pytest.raises(TrackingError):
+        patch.setattr(Recorder, "finish", fail)
+        run(work)
+    assert folders[0].exists()
+    assert run(work) == 0
+    assert folders[1] == folders[0] and not folders[1].exists()
 
 
 WORKING = """

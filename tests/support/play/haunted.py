@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from random import Random
 from typing import Self
 
@@ -28,6 +30,7 @@ from skillpress.play.programs.launch import MARK
 from skillpress.play.programs.requests import Asked, Message, ModelRequest
 from skillpress.play.programs.tool_calls import words
 from skillpress.play.rollout import Collector, EpisodeRequest, ThreadVectorEnv, requests
+from skillpress.play.sandbox.processes import children_of_all, tree
 from skillpress.play.workers.distributed import Ranks
 from skillpress.play.workers.parent import die_with_parent
 from tests.support.models.tiny import tiny_policy
@@ -118,7 +121,7 @@ class Killer:
         pause = self._random.uniform(0.3, 1.0)
         while not self._over.wait(pause):
             pause = self._random.uniform(self._seconds, 3 * self._seconds)
-            with suppress(psutil.Error):
+            with suppress(ProcessLookupError):
                 self._kill_one()
 
     def _kill_one(self) -> None:
@@ -126,36 +129,44 @@ class Killer:
         if self._ended() < self._next_worker:
             found = [each for each in found if each[1] != "worker"]
         if found:
-            process, kind, task = self._random.choice(found)
-            process.kill()
+            pid, kind, task = self._random.choice(found)
+            os.kill(pid, signal.SIGKILL)
             self.kills[kind] += 1
             self._hit[task] += bool(task)
             if kind == "worker":
                 self._next_worker = self._ended() + AT_ONCE * 3 // 2
 
 
-def victims() -> Iterator[tuple[psutil.Process, str, str]]:
-    """(process, its kind, its episode's task) of what this process has started; a worker has no task."""
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            command = " ".join(process.cmdline())
-            task = task_of(process)
-            if "function_worker" in command:
-                yield process, "worker", ""
-            elif task and process.status() != psutil.STATUS_ZOMBIE:
-                isolates = process.name() in ("bwrap", "setpriv")
-                kind = "tool" if command.startswith("sleep") else "isolation" if isolates else "program"
-                yield process, kind, task
+def victims() -> list[tuple[int, str, str]]:
+    """(pid, kind, its episode's task) of each process that this process has started; a worker has no task.
+
+    bwrap's own environment is empty, so that of what it isolates says the task. All is read from /proc, since
+    psutil takes seconds for hundreds of processes while this one is busy: hardly anything would be killed.
+    """
+    children, found = children_of_all(), []
+    for pid in tree(os.getpid(), children)[1:]:
+        command, name = _read(pid, "cmdline").replace("\0", " "), _read(pid, "comm").strip()
+        isolates = name in ("bwrap", "setpriv")
+        if "function_worker" in command:
+            found.append((pid, "worker", ""))
+        elif task := _task_of(tree(pid, children) if isolates else [pid]):
+            tool = command.startswith("sleep")
+            found.append((pid, "isolation" if isolates else "tool" if tool else "program", task))
+    return found
 
 
-def task_of(process: psutil.Process) -> str:
-    """The task of the program that a process belongs to; bwrap's own environment is empty, so that of what it
-    isolates is asked. Empty if there is none."""
-    for each in (process, *(process.children(recursive=True) if process.name() == "bwrap" else ())):
-        with suppress(psutil.Error):
-            if task := each.environ().get("SKILLPRESS_TASK", ""):
-                return task
-    return ""
+def _task_of(processes: Sequence[int]) -> str:
+    """The task of the first of these that has one; empty if none has."""
+    variables = (variable for pid in processes for variable in _read(pid, "environ").split("\0"))
+    return next((each for each in variables if each.startswith("SKILLPRESS_TASK=")), "")
+
+
+def _read(pid: int, name: str) -> str:
+    """A file of a process in /proc; empty once it has ended."""
+    try:
+        return Path("/proc", str(pid), name).read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def marked() -> list[psutil.Process]:

@@ -28,6 +28,12 @@ def die(rank: int, size: int, report: Report) -> None:
     time.sleep(600)
 
 
+def be_terminated(rank: int, size: int, report: Report) -> None:
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(600)
+
+
 def lose_the_other(folder: Path, rank: int, size: int, report: Report) -> None:
     """Rank 1 dies, and rank 0 notices it first, as in a collective."""
     dying = folder / "dying"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,65 @@ def test_only_what_no_machine_has_done_is_run_and_a_lock_brings_the_rest(
     assert ran(right) == ["differing"]
     assert ran(head) == []
     assert (head / "result").read_text() == (right / "result").read_text() == "source\nvalue: 2\n"
+
+
+def lose_all(remote: Path) -> None:
+    shutil.rmtree(remote)
+
+
+def lose_files(remote: Path) -> None:
+    """The record of runs stays, and names the lost files."""
+    shutil.rmtree(remote / "files")
+
+
+def lose_one(remote: Path) -> None:
+    next(path for path in sorted(remote.glob("files/**/*")) if path.is_file()).unlink()
+
+
+def cut_files(remote: Path) -> None:
+    for path in remote.glob("files/**/*"):
+        if path.is_file():
+            path.chmod(0o644)
+            path.write_bytes(path.read_bytes()[:3])
+
+
+@pytest.mark.parametrize("with_lock", [True, pytest.param(False, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lose_files,
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in (lose_all, lose_one, cut_files)),
+    ],
+)
+def test_what_a_remote_has_lost_since_it_was_pushed_is_made_again(
+    machines: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lose: Callable[[Path], None],
+    with_lock: bool,
+) -> None:
+    remote, left, head = tmp_path / "remote", machines["left"], machines["head"]
+    monkeypatch.chdir(left)
+    assert reproduce_with(str(remote)) == 0
+    lose(remote)
+    monkeypatch.chdir(head)
+    assert reproduce_with(str(remote), lock=left / "dvc.lock" if with_lock else None) == 0
+    assert (head / "result").read_bytes() == (left / "result").read_bytes()
+    assert ran(head)
+
+
+def test_a_remote_that_does_not_answer_is_named_and_the_results_are_kept(
+    machines: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remote, left = "http://127.0.0.1:9/remote", machines["left"]
+    monkeypatch.chdir(left)
+    assert reproduce_with(remote) == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith(f"with the remote {remote}: ") and told.endswith(
+        "; what was computed is kept here, run again to share it"
+    )
+    assert (left / "result").read_text() == "source\nvalue: 1\n"
+    assert ran(left) == ["shared", "differing"]
 
 
 def test_a_stage_that_fails_is_told(

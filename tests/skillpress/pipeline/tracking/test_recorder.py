@@ -10,7 +10,7 @@ from mlflow import MlflowClient
 
 from skillpress.experiment.params import load_params
 from skillpress.pipeline.reproduce.lock import exclusive
-from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
+from skillpress.pipeline.tracking.recorder import REPORTS, Recorder, TrackingError
 from skillpress.pipeline.tracking.runs import create_database
 
 STAGE = """
@@ -117,3 +117,27 @@ def test_the_lock_of_a_killed_stage_is_free_when_all_that_it_said_is_recorded(re
     with exclusive(Path("stage.lock"), "the stage", wait_seconds=120):
         history = MlflowClient().get_metric_history(killed.stdout.strip(), "reward")
     assert [point.step for point in history] == list(range(1, 301))
+
+
+def test_a_successor_records_what_its_predecessors_mlflow_could_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has ended, and the stage was killed within a line. Another key has nothing to record."""
+    there = os.environ["MLFLOW_TRACKING_URI"]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    first = Recorder("train_policy", load_params(), "key")
+    for step in (1, 2, 3):
+        first.log_metrics({"reward": step / 10}, step)
+    with pytest.raises(TrackingError, match=r"train_policy's run in MLflow: .*127\.0\.0\.1"):
+        first.finish("FINISHED")
+    with (tmp_path / REPORTS / "train_policy.reports").open("a") as kept:
+        kept.write('{"metrics": {"rew')
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", there)
+    for key, steps in (("key", [1, 2, 3, 4]), ("other", [4])):
+        run = Recorder("train_policy", load_params(), key)
+        run.log_metrics({"reward": 0.4}, 4)
+        run.finish("FINISHED")
+        history = MlflowClient().get_metric_history(run.run_id, "reward")
+        assert [(point.step, point.value) for point in history] == [(step, step / 10) for step in steps]
+    assert not (tmp_path / REPORTS / "train_policy.reports").exists()

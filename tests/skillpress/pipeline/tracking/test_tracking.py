@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import traceback
 from pathlib import Path
 from zlib import crc32
@@ -193,3 +194,29 @@ def test_a_summary_and_files_stand_on_the_experiments_own_run_too(params: Params
     client = MlflowClient()
     assert client.get_run(run.parent_id).data.metrics == {"trained/pass_at_1": 0.5}
     assert [item.path for item in client.list_artifacts(run.parent_id)] == ["report.html"]
+
+
+def test_a_run_whose_clock_is_set_back_does_not_end_before_it_began(
+    params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    run = StageRun("train", params, "key-t")
+    monkeypatch.setattr(time, "time", lambda: now - 3600)
+    monkeypatch.setattr(time, "time_ns", lambda: int(now - 3600) * 10**9)
+    run.finish("FINISHED")
+    for run_id in (run.run_id, run.parent_id):
+        info = MlflowClient().get_run(run_id).info
+        assert info.end_time >= info.start_time
+
+
+def test_a_summary_replaces_an_earlier_one_though_the_clock_was_set_back(
+    params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLflow shows the figure with the latest time, and of two with one time the larger."""
+    now = time.time_ns
+    run = StageRun("train", params, "key-t")
+    run.log_summary({"trained/pass_at_1": 0.5, "trained/tasks": 32})
+    monkeypatch.setattr(time, "time_ns", lambda: now() - 3600 * 10**9)
+    StageRun("train", params, "key-u").log_summary({"trained/pass_at_1": 0.25})
+    found = MlflowClient().get_run(run.parent_id).data.metrics
+    assert found == {"trained/pass_at_1": 0.25, "trained/tasks": 32}

@@ -38,6 +38,7 @@ from tests.support.play.walking import Walker
 from tests.support.programs import importing
 
 LIMITS = Limits(seconds=60.0, memory=250_000_000)
+MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
 IMPATIENT = Limits(seconds=5.0, memory=250_000_000)
 
 
@@ -148,6 +149,31 @@ def test_a_worker_killed_from_outside_is_replaced() -> None:
     assert [answers[slot].observation for slot in range(5)] == ["jump 2"] * 5
     assert environments.pool.restarts == 1
     environments.close()
+
+
+@pytest.mark.kills
+@pytest.mark.skipif(not os.access(MEMORY_GROUPS, os.W_OK), reason="memory cgroups are not ours to make here")
+def test_a_worker_that_the_kernel_kills_for_lack_of_memory_is_replaced(tmp_path: Path) -> None:
+    """The kernel acts before the worker reaches the limit of its pool, as in a container."""
+    group, before = MEMORY_GROUPS / f"skillpress-worker-{os.getpid()}", set(psutil.Process().children())
+    environments = WorkerVectorEnv(Troubled, 2, Limits(seconds=60.0, memory=1 << 40))
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(256 << 20))
+        once = str(tmp_path / "once")
+        environments.start(dict(enumerate(tasks(trouble="grows", action="walk 1", once=once))))
+        answered(environments, range(5))
+        for worker in set(psutil.Process().children()) - before:
+            (group / "cgroup.procs").write_text(str(worker.pid))
+        environments.step(dict.fromkeys(range(5), "walk"))
+        answers = answered(environments, range(5))
+        assert [answers[slot].observation for slot in range(5)] == ["walk 1"] * 5
+        assert environments.pool.restarts == 1
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():  # a group that has processes stays
+            (MEMORY_GROUPS / "cgroup.procs").write_text(pid)
+        environments.close()
+        group.rmdir()
 
 
 def test_a_replay_that_comes_out_differently_is_no_continuation(tmp_path: Path) -> None:

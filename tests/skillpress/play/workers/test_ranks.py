@@ -45,6 +45,12 @@ def test_a_rank_that_is_killed_ends_the_others_and_the_error_names_it() -> None:
 
 
 @pytest.mark.kills
+def test_a_rank_that_is_told_to_end_is_named_with_the_signal() -> None:
+    with pytest.raises(RankError, match=r"^rank 1 ended with exit code 143 \(SIGTERM\)$"):
+        run_ranks(rank_work.be_terminated, 2)
+
+
+@pytest.mark.kills
 def test_where_one_rank_loses_its_connection_to_a_dead_one_the_dead_one_is_named(
     tmp_path: Path,
 ) -> None:
