@@ -101,6 +101,8 @@ class GroupCollector:
     size: int
     """Episodes per group."""
     core_maximum: float
+    longest_response: int
+    """The most tokens of a response."""
     seed: int
     ranks: Ranks
     experience: Experience | None = None
@@ -133,7 +135,7 @@ class GroupCollector:
         wanted, further = self.plan(step)
         collected, missing = Collected(), len(wanted)
         share = missing
-        for attempt in range(1 + self.algorithm.parameters.select.most_refills):
+        for attempt in range(1 + self.algorithm.select.most_refills):
             if attempt:
                 wanted = list(islice(further, missing))
             collected.add(self._selected(play(wanted, attempt), step, attempt))
@@ -154,9 +156,9 @@ class GroupCollector:
     def _selected(self, played: Played, step: int, attempt: int) -> Collected:
         """Keep the episodes that the algorithm selects."""
         groups = [index // self.size for index in range(len(played.trajectories))]
-        batch = batch_of(played.trajectories, groups, self.core_maximum)
+        batch = batch_of(played.trajectories, groups, self.core_maximum, self.longest_response)
         seed = derive(self.seed, "select", step, attempt, self.ranks.rank)
-        rows = np.flatnonzero(self.algorithm.select(batch, seed))
+        rows = np.flatnonzero(self.algorithm.select.kept(batch, seed))
         return Collected(
             tasks=[played.tasks[row] for row in rows],
             trajectories=[played.trajectories[row] for row in rows],

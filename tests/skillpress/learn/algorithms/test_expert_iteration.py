@@ -105,4 +105,4 @@ def test_the_gradient_is_that_of_the_mean_log_likelihood_of_the_successes_tokens
 
 
 def test_its_loss_is_right_for_several_updates_of_a_batch() -> None:
-    assert not algorithm(EXPERT_ITERATION).parameters.one_update_per_step
+    assert not algorithm(EXPERT_ITERATION).one_update_per_step
