@@ -67,7 +67,7 @@ class Ours:
         started = self.place.now()
         episodes = make_episodes(prompts, completions, rewards)
         groups = np.repeat(np.arange(self.setting.groups), GROUP)
-        advantages = self.grpo.advantages(batch_of(episodes, groups.tolist(), 1.0), one_process)
+        advantages = self.grpo.advantages(batch_of(episodes, groups.tolist(), 1.0, RESPONSE), one_process)
         steps = tuple(step for episode in episodes for step in episode.steps)
         lengths = np.array([len(step.response_ids) for step in steps])
         assert lengths.tolist() == [RESPONSE] * len(steps)

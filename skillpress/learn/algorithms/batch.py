@@ -80,7 +80,7 @@ class Batch:
     core_maximum: float
     """The largest possible core reward."""
     longest_response: int
-    """The most tokens of a response (``sampling.max_new_tokens``); 0 where it is not known."""
+    """The most tokens of a response (``sampling.max_new_tokens``)."""
     segments: Floats
     """[trajectories] seg(s, 𝒞), the number of phrases that the skills need under the step's dictionary; 0
     before it is fitted, and where there is no dictionary."""
@@ -228,14 +228,14 @@ def batch_of(
     trajectories: Sequence[Trajectory],
     groups: Sequence[int],
     core_maximum: float,
-    longest_response: int = 0,
+    longest_response: int,
 ) -> Batch:
     """The batch of these trajectories, before shaping.
 
     Args:
         groups: the group of each trajectory, counted from 0.
         core_maximum: the core reward of a perfect episode.
-        longest_response: the most tokens of a response; needed by algorithms that compare lengths with it.
+        longest_response: the most tokens of a response (``sampling.max_new_tokens``).
 
     Raises:
         ValueError: a part of the reward is credited to steps in one place and to trajectories in another.

@@ -60,7 +60,7 @@ class Collected:
     """``tasks[i]`` is the task of trajectory i."""
     trajectories: list[Trajectory] = field(default_factory=list)
     """The trajectories that teach."""
-    batch: Batch = field(default_factory=lambda: batch_of([], [], 0.0), compare=False)
+    batch: Batch = field(default_factory=lambda: batch_of([], [], 0.0, 0), compare=False)
     """The same trajectories as arrays, before shaping."""
     played: list[Trajectory] = field(default_factory=list)
     """All played trajectories, including those that were not selected."""

@@ -43,7 +43,7 @@ def episode(number: int, won: bool) -> Trajectory:
 
 def test_a_failure_counts_for_half() -> None:
     algorithm = BatchBaseline.model_validate(PARAMETERS)
-    batch = batch_of([episode(0, True), episode(1, False)], [0, 0], core_maximum=1.0)
+    batch = batch_of([episode(0, True), episode(1, False)], [0, 0], core_maximum=1.0, longest_response=1)
     np.testing.assert_allclose(algorithm.advantages(batch, one_process), [0.5, -0.25])
 
 

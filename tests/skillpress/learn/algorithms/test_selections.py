@@ -62,5 +62,5 @@ def test_dynamic_sampling_discards_extremes_at_its_rate() -> None:
 
 def test_an_empty_batch_has_nothing_to_select() -> None:
     for select in ({"name": "varied_groups", "refills": 1}, {"name": "dynamic_sampling", "discard": 0.5}):
-        kept = algorithm(GRPO, select=select).select.kept(batch_of([], [], 10.0), 0)
+        kept = algorithm(GRPO, select=select).select.kept(batch_of([], [], 10.0, 4), 0)
         assert kept.dtype == np.bool_ and not len(kept)

@@ -165,7 +165,7 @@ def test_values_belong_to_their_steps_in_whatever_order_the_samples_are(learner:
         Step(prompt, (3,) if prompt else (), (-1.0,) * bool(prompt), "", "", "", None, ())
         for prompt in prompts
     ]
-    played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0)
+    played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0, 4)
     rows, sampled = np.array([0, 2, 3, 4]), Samples.of([step for step in said if step.response_ids])
     order = in_chains(sampled.pairs, np.zeros(4, np.int64))
     assert order.tolist() == [0, 2, 1, 3]
