@@ -24,8 +24,8 @@ from skillpress.core.trajectory import RewardPart, Step, Trajectory
 from skillpress.experiment.estimate import memory_by_phase, training_memory
 from skillpress.experiment.params import load_params
 from skillpress.learn.algorithms.batch import batch_of, one_process
-from skillpress.learn.algorithms.grpo import GRPO, GRPOParameters
-from skillpress.learn.algorithms.selections.none import NoSelection, NoSelectionParameters
+from skillpress.learn.algorithms.grpo import GRPO
+from skillpress.learn.algorithms.selections.none import NoSelection
 from skillpress.learn.training.learner import Learner, read_configuration
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples
@@ -51,7 +51,7 @@ class Ours:
         self.engine.stop = torch.tensor([], dtype=torch.long, device=place.device)
         self.grpo = make_grpo()
         self.learner = Learner(
-            policy.model, self.grpo.loss, place.configuration, AdamW(LEARNING_RATE), 1.0, 1 << 20, ranks
+            policy.model, self.grpo, place.configuration, AdamW(LEARNING_RATE), 1.0, 1 << 20, ranks
         )
 
     def step(self) -> None:
@@ -67,11 +67,11 @@ class Ours:
         started = self.place.now()
         episodes = make_episodes(prompts, completions, rewards)
         groups = np.repeat(np.arange(self.setting.groups), GROUP)
-        advantages = self.grpo.advantages(batch_of(episodes, groups.tolist(), 1.0), one_process)
+        advantages = self.grpo.advantages(batch_of(episodes, groups.tolist(), 1.0, RESPONSE), one_process)
         steps = tuple(step for episode in episodes for step in episode.steps)
         lengths = np.array([len(step.response_ids) for step in steps])
         assert lengths.tolist() == [RESPONSE] * len(steps)
-        weights = self.grpo.token_weights(lengths, float(lengths.sum()), float(len(steps)))
+        weights = self.grpo.token_weights(lengths, float(lengths.sum()), float(len(steps)), RESPONSE)
         self.learner.update(Samples.of(steps=steps, advantages=advantages, weights=weights))
         self.update_seconds.append(self.place.now() - started)
         self.engine.update_weights(self.learner.weights(), self.steps)
@@ -79,8 +79,7 @@ class Ours:
 
 def make_grpo() -> GRPO:
     """Our equivalent of TRL's defaults: every completion trains, no KL term, one mean over all tokens."""
-    everything = NoSelectionParameters(name="none")
-    section = GRPOParameters(
+    return GRPO(
         name="grpo",
         scale="std",
         baseline_weighting="per_trajectory",
@@ -92,9 +91,8 @@ def make_grpo() -> GRPO:
         aggregation="token_mean",
         importance="none",
         importance_cap=2.0,
-        select=everything,
+        select=NoSelection(name="none"),
     )
-    return GRPO(section, NoSelection(everything), RESPONSE)
 
 
 def make_episodes(

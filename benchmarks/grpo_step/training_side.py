@@ -71,7 +71,7 @@ def main() -> None:
     for part, (kind, method) in {**PARTS, "check": CHECK}.items():
         timed(getattr(job, kind), method, part)
     params = lag.load_params(Path("params.yaml"), overlay)
-    type(job.Experiment(params).algorithm).advantages = alternating
+    type(params.algorithm).advantages = alternating
     steps: list[dict[str, float]] = []
 
     def report(told: tuple[int, dict[str, float]]) -> None:

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from skillpress.core.sections import ByName
 from skillpress.experiment.params import Params
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
+from skillpress.learn.algorithms.algorithm import Algorithm
 
 LINE = re.compile(r"^(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:#\s*(?P<comment>.*))?$")
 
@@ -56,7 +56,7 @@ def by_name(model: type[BaseModel], prefix: str = "") -> dict[str, ByName]:
     }
 
 
-BY_NAME = by_name(Params) | by_name(AlgorithmParameters, "algorithm.")
+BY_NAME = by_name(Params) | by_name(Algorithm, "algorithm.")
 
 
 def params_file(path: Path) -> dict[str, tuple[str, str]]:

@@ -195,9 +195,9 @@ ALGORITHMS = Registry(
         "gspo": "skillpress.learn.algorithms.gspo:GSPO",
         "cispo": "skillpress.learn.algorithms.cispo:CISPO",
     },
-    "Parameters",
+    "advantages",
 )
-"""``algorithm.name`` to the class, which is made from its section and a selection."""
+"""``algorithm.name`` to the class, which is its section."""
 
 SELECTIONS = Registry(
     "selections",
@@ -207,9 +207,9 @@ SELECTIONS = Registry(
         "varied_groups": "skillpress.learn.algorithms.selections.varied_groups:VariedGroups",
         "dynamic_sampling": "skillpress.learn.algorithms.selections.dynamic_sampling:DynamicSampling",
     },
-    "Parameters",
+    "kept",
 )
-"""``algorithm.select.name`` to the class, which is made from its section."""
+"""``algorithm.select.name`` to the class, which is its section."""
 
 RENDERINGS = Registry("renderings", "policy.rendering", {})
 """``policy.rendering`` to a function from the ``environment`` section and the number of past turns shown to a

@@ -61,8 +61,8 @@ class ByName:
     """The dotted key of params.yaml that gives the name, such as ``engine.name``, for messages."""
 
     def section(self, name: str) -> type[Section]:
-        """The class that checks the section of the part called ``name``. A registry has either this class or
-        a part that names it: an algorithm as ``Parameters``, an environment's bundle as ``parameters``.
+        """The class that checks the section of the part called ``name``: the part itself, or what an
+        environment's bundle has as ``parameters``.
 
         Raises:
             ParamsError: the name is not in the registry.
@@ -70,7 +70,7 @@ class ByName:
         found = lookup(self.registry, name, self.parameter)
         if isinstance(found, type) and issubclass(found, Section):
             return found
-        chosen: type[Section] = getattr(found, "Parameters", None) or found.parameters
+        chosen: type[Section] = found.parameters
         return chosen
 
     def read(self, value: Any, base: type[Section] = Section) -> Any:

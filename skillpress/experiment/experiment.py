@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError
@@ -45,9 +44,6 @@ from skillpress.play.workers import cores
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.library.advice import SkillAdvice
 from skillpress.skills.library.library import Skill
-
-if TYPE_CHECKING:  # only training depends on the algorithms' files
-    from skillpress.learn.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -102,11 +98,6 @@ class Experiment:
     def reward(self) -> OutcomeReward:
         """How the agent judges its own steps."""
         return self.params.reward.make()
-
-    @cached_property
-    def algorithm(self) -> Algorithm:
-        """The reinforcement-learning algorithm with its selection."""
-        return self.params.algorithm.make(self.params.sampling.max_new_tokens)
 
     @cached_property
     def training_sampling(self) -> Sampling:

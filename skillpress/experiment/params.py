@@ -24,7 +24,7 @@ from skillpress.environments.bundle import EnvironmentParameters, TaskParameters
 from skillpress.experiment.layers import Layer, file_layer
 from skillpress.experiment.params_mistakes import mistakes, unwritable
 from skillpress.experiment.rules import check_rules
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
+from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.experience.parameters import ExperienceParameters
 from skillpress.learn.imitation.parameters import ImitationParameters
 from skillpress.learn.training.parameters import TrainingParameters
@@ -78,7 +78,7 @@ class Params(Section):
     rollouts: RolloutParameters
     skills: SkillParameters
     reward: RewardParameters
-    algorithm: Annotated[SerializeAsAny[AlgorithmParameters], ByName(ALGORITHMS, "algorithm.name")]
+    algorithm: Annotated[SerializeAsAny[Algorithm], ByName(ALGORITHMS, "algorithm.name")]
     experience: Annotated[SerializeAsAny[ExperienceParameters], ByName(EXPERIENCES, "experience.name")]
     training: TrainingParameters
     evaluation: EvaluationParameters

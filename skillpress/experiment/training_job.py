@@ -76,7 +76,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             seed=params.seed,
             minibatches=section.minibatches,
             minibatch_size=section.minibatch_size,
-            algorithm=experiment.algorithm,
+            algorithm=params.algorithm,
             rollouts=rollouts,
             shaper=_shaper(experiment, ranks),
             learner=learner,
@@ -134,7 +134,7 @@ def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Expe
         adapter = LoraAdapter(policy.model, section.lora.rank, section.lora.alpha, seed, rows)
     return Learner(
         model=policy.model,
-        loss=experiment.algorithm.loss,
+        algorithm=params.algorithm,
         configuration=section.deepspeed,
         optimizer=AdamW(
             learning_rate=section.learning_rate,
@@ -165,10 +165,11 @@ def _groups(
     return GroupCollector(
         tasks=tasks,
         collector=collector,
-        algorithm=experiment.algorithm,
+        algorithm=params.algorithm,
         groups=params.training.tasks_per_step,
         size=params.training.rollouts_per_task,
         core_maximum=params.reward.success,
+        longest_response=params.sampling.max_new_tokens,
         seed=params.seed,
         ranks=ranks,
         experience=further,

@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass
 
 from skillpress.experiment.params import Params
-from skillpress.learn.algorithms.clipped_surrogate import SurrogateParameters
-from skillpress.learn.algorithms.corrected import CorrectedParameters
 
 
 @dataclass(frozen=True)
@@ -86,10 +84,9 @@ def scored(params: Params) -> dict[str, int]:
     shares: dict[str, float] = {  # of all tokens that training learns from
         "by the reference policy": algorithm.kl_share if algorithm.kl_coefficient else 0,
         "by the learner, for importance weights": _after_the_first_update(params)
-        if isinstance(algorithm, CorrectedParameters) and algorithm.importance != "none"
+        if algorithm.importance_weights is not None
         else 0,
-        "by the learner, for trajectories' ratios": isinstance(algorithm, SurrogateParameters)
-        and algorithm.ratio == "trajectory",
+        "by the learner, for trajectories' ratios": algorithm.whole_trajectories,
         "for the values of states": algorithm.needs_values,
     }
     return {reason: math.ceil(learned * share) for reason, share in shares.items() if share}

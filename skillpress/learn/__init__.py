@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from skillpress.learn.algorithms.algorithm import Algorithm, PolicyLoss, Selection
+    from skillpress.learn.algorithms.algorithm import Algorithm, Selection
     from skillpress.learn.algorithms.batch import Batch
-    from skillpress.learn.algorithms.parameters import AlgorithmParameters
 
-__all__ = ["Algorithm", "AlgorithmParameters", "Batch", "PolicyLoss", "Selection"]
+__all__ = ["Algorithm", "Batch", "Selection"]
 
 __getattr__, __dir__ = lazy_names(__name__)

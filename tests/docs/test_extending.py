@@ -133,7 +133,6 @@ def test_a_stage_of_an_experiment_with_it_runs_and_records_where_it_is_from(
 
 
 def test_the_algorithm_trains_a_policy_end_to_end(lab: Lab) -> None:
-    from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.training import train
     from skillpress.learn.algorithms.batch import one_process
     from tests.support.programs.training_program import job, prepare
@@ -148,7 +147,7 @@ def test_the_algorithm_trains_a_policy_end_to_end(lab: Lab) -> None:
 
     from tests.support.learn.batches import of_returns
 
-    method = Experiment(job(folder, "trained").params).algorithm
+    method = job(folder, "trained").params.algorithm
     played = of_returns([10.0, 0.0], [0, 1], [1, 3])
     found = method.advantages(played, one_process)
     np.testing.assert_allclose(found, 0.5 * np.array([7.5, -2.5, -2.5, -2.5]))  # neither was won

@@ -1,65 +1,67 @@
 """What an algorithm is: which rollouts teach, how good each step was, and what the optimizer minimises.
 
-The rest of a training step (playing, shaping, minibatches, ranks) is the same for all algorithms; see
-``training/step.py``. The contract is here and not in ``interface.py``, so that editing it reruns training but
-not imitation. No algorithm imports torch: parameters are checked without it, and a loss only calls methods of
-the tensors that it receives.
+An algorithm is its section of params.yaml: the fields are its keys, the methods are the method. The rest of a
+training step (playing, shaping, minibatches, ranks) is the same for all algorithms; see ``training/step.py``.
+No algorithm imports torch: parameters are checked without it, and a loss only calls methods of the tensors
+that it receives.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import SerializeAsAny
 
-from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
-from skillpress.learn.algorithms.importance_weights import TruncatedImportance
-from skillpress.learn.algorithms.parameters import AlgorithmParameters, SelectionParameters
-from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+from skillpress.core.registry import SELECTIONS
+from skillpress.core.sections import ByName, Mass, NonNegative, Section
 from skillpress.learn.algorithms.token_weights import token_weights
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # all stages check parameters; what they import here would be part of their cache keys
     import torch
 
+    from skillpress.learn.algorithms.batch import Batch, Flags, Floats, Indices, SumOverRanks
+    from skillpress.learn.algorithms.importance_weights import TruncatedImportance
+    from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
-class Selection(Protocol):
-    """Which trajectories of a batch teach. Made from its own parameters."""
 
-    Parameters: ClassVar[type[SelectionParameters]]
+class Selection(Section):
+    """The ``algorithm.select`` section: which trajectories of a batch teach. Subclass it in its own file."""
 
-    def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
+    name: str
+
+    @property
+    def most_refills(self) -> int:
+        """The most times per step that groups that teach nothing are replaced by rollouts of other tasks."""
+        return 0
+
+    @abstractmethod
+    def kept(self, batch: Batch, seed: int) -> Flags:
         """[trajectories] True for those to keep; ``seed`` is for a selection that draws at random."""
 
 
-class PolicyLoss(Protocol):
-    """What an update minimises, as a sum over tokens that any split of the batch can add up."""
+class Algorithm(Section):
+    """The ``algorithm`` section: a method of reinforcement learning. Subclass it in its own file.
 
-    @property
-    def kl_coefficient(self) -> float:
-        """Weight of the KL to the start policy; at 0 the learner keeps no reference policy."""
+    An overlay that names another algorithm or another selection replaces that section whole.
+    """
 
-    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some response tokens, and metrics, which are weighted sums too."""
+    one_update_per_step: ClassVar[bool] = False
+    """Whether the loss is correct only for the weights that sampled."""
+    corrects_staleness: ClassVar[bool] = False
+    """Whether the loss is correct for rollouts whose weights are some steps old (``training.replay``)."""
+    needs_values: ClassVar[bool] = False
+    """Whether a value head is trained with the policy; ``Batch.values`` has its values."""
+    smallest_group: ClassVar[int] = 2
+    """The fewest rollouts per task that it needs."""
 
-
-@dataclass(frozen=True)
-class Algorithm(ABC):
-    """A method of reinforcement learning; subclass it in its own file and name it in the registry."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]]
-    """Its section of params.yaml."""
-
-    parameters: AlgorithmParameters
-    selection: Selection
-    longest_response: int
-    """The most tokens of a response (``sampling.max_new_tokens``)."""
-
-    def select(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
-        """[trajectories] True for those that teach; the others count as if they had not been played."""
-        return self.selection(batch, seed)
+    name: str
+    kl_coefficient: NonNegative
+    """Weight of the KL to the start policy; at 0 no reference policy is needed."""
+    kl_share: Mass = 1.0
+    """Share of the sequences whose KL the start policy scores, another draw in every step; the term keeps
+    its expectation (``training/kl_share.py``). A loss of your own takes the term from ``kl.reference_kl``."""
+    select: Annotated[SerializeAsAny[Selection], ByName(SELECTIONS, "algorithm.select.name")]
 
     @abstractmethod
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
@@ -74,16 +76,28 @@ class Algorithm(ABC):
             advantage 0 teaches nothing and is left out of the model's passes, unless ``teaches_everywhere``.
         """
 
+    @abstractmethod
+    def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """What an update minimises, as a sum over tokens that any split of the batch can add up.
+
+        Returns:
+            The loss of some response tokens, and metrics, which are weighted sums too.
+        """
+
     def value_targets(self, batch: Batch) -> Floats | None:
         """[steps] the values that ``batch.values`` should have had; None without a value head."""
         return None
 
     @property
+    def head_rate(self) -> float:
+        """Learning rate of the value head, as a multiple of the policy's; read only if there is a head."""
+        return 1.0
+
+    @property
     def teaches_everywhere(self) -> bool:
         """Whether every step without advantage teaches too. With a KL term over all steps it pulls towards
         the start policy; with a value head its state has a value to learn."""
-        everywhere = bool(self.loss.kl_coefficient) and self.parameters.kl_share == 1
-        return everywhere or self.parameters.needs_values
+        return (bool(self.kl_coefficient) and self.kl_share == 1) or self.needs_values
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """Metrics of a batch that a reader of the training curve should know.
@@ -93,12 +107,7 @@ class Algorithm(ABC):
         return {}
 
     @property
-    @abstractmethod
-    def loss(self) -> PolicyLoss:
-        """The loss that an update minimises."""
-
-    @property
-    def importance(self) -> TruncatedImportance | None:
+    def importance_weights(self) -> TruncatedImportance | None:
         """Weights for an engine whose probabilities differ from the learner's; None treats them as equal."""
         return None
 
@@ -107,7 +116,7 @@ class Algorithm(ABC):
         """Whether the loss takes ratios over whole trajectories. If it does, a minibatch never splits one."""
         return False
 
-    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float, longest: int) -> Floats:
         """[samples] the weight of each token of a sample in the step's loss. The weights of a step sum to 1,
         unless the algorithm divides by its own constant instead of the number of tokens.
 
@@ -115,5 +124,6 @@ class Algorithm(ABC):
             lengths: [samples] response tokens of this process's samples.
             tokens: response tokens of the whole step.
             sequences: samples of the whole step.
+            longest: the most tokens of a response (``sampling.max_new_tokens``).
         """
         return token_weights(lengths, "token_mean", tokens, sequences)

@@ -79,6 +79,8 @@ class Batch:
     """[trajectories] the sum of the part ``success``."""
     core_maximum: float
     """The largest possible core reward."""
+    longest_response: int
+    """The most tokens of a response (``sampling.max_new_tokens``)."""
     segments: Floats
     """[trajectories] seg(s, 𝒞), the number of phrases that the skills need under the step's dictionary; 0
     before it is fitted, and where there is no dictionary."""
@@ -117,6 +119,7 @@ class Batch:
             length=np.concatenate([part.length for part in parts]),
             core_reward=np.concatenate([part.core_reward for part in parts]),
             core_maximum=parts[0].core_maximum,
+            longest_response=parts[0].longest_response,
             segments=np.concatenate([part.segments for part in parts]),
             penalty=np.concatenate([part.penalty for part in parts]),
         )
@@ -137,6 +140,7 @@ class Batch:
             length=self.length[rows],
             core_reward=self.core_reward[rows],
             core_maximum=self.core_maximum,
+            longest_response=self.longest_response,
             segments=self.segments[rows],
             penalty=self.penalty[rows],
         )
@@ -220,12 +224,18 @@ class Batch:
         return total
 
 
-def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_maximum: float) -> Batch:
+def batch_of(
+    trajectories: Sequence[Trajectory],
+    groups: Sequence[int],
+    core_maximum: float,
+    longest_response: int,
+) -> Batch:
     """The batch of these trajectories, before shaping.
 
     Args:
         groups: the group of each trajectory, counted from 0.
         core_maximum: the core reward of a perfect episode.
+        longest_response: the most tokens of a response (``sampling.max_new_tokens``).
 
     Raises:
         ValueError: a part of the reward is credited to steps in one place and to trajectories in another.
@@ -258,6 +268,7 @@ def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_max
         length=lengths,
         core_reward=np.bincount(index, core, minlength=len(trajectories)).astype(np.float64),
         core_maximum=core_maximum,
+        longest_response=longest_response,
         segments=np.zeros(len(trajectories)),
         penalty=np.zeros(len(trajectories)),
     )

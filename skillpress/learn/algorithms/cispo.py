@@ -15,62 +15,40 @@ is in another file: the selection ``varied_groups`` replaces groups of equal rew
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
 from skillpress.learn.algorithms.group_statistics import Weighting, standardised
+from skillpress.learn.algorithms.importance_weights import Corrected
 from skillpress.learn.algorithms.kl import outside, with_kl
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
     import torch
 
 
-class CISPOParameters(CorrectedParameters):
-    """``algorithm: {name: cispo, ...}``."""
+class CISPO(Corrected):
+    """Clipped importance sampling-weight policy optimisation."""
 
     baseline_weighting: Weighting
     """Whether each trajectory or each step counts once in the group's mean and deviation."""
     clip_low: Annotated[float, Field(gt=0, le=1)]
     """Lower end of the clip is 1 - clip_low; with 1 weights have no lower bound, as in the paper."""
     clip_high: Annotated[float, Field(gt=0)]
-
-
-@dataclass(frozen=True)
-class CISPO(CorrectedAlgorithm):
-    """Clipped importance sampling-weight policy optimisation."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = CISPOParameters
-
-    parameters: CISPOParameters
+    """Upper end of the clip is 1 + clip_high."""
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, or of equal trajectories."""
-        return standardised(batch, self.parameters.baseline_weighting)
+        return standardised(batch, self.baseline_weighting)
 
-    @property
-    def loss(self) -> WeightedLikelihood:
-        """The policy gradient's loss with clipped weights, plus the KL term."""
-        section = self.parameters
-        return WeightedLikelihood(section.clip_low, section.clip_high, section.kl_coefficient)
+    def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """Minus the log-likelihood of the sampled tokens, times advantage and clipped importance weight.
 
-
-@dataclass(frozen=True)
-class WeightedLikelihood:
-    """Minus the log-likelihood of the sampled tokens, times advantage and clipped importance weight."""
-
-    clip_low: float
-    clip_high: float
-    kl_coefficient: float
-    """beta; at 0 no reference policy is needed."""
-
-    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some tokens, and metrics; ``clip_fraction`` is the share of clipped weights."""
+        Returns:
+            The loss of some tokens, and metrics; ``clip_fraction`` is the share of clipped weights.
+        """
         low, high = 1 - self.clip_low, 1 + self.clip_high
         ratios = (tokens.logprobs - tokens.old_logprobs).detach().exp()
         loss = -(tokens.weights * ratios.clamp(low, high) * tokens.advantages * tokens.logprobs).sum()

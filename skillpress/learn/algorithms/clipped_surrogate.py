@@ -19,16 +19,13 @@ update of a step. The weights w_t are those of ``token_weights.py``, the KL esti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from skillpress.learn.algorithms.algorithm import PolicyLoss
 from skillpress.learn.algorithms.batch import Floats, Indices
-from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
+from skillpress.learn.algorithms.importance_weights import Corrected
 from skillpress.learn.algorithms.kl import outside, with_kl
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.ratio_levels import RatioLevel, clipped_units, unit_sums
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 from skillpress.learn.algorithms.token_weights import Aggregation, token_weights
@@ -37,67 +34,18 @@ if TYPE_CHECKING:
     import torch
 
 
-class SurrogateParameters(CorrectedParameters):
-    """The keys that an algorithm with this loss adds to its section."""
+class Surrogate(Corrected):
+    """An algorithm with PPO's pessimistic surrogate (Schulman et al. 2017) and GRPO's KL term. Its file
+    defines advantages, and weights unless all tokens of a step weigh the same."""
 
     ratio: RatioLevel
     """Unit over which probability ratios are taken and clipped."""
     clip_low: Annotated[float, Field(gt=0, lt=1)]
-    clip_high: Annotated[float, Field(gt=0)]
-
-
-class ClippedParameters(SurrogateParameters):
-    """The same, plus the key that says how tokens are averaged."""
-
-    aggregation: Aggregation
-
-
-@dataclass(frozen=True)
-class SurrogateAlgorithm(CorrectedAlgorithm):
-    """An algorithm that minimises the clipped surrogate; its file defines advantages and weights."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = SurrogateParameters
-
-    parameters: SurrogateParameters
-
-    @property
-    def loss(self) -> PolicyLoss:
-        """Pessimistic within the clip, with the KL term."""
-        section = self.parameters
-        return ClippedSurrogate(section.clip_low, section.clip_high, section.kl_coefficient, section.ratio)
-
-    @property
-    def whole_trajectories(self) -> bool:
-        """Whether ``ratio`` is trajectory."""
-        return self.parameters.ratio == "trajectory"
-
-
-@dataclass(frozen=True)
-class ClippedAlgorithm(SurrogateAlgorithm):
-    """The same with weights as the section says; its file defines advantages."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = ClippedParameters
-
-    parameters: ClippedParameters
-
-    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
-        """[samples] the weights that ``aggregation`` asks for."""
-        return token_weights(lengths, self.parameters.aggregation, tokens, sequences)
-
-
-@dataclass(frozen=True)
-class ClippedSurrogate:
-    """PPO's pessimistic surrogate (Schulman et al. 2017) with GRPO's KL term."""
-
-    clip_low: float
     """c_low: ratios below 1 - c_low stop giving gradient where the advantage is negative."""
-    clip_high: float
+    clip_high: Annotated[float, Field(gt=0)]
     """c_high: ratios above 1 + c_high stop giving gradient where the advantage is positive."""
-    kl_coefficient: float
-    """beta; 0 needs no reference."""
-    ratio: RatioLevel = "token"
 
-    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some response tokens.
 
         Returns:
@@ -126,3 +74,19 @@ class ClippedSurrogate:
                 "ratios over trajectories need the sums of whole trajectories, and there are none"
             )
         return tokens.trajectory_sums
+
+    @property
+    def whole_trajectories(self) -> bool:
+        """Whether ``ratio`` is trajectory."""
+        return self.ratio == "trajectory"
+
+
+class Clipped(Surrogate):
+    """The same with weights as its section says; its file defines advantages."""
+
+    aggregation: Aggregation
+    """How token losses are averaged over a step."""
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float, longest: int) -> Floats:
+        """[samples] the weights that ``aggregation`` asks for."""
+        return token_weights(lengths, self.aggregation, tokens, sequences)

@@ -20,23 +20,22 @@ no KL term; here it is optional.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.clipped_surrogate import Clipped
 from skillpress.learn.algorithms.group_statistics import standardised
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 
 PART = "dapo/overlong"
 """The punishment among the parts of the reward."""
 
 
-class DAPOParameters(ClippedParameters):
-    """``algorithm: {name: dapo, ...}``."""
+class DAPO(Clipped):
+    """Decoupled clip and dynamic sampling policy optimisation."""
 
     overlong_share: Annotated[float, Field(gt=0, le=1)]
     """c, the last share of the longest allowed length, in which length costs."""
@@ -44,18 +43,9 @@ class DAPOParameters(ClippedParameters):
     """Cost of a response of the longest allowed length, as a part of ``reward.success``; 0 turns overlong
     shaping off."""
 
-
-@dataclass(frozen=True)
-class DAPO(ClippedAlgorithm):
-    """Decoupled clip and dynamic sampling policy optimisation."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = DAPOParameters
-
-    parameters: DAPOParameters
-
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, or of equal trajectories."""
-        costs = self.parameters.overlong_penalty * batch.core_maximum * self._overlong(batch)
+        costs = self.overlong_penalty * batch.core_maximum * self._overlong(batch)
         punished = replace(batch, parts={**batch.parts, PART: -costs}, credit={**batch.credit, PART: "step"})
         return standardised(punished, "per_trajectory")
 
@@ -71,7 +61,7 @@ class DAPO(ClippedAlgorithm):
 
     def _overlong(self, batch: Batch) -> Floats:
         """[steps] how far each response reaches into the last share of the longest length, 0 to 1."""
-        share = self.parameters.overlong_share
-        reached = (batch.tokens / self.longest_response - (1 - share)) / share
+        share = self.overlong_share
+        reached = (batch.tokens / batch.longest_response - (1 - share)) / share
         # Lengths are whole tokens, so less than a millionth of the share is a rounding error.
         return np.where(reached > 1e-6, np.minimum(reached, 1.0), 0.0)

@@ -16,23 +16,20 @@ trajectory of the group counts once in the mean. The loss is the clipped surroga
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
-from skillpress.learn.algorithms.clipped_surrogate import SurrogateAlgorithm
+from skillpress.learn.algorithms.clipped_surrogate import Surrogate
 from skillpress.learn.algorithms.group_statistics import centred
 
 
-@dataclass(frozen=True)
-class DrGRPO(SurrogateAlgorithm):
+class DrGRPO(Surrogate):
     """GRPO done right."""
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, or of equal trajectories."""
         return centred(batch, "per_trajectory")
 
-    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float, longest: int) -> Floats:
         """[samples] the same constant for every token."""
-        return np.full(len(lengths), 1.0 / (max(sequences, 1.0) * self.longest_response))
+        return np.full(len(lengths), 1.0 / (max(sequences, 1.0) * longest))

@@ -17,28 +17,18 @@ restarting each iteration from the start policy, and search or hints that make s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.policy_gradient import PolicyGradient
 
 
-class ExpertIterationParameters(AlgorithmParameters):
-    """``algorithm: {name: expert_iteration, ...}``; it adds no keys."""
+class ExpertIteration(PolicyGradient):
+    """Filtered behaviour cloning; it adds no keys."""
 
     smallest_group: ClassVar[int] = 1
-
-
-@dataclass(frozen=True)
-class ExpertIteration(Algorithm):
-    """Filtered behaviour cloning."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = ExpertIterationParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in failures."""
@@ -50,11 +40,6 @@ class ExpertIteration(Algorithm):
         """The share of tokens that teach; empty if no token was sampled."""
         total = self._tokens(batch, add)
         return {"imitated": total["imitated"] / total["sampled"]} if total["sampled"] else {}
-
-    @property
-    def loss(self) -> PolicyGradient:
-        """The weighted likelihood of the sampled tokens, and the KL term."""
-        return PolicyGradient(self.parameters.kl_coefficient)
 
     def _worth(self, batch: Batch) -> Floats:
         """[steps] a_k."""

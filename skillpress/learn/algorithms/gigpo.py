@@ -22,20 +22,18 @@ the clipped surrogate. Left out: a later option of the authors' code treats simi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.clipped_surrogate import Clipped
 from skillpress.learn.algorithms.group_statistics import EPSILON, centred, difference, standardised
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 
 
-class GiGPOParameters(ClippedParameters):
-    """``algorithm: {name: gigpo, ...}``."""
+class GiGPO(Clipped):
+    """Group-in-group policy optimisation."""
 
     scale: Literal["std", "none"]
     """F_norm of both parts: std or 1."""
@@ -44,20 +42,11 @@ class GiGPOParameters(ClippedParameters):
     discount: Annotated[float, Field(ge=0, le=1)]
     """gamma of R_k, per step."""
 
-
-@dataclass(frozen=True)
-class GiGPO(ClippedAlgorithm):
-    """Group-in-group policy optimisation."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = GiGPOParameters
-
-    parameters: GiGPOParameters
-
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal returns where its steps in one state have equal R_k too."""
-        relative = centred if self.parameters.scale == "none" else standardised
+        relative = centred if self.scale == "none" else standardised
         of_trajectories = relative(batch, "per_trajectory")
-        return of_trajectories + self.parameters.step_weight * self._of_steps(batch)
+        return of_trajectories + self.step_weight * self._of_steps(batch)
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """How often steps share a state; empty if there is no step to learn from."""
@@ -78,10 +67,10 @@ class GiGPO(ClippedAlgorithm):
 
     def _of_steps(self, batch: Batch) -> Floats:
         """[steps] A^S."""
-        returns, sizes = batch.rewards_to_go(self.parameters.discount), np.bincount(batch.state)
+        returns, sizes = batch.rewards_to_go(self.discount), np.bincount(batch.state)
         means = np.bincount(batch.state, returns) / sizes
         relative = difference(returns, means[batch.state])
-        if self.parameters.scale == "none":
+        if self.scale == "none":
             return relative
         variances = np.bincount(batch.state, relative**2) / np.maximum(sizes - 1, 1)
         scaled: Floats = relative / (np.sqrt(variances)[batch.state] + EPSILON)

@@ -13,19 +13,17 @@ its trajectory's return. There is no value model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.clipped_surrogate import Clipped
 from skillpress.learn.algorithms.group_statistics import Weighting, centred, standardised
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 
 
-class GRPOParameters(ClippedParameters):
-    """``algorithm: {name: grpo, ...}``."""
+class GRPO(Clipped):
+    """Group-relative policy optimisation."""
 
     scale: Literal["std", "none"]
     """Whether advantages are divided by the group's standard deviation."""
@@ -34,18 +32,9 @@ class GRPOParameters(ClippedParameters):
     discount: Annotated[float, Field(ge=0, le=1)]
     """gamma, per step."""
 
-
-@dataclass(frozen=True)
-class GRPO(ClippedAlgorithm):
-    """Group-relative policy optimisation."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = GRPOParameters
-
-    parameters: GRPOParameters
-
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, or of equal trajectories."""
-        weighting, batch = self.parameters.baseline_weighting, batch.discounted(self.parameters.discount)
-        if self.parameters.scale == "none":
+        weighting, batch = self.baseline_weighting, batch.discounted(self.discount)
+        if self.scale == "none":
             return centred(batch, weighting)
         return standardised(batch, weighting)

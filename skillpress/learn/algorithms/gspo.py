@@ -17,16 +17,14 @@ GSPO-token, the paper's variant for advantages per token.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
-from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
 from skillpress.learn.algorithms.group_statistics import Weighting, standardised
+from skillpress.learn.algorithms.importance_weights import Corrected
 from skillpress.learn.algorithms.kl import outside, with_kl
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.ratio_levels import clipped_units, unit_sums
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 from skillpress.learn.algorithms.token_weights import token_weights
@@ -35,51 +33,32 @@ if TYPE_CHECKING:
     import torch
 
 
-class GSPOParameters(CorrectedParameters):
-    """``algorithm: {name: gspo, ...}``."""
+class GSPO(Corrected):
+    """Group sequence policy optimisation."""
 
     baseline_weighting: Weighting
     """What counts once in the group's mean and deviation."""
     clip_low: Annotated[float, Field(gt=0, lt=1)]
+    """Lower end of the clip is 1 - clip_low."""
     clip_high: Annotated[float, Field(gt=0)]
-
-
-@dataclass(frozen=True)
-class GSPO(CorrectedAlgorithm):
-    """Group sequence policy optimisation."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = GSPOParameters
-
-    parameters: GSPOParameters
+    """Upper end of the clip is 1 + clip_high."""
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, or of equal trajectories."""
-        return standardised(batch, self.parameters.baseline_weighting)
+        return standardised(batch, self.baseline_weighting)
 
-    @property
-    def loss(self) -> SequenceSurrogate:
-        """Pessimistic within the clip, response by response, with the KL term."""
-        section = self.parameters
-        return SequenceSurrogate(section.clip_low, section.clip_high, section.kl_coefficient)
+    def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """Pessimistic within the clip, response by response, with the KL term.
 
-    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
-        """[samples] weights that count every response once."""
-        return token_weights(lengths, "sequence_mean", tokens, sequences)
-
-
-@dataclass(frozen=True)
-class SequenceSurrogate:
-    """The clipped surrogate of length-normalised ratios."""
-
-    clip_low: float
-    clip_high: float
-    kl_coefficient: float
-    """beta; 0 needs no reference."""
-
-    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some responses, and metrics; ``clip_fraction`` is a share of responses."""
+        Returns:
+            The loss of some responses, and metrics; ``clip_fraction`` is a share of responses.
+        """
         low, high = 1 - self.clip_low, 1 + self.clip_high
         log_ratios = tokens.logprobs - tokens.old_logprobs
         sums = unit_sums(log_ratios, tokens.advantages, tokens.weights, tokens.response)
         loss, seen = clipped_units(tokens.logprobs, sums, low, high, normalised=True)
         return with_kl(loss, outside(tokens, seen, low, high), tokens, self.kl_coefficient)
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float, longest: int) -> Floats:
+        """[samples] weights that count every response once."""
+        return token_weights(lengths, "sequence_mean", tokens, sequences)

@@ -17,11 +17,13 @@ so they multiply advantages: min(rho A, clip(rho) A) omega = min(rho (omega A), 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Floats, Indices
 
 Importance = Literal["none", "token", "sequence"]
@@ -62,3 +64,20 @@ def sequence_log_ratios(log_ratios: Floats, lengths: Indices) -> Floats:
     """[responses] the sum over each response's tokens."""
     owners = np.repeat(np.arange(len(lengths)), lengths)
     return np.bincount(owners, log_ratios, minlength=len(lengths)).astype(np.float64)
+
+
+class Corrected(Algorithm):
+    """An algorithm that takes ratios against the learner before the step if ``importance`` asks for it."""
+
+    corrects_staleness: ClassVar[bool] = True  # ratios, or omega, compare with the weights that sampled
+
+    importance: Importance
+    """Weights for an engine whose probabilities differ from the learner's."""
+    importance_cap: Annotated[float, Field(ge=1)]
+    """The largest weight; larger ones are cut to it."""
+
+    @property
+    def importance_weights(self) -> TruncatedImportance | None:
+        """The weights that ``importance`` asks for; None for ``none``."""
+        level = self.importance
+        return None if level == "none" else TruncatedImportance(level, self.importance_cap)

@@ -8,9 +8,9 @@ weights it is the gradient of a weighted likelihood of the sampled tokens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.kl import with_kl
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     import torch
 
 
-@dataclass(frozen=True)
-class PolicyGradient:
-    """Minus the weighted log-likelihood of the sampled tokens, and the KL term."""
+class PolicyGradient(Algorithm):
+    """An algorithm that minimises minus the weighted log-likelihood of the sampled tokens, plus the KL
+    term."""
 
-    kl_coefficient: float
-    """beta; 0 needs no reference."""
-
-    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some response tokens.
 
         ``old_logprobs`` are used only for the metric ``approximate_kl``, which is 0 up to rounding while the

@@ -28,17 +28,14 @@ Choices:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from skillpress.learn.algorithms.algorithm import PolicyLoss
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.clipped_surrogate import Clipped
 from skillpress.learn.algorithms.group_statistics import centred_over_ranks
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
@@ -48,8 +45,8 @@ EPSILON = 1e-8
 """Added to the deviation, so that nothing is divided by 0."""
 
 
-class PPOParameters(ClippedParameters):
-    """``algorithm: {name: ppo, ...}``."""
+class PPO(Clipped):
+    """Proximal policy optimisation with a value of every state."""
 
     needs_values: ClassVar[bool] = True
     smallest_group: ClassVar[int] = 1
@@ -69,15 +66,6 @@ class PPOParameters(ClippedParameters):
     def head_rate(self) -> float:
         """``value_rate``."""
         return self.value_rate
-
-
-@dataclass(frozen=True)
-class PPO(ClippedAlgorithm):
-    """Proximal policy optimisation with a value of every state."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = PPOParameters
-
-    parameters: PPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 where nothing was sampled, and if every step exceeds expectation by the same amount."""
@@ -99,16 +87,29 @@ class PPO(ClippedAlgorithm):
         explained = explained_variance(batch.values[asked], self.value_targets(batch)[asked], add)
         return {} if explained is None else {"value/explained_variance": explained}
 
-    @property
-    def loss(self) -> PolicyLoss:
-        """The clipped surrogate plus the values' loss."""
-        section = self.parameters
-        return SurrogateAndValues(super().loss, section.value_coefficient, section.value_clip)
+    def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The clipped surrogate plus the values' loss.
+
+        Returns:
+            The loss of some responses, and metrics: the policy's, ``value/loss`` and ``value/clip_fraction``.
+        """
+        assert tokens.values is not None and tokens.targets is not None
+        loss, metrics = super().loss(tokens)
+        old, returns, weights = tokens.targets.old, tokens.targets.returns, tokens.targets.weights
+        moved = tokens.values - old
+        clipped = old + moved.clamp(-self.value_clip, self.value_clip)
+        errors = (tokens.values - returns).square().maximum((clipped - returns).square())
+        value_loss = (weights * errors).sum()
+        return loss + self.value_coefficient * value_loss, {
+            **metrics,
+            "value/loss": value_loss.detach(),
+            "value/clip_fraction": (weights * (moved.detach().abs() > self.value_clip)).sum(),
+        }
 
     def _estimated(self, batch: Batch) -> Floats:
         """[steps] A_k before normalisation, without parts of the step's own."""
         assert batch.values is not None
-        discount, trace = self.parameters.discount, self.parameters.gae_lambda
+        discount, trace = self.discount, self.gae_lambda
         rewards = batch.rewards / batch.core_maximum
         found = np.zeros(len(rewards))
         last = set((np.cumsum(batch.length) - 1).tolist())
@@ -142,33 +143,3 @@ def explained_variance(values: Floats, returns: Floats, add: SumOverRanks) -> fl
     if squares["returns"] <= 1e-12 * states:
         return None
     return 1.0 - squares["errors"] / squares["returns"]
-
-
-@dataclass(frozen=True)
-class SurrogateAndValues:
-    """A policy's loss plus the values' loss."""
-
-    policy: PolicyLoss
-    value_coefficient: float
-    value_clip: float
-
-    @property
-    def kl_coefficient(self) -> float:
-        """Weight of the KL in the policy's loss."""
-        return self.policy.kl_coefficient
-
-    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some responses, and metrics: the policy's, ``value/loss`` and
-        ``value/clip_fraction``."""
-        assert tokens.values is not None and tokens.targets is not None
-        loss, metrics = self.policy(tokens)
-        old, returns, weights = tokens.targets.old, tokens.targets.returns, tokens.targets.weights
-        moved = tokens.values - old
-        clipped = old + moved.clamp(-self.value_clip, self.value_clip)
-        errors = (tokens.values - returns).square().maximum((clipped - returns).square())
-        value_loss = (weights * errors).sum()
-        return loss + self.value_coefficient * value_loss, {
-            **metrics,
-            "value/loss": value_loss.detach(),
-            "value/clip_fraction": (weights * (moved.detach().abs() > self.value_clip)).sum(),
-        }

@@ -11,24 +11,21 @@ own step alone is added to that step's G_k after discounting; no earlier step re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.learn.algorithms.group_statistics import centred_over_ranks
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.policy_gradient import PolicyGradient
 
 EPSILON = 1e-8
 """Inside the root, so that nothing is divided by 0."""
 
 
-class ReinforcePPParameters(AlgorithmParameters):
-    """``algorithm: {name: reinforce_pp, ...}``."""
+class ReinforcePP(PolicyGradient):
+    """Discounted returns, normalised over the whole batch."""
 
     one_update_per_step: ClassVar[bool] = True
     smallest_group: ClassVar[int] = 1
@@ -36,23 +33,9 @@ class ReinforcePPParameters(AlgorithmParameters):
     discount: Annotated[float, Field(ge=0, le=1)]
     """gamma, per step."""
 
-
-@dataclass(frozen=True)
-class ReinforcePP(Algorithm):
-    """Discounted returns, normalised over the whole batch."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = ReinforcePPParameters
-
-    parameters: ReinforcePPParameters
-
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; all 0 if every step has the same return."""
-        returns = batch.rewards_to_go(self.parameters.discount)
+        returns = batch.rewards_to_go(self.discount)
         centred, variance = centred_over_ranks(returns, np.ones(len(returns), np.bool_), add)
         scaled: Floats = centred / np.sqrt(variance + EPSILON)
         return scaled
-
-    @property
-    def loss(self) -> PolicyGradient:
-        """The policy gradient's loss, with the KL term."""
-        return PolicyGradient(self.parameters.kl_coefficient)

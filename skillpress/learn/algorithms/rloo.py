@@ -11,36 +11,25 @@ the step (``Batch.discounted``), and a trajectory's score is the mean of its ste
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.clipped_surrogate import Clipped
 from skillpress.learn.algorithms.group_statistics import compared, trajectory_scores
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 
 
-class RLOOParameters(ClippedParameters):
-    """``algorithm: {name: rloo, ...}``."""
+class RLOO(Clipped):
+    """REINFORCE with a leave-one-out baseline."""
 
     discount: Annotated[float, Field(ge=0, le=1)]
     """gamma, per step."""
 
-
-@dataclass(frozen=True)
-class RLOO(ClippedAlgorithm):
-    """REINFORCE with a leave-one-out baseline."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = RLOOParameters
-
-    parameters: RLOOParameters
-
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal trajectories, and for one that is alone in its group."""
-        batch = batch.discounted(self.parameters.discount)
+        batch = batch.discounted(self.discount)
         scores = trajectory_scores(batch)
         others = np.maximum(np.bincount(batch.group)[batch.group] - 1, 1)
         summed = np.bincount(batch.group, scores)[batch.group] - scores

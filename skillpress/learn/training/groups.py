@@ -60,7 +60,7 @@ class Collected:
     """``tasks[i]`` is the task of trajectory i."""
     trajectories: list[Trajectory] = field(default_factory=list)
     """The trajectories that teach."""
-    batch: Batch = field(default_factory=lambda: batch_of([], [], 0.0), compare=False)
+    batch: Batch = field(default_factory=lambda: batch_of([], [], 0.0, 0), compare=False)
     """The same trajectories as arrays, before shaping."""
     played: list[Trajectory] = field(default_factory=list)
     """All played trajectories, including those that were not selected."""
@@ -101,6 +101,8 @@ class GroupCollector:
     size: int
     """Episodes per group."""
     core_maximum: float
+    longest_response: int
+    """The most tokens of a response."""
     seed: int
     ranks: Ranks
     experience: Experience | None = None
@@ -133,7 +135,7 @@ class GroupCollector:
         wanted, further = self.plan(step)
         collected, missing = Collected(), len(wanted)
         share = missing
-        for attempt in range(1 + self.algorithm.parameters.select.most_refills):
+        for attempt in range(1 + self.algorithm.select.most_refills):
             if attempt:
                 wanted = list(islice(further, missing))
             collected.add(self._selected(play(wanted, attempt), step, attempt))
@@ -154,9 +156,9 @@ class GroupCollector:
     def _selected(self, played: Played, step: int, attempt: int) -> Collected:
         """Keep the episodes that the algorithm selects."""
         groups = [index // self.size for index in range(len(played.trajectories))]
-        batch = batch_of(played.trajectories, groups, self.core_maximum)
+        batch = batch_of(played.trajectories, groups, self.core_maximum, self.longest_response)
         seed = derive(self.seed, "select", step, attempt, self.ranks.rank)
-        rows = np.flatnonzero(self.algorithm.select(batch, seed))
+        rows = np.flatnonzero(self.algorithm.select.kept(batch, seed))
         return Collected(
             tasks=[played.tasks[row] for row in rows],
             trajectories=[played.trajectories[row] for row in rows],

@@ -1,4 +1,4 @@
-"""The optimizer's side of training: DeepSpeed around a model and a loss.
+"""The optimizer's side of training: DeepSpeed around a model and an algorithm's loss.
 
 The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes. Other
 policies score the samples once per step, see ``scoring_passes.py``. An update is one optimizer step over any
@@ -28,7 +28,7 @@ from transformers import PreTrainedModel
 from skillpress.core.errors import StorageError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
-from skillpress.learn.algorithms.algorithm import PolicyLoss
+from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Floats, members
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
@@ -66,7 +66,7 @@ class Learner:
     def __init__(
         self,
         model: PreTrainedModel,
-        loss: PolicyLoss,
+        algorithm: Algorithm,
         configuration: str,
         optimizer: AdamW,
         temperature: float,
@@ -80,6 +80,7 @@ class Learner:
         """Pass the model to DeepSpeed, which trains it in place.
 
         Args:
+            algorithm: it defines the loss that updates minimise.
             configuration: the name of a file in ``infra/deepspeed``.
             temperature: the sampling temperature, at which log-probabilities are computed.
             microbatch_tokens: the most tokens of one forward pass.
@@ -100,12 +101,12 @@ class Learner:
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
         settings = {**read_configuration(configuration), "gradient_clipping": optimizer.gradient_clipping}
         require_masters(next(model.parameters()).dtype, configuration, settings)
-        self.loss, self.temperature, self.ranks = loss, temperature, ranks
+        self.algorithm, self.temperature, self.ranks = algorithm, temperature, ranks
         self.lesson_loss = lesson_loss
         self.microbatch_tokens = microbatch_tokens
         self.adapter = adapter
         self._reference = None
-        if loss.kl_coefficient and adapter is None:
+        if algorithm.kl_coefficient and adapter is None:
             self._reference = ReferencePolicy(model, temperature, microbatch_tokens, ranks.device)
         # Not train(): dropout would change the policy at every pass, and every ratio would be wrong.
         self.model = model.eval()
@@ -156,7 +157,7 @@ class Learner:
     def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
         """The parts with the start policy's log-probabilities, if the loss has a KL term. If only some
         samples are drawn for it (``kl_share.py``), no others are scored."""
-        if not self.loss.kl_coefficient:
+        if not self.algorithm.kl_coefficient:
             return list(parts)
         drawn = [part.drawn_for_kl for part in parts]
         few = self._reference_logprobs([part.select(rows) for part, rows in zip(parts, drawn, strict=True)])
@@ -294,7 +295,7 @@ class Learner:
         importance: TruncatedImportance | None,
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of a pass, and metrics; its log-probabilities are appended to ``scored``."""
-        if bool(self.loss.kl_coefficient) != (samples.reference_logprobs is not None):
+        if bool(self.algorithm.kl_coefficient) != (samples.reference_logprobs is not None):
             raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
         if self.valued != (samples.targets is not None):
             raise ValueError("samples for a learner with a value head, and no others, have targets")
@@ -304,7 +305,7 @@ class Learner:
         if importance is not None or samples.trajectory is not None:
             samples = completed(samples, logprobs.detach().cpu().numpy(), importance)
         tokens = samples.scored(logprobs, *values)
-        loss, metrics = self.loss(tokens)
+        loss, metrics = self.algorithm.loss(tokens)
         counted = {"entropy": (tokens.weights * entropies).sum(), "weight": tokens.weights.sum()}
         if tokens.reference_logprobs is not None:
             drawn = tokens.weights if tokens.kl_weights is None else tokens.kl_weights
@@ -337,7 +338,7 @@ class Learner:
             logprobs=logprob,
             advantages=zero,
             weights=zero,
-            reference_logprobs=logprob if self.loss.kl_coefficient else None,
+            reference_logprobs=logprob if self.algorithm.kl_coefficient else None,
             targets=ValueTargets(zero, zero, zero, zero) if self.valued else None,
             trajectory_sums=np.array([[0.0, 1.0, 0.0, 0.0]]),
         )

@@ -97,13 +97,13 @@ class ReplayBuffer:
         drawn = self._draw(step)
         again = [each for number, groups in sorted(drawn.items()) for each in self._read(number, groups)]
         write_rollouts(self.store.part(KIND, step), collected.trajectories)
-        numbers: dict[str, int] = {}
+        new, numbers = collected.batch, dict[str, int]()
         groups = [numbers.setdefault(each.group_id, len(numbers)) for each in again]
         found = replace(
             collected,
             tasks=[*collected.tasks, *(self.tasks[each.task_id] for each in again)],
             trajectories=[*collected.trajectories, *again],
-            batch=Batch.joined([collected.batch, batch_of(again, groups, collected.batch.core_maximum)]),
+            batch=Batch.joined([new, batch_of(again, groups, new.core_maximum, new.longest_response)]),
             replayed=len(again),
         )
         return found, {"replay/groups": self.ranks.sum({"groups": float(len(numbers))})["groups"]}

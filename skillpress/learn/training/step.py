@@ -128,7 +128,7 @@ class TrainingStep:
 
         if not ahead:  # an engine that is playing keeps its memory
             self.engine.sleep()
-        if self.algorithm.parameters.needs_values:
+        if self.algorithm.needs_values:
             batch = with_values(batch, samples, rows, self.learner)
         advantages = self.algorithm.advantages(batch, self.ranks.sum)
         samples = replace(
@@ -177,19 +177,20 @@ class TrainingStep:
         (oldest,) = self.ranks.maximum([oldest])
         if not totals["tokens"]:
             return {"tokens_sampled": 0.0, "tokens_trained": 0.0}
+        longest = collected.batch.longest_response
         updates = updates_of_batch(self.minibatches, self.minibatch_size, int(totals["sequences"]))
-        samples = self._drawn_for_kl(self._weighed(samples, totals, updates), step)
+        samples = self._drawn_for_kl(self._weighed(samples, totals, updates, longest), step)
         useful = np.arange(len(samples)) if self.algorithm.teaches_everywhere else samples.with_advantage
         random = generator(self.seed, "minibatches", step, 0)
         described = {} if self.actions is None else self.actions(collected.trajectories, step)
         shares = minibatches(samples.select(useful), updates, self.ranks, random)
-        importance = self.algorithm.importance
+        importance = self.algorithm.importance_weights
         ratios: list[LogRatios] = []
         if importance is not None:
             later, ratios = correct(shares[1:], importance, self.learner)
             shares = [shares[0], *later]
         shares = self.learner.with_reference(shares)
-        lessons = self._lessons(collected.further, totals, updates, step)
+        lessons = self._lessons(collected, totals, updates, step)
         self.learner.begin_step(step)
         compared: dict[str, float] = {}
 
@@ -209,9 +210,11 @@ class TrainingStep:
         staleness = {"staleness": totals["age"] / totals["tokens"], "staleness_oldest": float(oldest)}
         return {**mean_metrics(made), **tokens, **staleness, **compared, **described, **corrected}
 
-    def _weighed(self, samples: Samples, totals: dict[str, float], updates: int) -> Samples:
+    def _weighed(self, samples: Samples, totals: dict[str, float], updates: int, longest: int) -> Samples:
         """The samples with weights that sum to 1 over each of ``updates`` updates of about one size."""
-        weights = self.algorithm.token_weights(samples.lengths, totals["tokens"], totals["sequences"])
+        weights = self.algorithm.token_weights(
+            samples.lengths, totals["tokens"], totals["sequences"], longest
+        )
         targets = samples.targets
         if targets is not None:
             targets = replace(targets, weights=targets.weights * updates)
@@ -219,19 +222,20 @@ class TrainingStep:
 
     def _drawn_for_kl(self, samples: Samples, step: int) -> Samples:
         """The samples with their factors in the KL term, if the reference scores a share of them."""
-        share = self.algorithm.parameters.kl_share
-        if not self.algorithm.loss.kl_coefficient or share == 1:
+        share = self.algorithm.kl_share
+        if not self.algorithm.kl_coefficient or share == 1:
             return samples
         random = generator(self.seed, "kl share", step, self.ranks.rank)
         return replace(samples, kl_factors=kl_factors(samples.pairs, share, random))
 
     def _lessons(
-        self, further: Sequence[Trajectory], totals: dict[str, float], updates: int, step: int
+        self, collected: Collected, totals: dict[str, float], updates: int, step: int
     ) -> Sequence[Samples | None]:
         """The lessons of each update; their tokens have the same weight as a rollout's."""
         if self.experience is None:
             return [None] * updates
-        lessons = self._weighed(Samples.of_lessons(self.experience.lessons(further)), totals, updates)
+        lessons = Samples.of_lessons(self.experience.lessons(collected.further))
+        lessons = self._weighed(lessons, totals, updates, collected.batch.longest_response)
         return minibatches(lessons, updates, self.ranks, generator(self.seed, "lessons", step))
 
     def _too_old(self, collected: Collected) -> dict[str, float]:

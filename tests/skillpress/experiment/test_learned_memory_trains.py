@@ -15,7 +15,6 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training import train
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples
@@ -23,6 +22,7 @@ from skillpress.models.policy import Policy, load_policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.rollout import requests
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import clipped
 from tests.support.programs import PROGRAMS, importing
 from tests.support.programs.training_program import job, parameters, prepare
 
@@ -79,9 +79,7 @@ def test_an_advantage_moves_the_memory_that_was_written(folder: Path) -> None:
     join_ranks(Ranks(), free_port())
     for judged in (1.0, -1.0):
         fresh = load_policy(folder / "start")
-        learner = Learner(
-            fresh.model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-4), 1.0, 1024, Ranks()
-        )
+        learner = Learner(fresh.model, clipped(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-4), 1.0, 1024, Ranks())
         learner.update(Samples.of([step], advantages=np.array([judged]), weights=np.array([1 / 3])))
         assert np.sign(memory_logprob(fresh) - before) == judged
 

@@ -125,7 +125,7 @@ def collected(folder: Path, split: str) -> Collected:
             won=False, terminated=False, truncated=True, outcome="timeout", policy_version=0, seed=0,
         )
     ]  # fmt: skip
-    batch = batch_of(episodes, [0], 1.0)
+    batch = batch_of(episodes, [0], 1.0, 4)
     return Collected(tasks=tasks, trajectories=episodes, batch=batch, played=episodes)
 
 

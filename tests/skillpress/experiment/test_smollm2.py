@@ -21,7 +21,6 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.token_weights import token_weights
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.lora import LoraAdapter
@@ -33,6 +32,7 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.agents import LanguageAgent
 from skillpress.play.rollout import requests
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import clipped
 from tests.support.programs import PROGRAMS, importing
 
 ROOT = Path(__file__).parents[3]
@@ -117,7 +117,7 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     join_ranks(Ranks(), free_port())
     model = load_policy(folder / "start").model
     learner = Learner(
-        model, ClippedSurrogate(0.2, 0.2, 0.01), "zero1_fp32", AdamW(1e-5), 1.0, 1024, Ranks(),
+        model, clipped(0.2, 0.2, 0.01), "zero1_fp32", AdamW(1e-5), 1.0, 1024, Ranks(),
         adapter=LoraAdapter(model, 8, 16, seed=0) if trained == "low-rank changes" else None,
     )  # fmt: skip
     (samples,) = learner.with_reference([replace(samples, weights=weights)])

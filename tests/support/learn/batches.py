@@ -49,9 +49,14 @@ CISPO = {**GSPO, "name": "cispo", "clip_low": 1.0, "clip_high": 4.0}
 REINFORCE_PP = {"name": "reinforce_pp", "discount": 1.0, "kl_coefficient": 0.0, "select": {"name": "none"}}
 
 
-def algorithm(section: dict, longest_response: int = 4, **changes: object):
+def algorithm(section: dict, **changes: object):
     """The algorithm of this section of params.yaml."""
-    return ByName(ALGORITHMS, "algorithm.name").read({**section, **changes}).make(longest_response)
+    return ByName(ALGORITHMS, "algorithm.name").read({**section, **changes})
+
+
+def clipped(clip_low: float, clip_high: float, kl_coefficient: float, ratio: str = "token"):
+    """An algorithm whose loss is the clipped surrogate with these coefficients."""
+    return algorithm(GRPO, clip_low=clip_low, clip_high=clip_high, kl_coefficient=kl_coefficient, ratio=ratio)
 
 
 def step(
@@ -81,6 +86,7 @@ def batch(
     own: Sequence[Sequence[float]] | None = None,
     core_maximum: float = 10.0,
     states: Sequence[str] | None = None,
+    longest_response: int = 4,
 ) -> Batch:
     """Trajectories with these core rewards at their steps, and parts that count for a step alone. A letter
     names each step's state."""
@@ -98,6 +104,7 @@ def batch(
         ],
         groups,
         core_maximum,
+        longest_response,
     )
 
 

@@ -14,7 +14,6 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.token_weights import token_weights
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.measured import mean_metrics
@@ -22,6 +21,7 @@ from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples
 from skillpress.models.policy.policy import copy_model
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import clipped
 
 PARTS = [np.array([4, 0, 2]), np.array([], dtype=np.int64), np.array([5])]
 """Rows of each minibatch; rows 1 and 3 have no advantage."""
@@ -78,7 +78,7 @@ def main() -> None:
     model = GPT2LMHeadModel(config)
     twin = copy_model(model)
     join_ranks(Ranks(), free_port())
-    learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-12), 1.0, 12, Ranks())
+    learner = Learner(model, clipped(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-12), 1.0, 12, Ranks())
     batch = samples()
     found = mean_metrics([learner.update(batch.select(part)) for part in PARTS])
     again = mean_metrics([learner.update(batch.select(part)) for part in PARTS])

@@ -21,8 +21,6 @@ import numpy as np
 import torch
 
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
-from skillpress.learn.algorithms.ppo import SurrogateAndValues
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.lora import LoraAdapter
@@ -33,6 +31,7 @@ from skillpress.models.policy import Policy, token_scores
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scoring import Responses, ResponseScorer, pack_responses
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import GRPO, PPO, algorithm
 from tests.support.models.tiny import tiny_policy
 
 UPDATES, SAMPLES, KL = 3, 12, 0.05
@@ -189,10 +188,10 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
     join_ranks(ranks, port)
 
     def new_learner() -> Learner:
-        policy_loss, model = ClippedSurrogate(0.2, 0.2, KL, level), tiny_policy().model
-        loss = SurrogateAndValues(policy_loss, 0.5, 0.2) if valued else policy_loss
+        section, model = PPO if valued else GRPO, tiny_policy().model
+        method = algorithm(section, clip_low=0.2, clip_high=0.2, kl_coefficient=KL, ratio=level)
         return Learner(
-            model, loss, configuration, ADAMW, 1.0, 20, ranks,
+            model, method, configuration, ADAMW, 1.0, 20, ranks,
             gradient_checkpointing="checkpointing" in options,
             adapter=LoraAdapter(model, RANK, ALPHA, 0, rows_of(options)) if "lora" in options else None,
             value_head=ValueHead(model, 30, rate=5.0) if valued else None,

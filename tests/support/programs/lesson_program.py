@@ -13,12 +13,12 @@ import numpy as np
 import torch
 
 from skillpress.core.trajectory import Step, TokenIds
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.experience.erl import Internalization
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.samples import Samples
 from skillpress.models.policy import Policy, token_scores
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import clipped
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs.learner_program import ADAMW, samples, save
 
@@ -88,7 +88,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
     token_scores.CHUNK_LOGITS = 4 * policy.model.config.vocab_size
     join_ranks(ranks, port)
     learner = Learner(
-        policy.model, ClippedSurrogate(0.2, 0.2, 0.0), configuration, ADAMW, TEMPERATURE, 20, ranks,
+        policy.model, clipped(0.2, 0.2, 0.0), configuration, ADAMW, TEMPERATURE, 20, ranks,
         gradient_checkpointing="checkpointing" in options,
         lesson_loss=Internalization(ALPHA, 0.0 if "distill" in options else ETA),
     )  # fmt: skip

@@ -19,7 +19,6 @@ from skillpress.core.trajectory import Step
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params, load_params
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.imitation.trainer import add_gradients
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.lora import LoraAdapter
@@ -27,6 +26,7 @@ from skillpress.learn.training.parameters import LoraParameters
 from skillpress.learn.training.samples import Samples, passes
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
+from tests.support.learn.batches import clipped
 
 ROOT = Path(__file__).parents[3]
 CASES = {
@@ -76,7 +76,7 @@ def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
     """Make one pass and its gradients, like the learner."""
     _, ((samples, responses),) = passes(batch, tokens, "cpu", scorer.shares_prompts)
     logprobs, _ = scorer(responses, 1.0)
-    loss, _ = ClippedSurrogate(0.2, 0.2, 0.0)(samples.scored(logprobs))
+    loss, _ = clipped(0.2, 0.2, 0.0).loss(samples.scored(logprobs))
     loss.backward()
 
 

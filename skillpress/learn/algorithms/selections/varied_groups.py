@@ -8,19 +8,18 @@ step learns from the groups it has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from skillpress.learn.algorithms.algorithm import Selection
 from skillpress.learn.algorithms.batch import Batch
-from skillpress.learn.algorithms.parameters import SelectionParameters
 
 
-class VariedGroupsParameters(SelectionParameters):
-    """``select: {name: varied_groups, refills: 10}``."""
+class VariedGroups(Selection):
+    """Keeps the groups whose core rewards are not all equal."""
 
     refills: Annotated[int, Field(ge=0)]
     """The most times per step that dropped groups are replaced."""
@@ -30,16 +29,7 @@ class VariedGroupsParameters(SelectionParameters):
         """``refills``."""
         return self.refills
 
-
-@dataclass(frozen=True)
-class VariedGroups:
-    """Keeps the groups whose core rewards are not all equal."""
-
-    Parameters: ClassVar[type[SelectionParameters]] = VariedGroupsParameters
-
-    parameters: VariedGroupsParameters
-
-    def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
+    def kept(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
         """[trajectories] True in every group with different core rewards."""
         count = batch.group.max(initial=-1) + 1
         lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)

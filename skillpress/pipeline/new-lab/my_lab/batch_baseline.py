@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -11,15 +10,17 @@ from pydantic import Field
 from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.learn.algorithms.kl import reference_kl
-from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
     import torch
 
 
-class BatchBaselineParameters(AlgorithmParameters):
-    """``algorithm: {name: my_lab.batch_baseline:BatchBaseline, ...}``."""
+class BatchBaseline(Algorithm):
+    """``algorithm: {name: my_lab.batch_baseline:BatchBaseline, ...}``.
+
+    A_k = w (score_k - mean of all scores), w = 1 for a success.
+    """
 
     one_update_per_step: ClassVar[bool] = True  # the loss has no ratio
     smallest_group: ClassVar[int] = 1  # rollouts of a task are not compared with each other
@@ -27,37 +28,16 @@ class BatchBaselineParameters(AlgorithmParameters):
     failure_weight: Annotated[float, Field(ge=0, le=1)]
     """The factor for a failure's advantage."""
 
-
-@dataclass(frozen=True)
-class BatchBaseline(Algorithm):
-    """A_k = w (score_k - mean of all scores), w = 1 for a success."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = BatchBaselineParameters
-
-    parameters: BatchBaselineParameters
-
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; the mean is over the steps of all processes."""
         total = add({"score": float(batch.scores.sum()), "steps": float(len(batch.scores))})
-        weights = np.where(batch.won, 1.0, self.parameters.failure_weight)
+        weights = np.where(batch.won, 1.0, self.failure_weight)
         centred = batch.scores - total["score"] / max(total["steps"], 1.0)
         weighted: Floats = weights[batch.trajectory] * centred
         return weighted
 
-    @property
-    def loss(self) -> LogLikelihood:
-        """The policy gradient's loss."""
-        return LogLikelihood(self.parameters.kl_coefficient)
-
-
-@dataclass(frozen=True)
-class LogLikelihood:
-    """- sum_t w_t A_t logp_t, and the KL to the start policy."""
-
-    kl_coefficient: float
-
-    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """A sum over tokens, and metrics that are weighted sums too."""
+    def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """- sum_t w_t A_t logp_t and the KL to the start policy, and metrics that are weighted sums too."""
         loss = -(tokens.weights * tokens.advantages * tokens.logprobs).sum()
         metrics = {"taught": (tokens.weights * (tokens.advantages != 0)).sum()}
         if tokens.reference_logprobs is not None:

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from my_lab.batch_baseline import BatchBaseline, BatchBaselineParameters
+from my_lab.batch_baseline import BatchBaseline
 
 from skillpress.core import RewardPart, Step, Trajectory
 from skillpress.learn.algorithms.batch import batch_of, one_process
-from skillpress.learn.algorithms.selections.none import NoSelection
 
 PARAMETERS = {
     "name": "my_lab.batch_baseline:BatchBaseline",
@@ -43,12 +42,11 @@ def episode(number: int, won: bool) -> Trajectory:
 
 
 def test_a_failure_counts_for_half() -> None:
-    parameters = BatchBaselineParameters.model_validate(PARAMETERS)
-    algorithm = BatchBaseline(parameters, NoSelection(parameters.select), longest_response=1)
-    batch = batch_of([episode(0, True), episode(1, False)], [0, 0], core_maximum=1.0)
+    algorithm = BatchBaseline.model_validate(PARAMETERS)
+    batch = batch_of([episode(0, True), episode(1, False)], [0, 0], core_maximum=1.0, longest_response=1)
     np.testing.assert_allclose(algorithm.advantages(batch, one_process), [0.5, -0.25])
 
 
 def test_a_weight_above_1_is_refused() -> None:
     with pytest.raises(ValueError, match="failure_weight"):
-        BatchBaselineParameters.model_validate(PARAMETERS | {"failure_weight": 2.0})
+        BatchBaseline.model_validate(PARAMETERS | {"failure_weight": 2.0})

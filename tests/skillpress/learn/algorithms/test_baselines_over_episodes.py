@@ -72,6 +72,7 @@ def played(groups: Sequence[Sequence[tuple[float, int]]]) -> Batch:
         ],
         [number for number, group in enumerate(groups) for _ in group],
         10.0,
+        4,
     )
 
 
@@ -140,7 +141,7 @@ def test_ppos_values_learn_the_same_returns_whatever_the_other_episodes_are() ->
 def test_gigpo_counts_every_visit_of_a_state_as_its_paper_does() -> None:
     """The failure comes back to the first state 8 times. The mean return there is 10 / 9."""
     won, lost = [earning(10.0, "first")], [earning(0.0, "first")] * 8
-    batch = batch_of([trajectory(won, won=True), trajectory(lost)], [0, 0], 10.0)
+    batch = batch_of([trajectory(won, won=True), trajectory(lost)], [0, 0], 10.0, 4)
     found = algorithm({**GIGPO, "discount": 1.0}).advantages(batch, one_process)
     of_episodes = algorithm({**GIGPO, "step_weight": 0.0}).advantages(batch, one_process)
     np.testing.assert_allclose(of_episodes, [5.0] + [-5.0] * 8)

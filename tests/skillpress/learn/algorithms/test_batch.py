@@ -24,6 +24,7 @@ def test_parts_are_told_apart_by_name_and_credit() -> None:
         ],
         [0, 0],
         10.0,
+        4,
     )
     assert {name: part.tolist() for name, part in played.parts.items()} == {
         "invalid": [-0.5, 0, 0], "success": [0, 10, 0],
@@ -37,7 +38,7 @@ def test_parts_are_told_apart_by_name_and_credit() -> None:
 
 def test_steps_of_a_group_share_a_state_where_the_environment_says_so() -> None:
     first, second = [step([], "4 6"), step([], "24")], [step([], "4 6")]
-    played = batch_of([trajectory(first), trajectory(second), trajectory(second)], [0, 0, 1], 1.0)
+    played = batch_of([trajectory(first), trajectory(second), trajectory(second)], [0, 0, 1], 1.0, 4)
     assert played.state.tolist() == [0, 1, 0, 2], "another group's state is another"
 
 
@@ -46,20 +47,20 @@ def test_where_the_environment_names_no_state_the_last_observation_does() -> Non
     again."""
     first = trajectory([step([], observation="a door"), step([])])
     second = trajectory([step([], observation="a wall"), step([], observation="a door"), step([])])
-    played = batch_of([first, replace(second, first_observation="a door")], [0, 0], 1.0)
+    played = batch_of([first, replace(second, first_observation="a door")], [0, 0], 1.0, 4)
     assert played.state.tolist() == [0, 1, 1, 2, 1]
 
 
 def test_a_summary_in_a_state_is_compared_with_no_action_there() -> None:
     acting, summing_up = trajectory([step([], "4 6")]), step([], "4 6")
     summarized = replace(acting, summaries=(Summary(0, summing_up),))
-    assert batch_of([summarized, summarized], [0, 0], 1.0).state.tolist() == [0, 1, 0, 1]
+    assert batch_of([summarized, summarized], [0, 0], 1.0, 4).state.tolist() == [0, 1, 0, 1]
 
 
 def test_a_part_that_is_credited_in_two_ways_is_refused() -> None:
     steps = [step([("invalid", -1.0, "step")]), step([("invalid", -1.0, "trajectory")])]
     with pytest.raises(ValueError, match="'invalid' is credited both"):
-        batch_of([trajectory(steps)], [0], 1.0)
+        batch_of([trajectory(steps)], [0], 1.0, 4)
 
 
 @given(st.lists(st.lists(st.floats(-1, 1), min_size=1, max_size=9), min_size=1, max_size=5))
@@ -73,7 +74,7 @@ def test_returns_are_the_trajectories_total_rewards_to_the_last_bit(rewards: lis
 
 
 def test_an_empty_batch_is_one() -> None:
-    played = batch_of([], [], 10.0)
+    played = batch_of([], [], 10.0, 4)
     assert not len(played.scores) and not len(played.returns) and not len(played.rewards_to_go(1.0))
 
 

@@ -3,6 +3,8 @@ filter."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -14,8 +16,9 @@ from tests.support.learn.batches import DAPO, GRPO, algorithm, of_returns, step,
 from tests.support.learn.scored import scored
 
 
-def responses(lengths: list[int], rewards: list[float], success: float = 10.0):
-    """A group of one-step episodes, with responses of these lengths; ``success`` is the largest reward."""
+def responses(lengths: list[int], rewards: list[float], success: float = 10.0, longest: int = 40):
+    """A group of one-step episodes, with responses of these lengths, of at most ``longest``; ``success`` is
+    the largest reward."""
     return batch_of(
         [
             trajectory([step([("success", reward, "trajectory")], tokens=count)])
@@ -23,6 +26,7 @@ def responses(lengths: list[int], rewards: list[float], success: float = 10.0):
         ],
         [0] * len(lengths),
         success,
+        longest,
     )
 
 
@@ -44,7 +48,7 @@ def test_advantages_are_those_of_grpo_on_rewards_with_the_papers_punishment(
     rollouts, share: float, penalty: float
 ) -> None:
     lengths, rewards = map(list, zip(*rollouts, strict=True))
-    method = algorithm(DAPO, 40, overlong_share=share, overlong_penalty=penalty)
+    method = algorithm(DAPO, overlong_share=share, overlong_penalty=penalty)
     punished = np.array(
         [
             reward + penalty * 10 * eq_13(length, 40, share * 40)
@@ -61,8 +65,8 @@ def test_a_punishment_by_hand_counts_for_its_own_step_alone() -> None:
     step counts as half a trajectory: mean 4.5, mean squares (5.5^2 + 3.5^2) / 2 = 21.25 and 4.5^2 = 20.25."""
     win = [step([], tokens=6), step([("success", 10.0, "trajectory")], tokens=8)]
     lost = [step([], tokens=1), step([], tokens=0)]
-    played = batch_of([trajectory(win, True), trajectory(lost)], [0, 0], 10.0)
-    method = algorithm(DAPO, 10, overlong_share=0.4, overlong_penalty=0.4)
+    played = batch_of([trajectory(win, True), trajectory(lost)], [0, 0], 10.0, 10)
+    method = algorithm(DAPO, overlong_share=0.4, overlong_penalty=0.4)
     found = method.advantages(played, one_process)
     np.testing.assert_allclose(found, np.array([5.5, 3.5, -4.5, -4.5]) / 41.5**0.5, rtol=1e-6)
     assert played.scores.tolist() == [10, 10, 0, 0], "the batch is as it was"
@@ -72,16 +76,18 @@ def test_a_punishment_by_hand_counts_for_its_own_step_alone() -> None:
 @given(st.sampled_from([0.09, 0.1, 1.0, 30.0]))
 def test_the_scale_of_the_rewards_changes_no_advantage(scale: float) -> None:
     lengths, rewards = [40, 36, 2, 39], np.array([10.0, 10.0, 0.0, 0.0])
-    method = algorithm(DAPO, 40, overlong_share=0.25, overlong_penalty=0.5)
+    method = algorithm(DAPO, overlong_share=0.25, overlong_penalty=0.5)
     expected = method.advantages(responses(lengths, rewards.tolist()), one_process)
     scaled = responses(lengths, (scale * rewards).tolist(), success=10 * scale)
     np.testing.assert_allclose(method.advantages(scaled, one_process), expected, rtol=1e-4)
 
 
 def test_the_metric_is_that_of_all_processes_and_nothing_where_nothing_was_sampled() -> None:
-    method = algorithm(DAPO, 4, overlong_share=0.5)
+    method = algorithm(DAPO, overlong_share=0.5)
     others = {"overlong": 2.0, "responses": 6.0}
-    found = method.describe(responses([4, 1], [0, 0]), lambda mine: {k: mine[k] + others[k] for k in mine})
+    found = method.describe(
+        responses([4, 1], [0, 0], longest=4), lambda mine: {k: mine[k] + others[k] for k in mine}
+    )
     assert found == {"overlong": 3 / 8}
     assert method.describe(responses([0], [0.0]), one_process) == {}
 
@@ -89,14 +95,14 @@ def test_the_metric_is_that_of_all_processes_and_nothing_where_nothing_was_sampl
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=8))
 def test_short_responses_are_judged_as_grpo_judges_them(returns: list[float]) -> None:
     """Each response has 2 of 40 tokens."""
-    played = of_returns(returns, [0] * len(returns), [2] * len(returns))
+    played = replace(of_returns(returns, [0] * len(returns), [2] * len(returns)), longest_response=40)
     grpo = algorithm(GRPO, scale="std").advantages(played, one_process)
-    np.testing.assert_array_equal(algorithm(DAPO, 40).advantages(played, one_process), grpo)
+    np.testing.assert_array_equal(algorithm(DAPO).advantages(played, one_process), grpo)
 
 
 @given(st.floats(-10, 10), st.integers(1, 40), st.integers(1, 6))
 def test_equal_returns_of_one_length_teach_exactly_nothing(value: float, length: int, count: int) -> None:
-    found = algorithm(DAPO, 40).advantages(responses([length] * count, [value] * count), one_process)
+    found = algorithm(DAPO).advantages(responses([length] * count, [value] * count), one_process)
     assert (found == 0).all()
 
 

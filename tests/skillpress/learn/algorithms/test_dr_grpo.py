@@ -33,16 +33,16 @@ def test_equal_returns_teach_exactly_nothing(value: float, lengths: list[int]) -
 
 def test_a_token_weighs_one_over_the_samples_and_the_longest_response_whatever_its_own_has() -> None:
     """The step has 4 samples, two of them in this process; a response may have 10 tokens."""
-    method = algorithm(DR_GRPO, longest_response=10)
-    np.testing.assert_allclose(method.token_weights(np.array([1, 7]), 13.0, 4.0), [1 / 40, 1 / 40])
-    assert not len(method.token_weights(np.zeros(0, int), 0.0, 0.0))
+    method = algorithm(DR_GRPO)
+    np.testing.assert_allclose(method.token_weights(np.array([1, 7]), 13.0, 4.0, 10), [1 / 40, 1 / 40])
+    assert not len(method.token_weights(np.zeros(0, int), 0.0, 0.0, 10))
 
 
 def test_the_gradient_is_the_sum_over_tokens_over_the_constant() -> None:
     """The surrogate's gradient at the weights that sampled is minus A over (2 samples times 5 tokens)."""
     logprobs = torch.tensor([-1.0, -2.0, -0.5], dtype=torch.float64, requires_grad=True)
-    method = algorithm(DR_GRPO, longest_response=5)
-    weights = method.token_weights(np.array([1, 2]), 3.0, 2.0)
+    method = algorithm(DR_GRPO)
+    weights = method.token_weights(np.array([1, 2]), 3.0, 2.0, 5)
     advantages = torch.tensor([3.0, -1.0, -1.0], dtype=torch.float64)
     per_token = torch.tensor(np.repeat(weights, [1, 2]))
     loss, _ = method.loss(scored(logprobs, logprobs.detach(), advantages, per_token, lengths=[1, 2]))

@@ -26,7 +26,7 @@ def played(episodes, groups=None, own=0.0):
         steps = [step([("invalid", own, "step")], tokens=count) for count in counts[:-1]]
         last = step([("success", 10.0 * won, "trajectory")], tokens=counts[-1])
         made.append(trajectory([*steps, last], won))
-    return batch_of(made, groups or [0] * len(made), 10.0)
+    return batch_of(made, groups or [0] * len(made), 10.0, 4)
 
 
 def judged(found, add=one_process) -> np.ndarray:
@@ -105,4 +105,4 @@ def test_the_gradient_is_that_of_the_mean_log_likelihood_of_the_successes_tokens
 
 
 def test_its_loss_is_right_for_several_updates_of_a_batch() -> None:
-    assert not algorithm(EXPERT_ITERATION).parameters.one_update_per_step
+    assert not algorithm(EXPERT_ITERATION).one_update_per_step

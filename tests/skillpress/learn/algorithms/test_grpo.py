@@ -122,7 +122,7 @@ def test_a_penalty_of_the_shaping_is_every_steps() -> None:
 def test_the_section_says_how_tokens_are_averaged(aggregation: str, expected: list[float]) -> None:
     """The step has 8 tokens in 4 samples; these two samples have 1 and 3 tokens."""
     method = algorithm(GRPO, aggregation=aggregation)
-    np.testing.assert_allclose(method.token_weights(np.array([1, 3]), 8.0, 4.0), expected)
+    np.testing.assert_allclose(method.token_weights(np.array([1, 3]), 8.0, 4.0, 4), expected)
 
 
 @pytest.mark.parametrize(("weighting", "mean"), [("per_trajectory", 7 / 3), ("per_step", 14 / 4)])

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.learn.algorithms.gspo import SequenceSurrogate
 from tests.support.learn.batches import GSPO, algorithm
 from tests.support.learn.scored import scored
 
@@ -26,7 +25,7 @@ def drawn(lengths: list[int], seed: int) -> tuple[torch.Tensor, torch.Tensor, to
 def weights_of(lengths: list[int]) -> torch.Tensor:
     """[tokens] weights that the algorithm sets for a step of these responses."""
     counts = np.array(lengths)
-    each = algorithm(GSPO).token_weights(counts, float(counts.sum()), float(len(counts)))
+    each = algorithm(GSPO).token_weights(counts, float(counts.sum()), float(len(counts)), 4)
     return torch.tensor(np.repeat(each, counts))
 
 
@@ -44,7 +43,7 @@ def test_the_loss_is_the_papers_objective(lengths: list[int], seed: int) -> None
 
     found = logprobs.clone().requires_grad_()
     each = torch.repeat_interleave(advantages, torch.tensor(lengths))
-    loss, _ = SequenceSurrogate(0.1, 0.15, 0.0)(
+    loss, _ = algorithm(GSPO, clip_high=0.15).loss(
         scored(found, old, each, weights_of(lengths), lengths=lengths)
     )
     loss.backward()
@@ -56,7 +55,7 @@ def test_a_response_is_clipped_as_a_whole_by_hand() -> None:
     """Ratios 2 and 0.5 | 1.44 and 1: their means are 1 and 1.2, and the second leaves the clip."""
     logprobs = torch.tensor([2.0, 0.5, 1.44, 1.0]).log().requires_grad_()
     tokens = scored(logprobs, torch.zeros(4), torch.ones(4), torch.full((4,), 0.25), lengths=[2, 2])
-    loss, metrics = SequenceSurrogate(0.1, 0.1, 0.0)(tokens)
+    loss, metrics = algorithm(GSPO).loss(tokens)
     loss.backward()
     torch.testing.assert_close(loss.detach(), torch.tensor(-0.5 * (1 + 1.1)))
     torch.testing.assert_close(logprobs.grad, torch.tensor([-0.25, -0.25, 0.0, 0.0]))
@@ -67,7 +66,7 @@ def test_a_response_is_clipped_as_a_whole_by_hand() -> None:
 def test_cutting_a_batch_between_responses_changes_nothing(lengths: list[int], seed: int) -> None:
     logprobs, old, advantages = drawn(lengths, seed)
     each, weights = torch.repeat_interleave(advantages, torch.tensor(lengths)), weights_of(lengths)
-    loss = SequenceSurrogate(0.1, 0.1, 0.0)
+    loss = algorithm(GSPO).loss
     whole, _ = loss(scored(logprobs, old, each, weights, lengths=lengths))
     parts = zip(*(values.split(lengths) for values in (logprobs, old, each, weights)), strict=True)
     torch.testing.assert_close(sum(loss(scored(*part))[0] for part in parts), whole)
@@ -80,7 +79,7 @@ def test_at_the_sampling_policy_the_gradient_is_that_of_reinforce_response_by_re
     logprobs, _, advantages = drawn(lengths, seed)
     found = logprobs.clone().requires_grad_()
     each, weights = torch.repeat_interleave(advantages, torch.tensor(lengths)), weights_of(lengths)
-    loss, _ = SequenceSurrogate(0.1, 0.1, 0.0)(scored(found, logprobs, each, weights, lengths=lengths))
+    loss, _ = algorithm(GSPO).loss(scored(found, logprobs, each, weights, lengths=lengths))
     loss.backward()
     torch.testing.assert_close(found.grad, -weights * each)
 
@@ -90,6 +89,6 @@ def test_the_kl_term_is_added_with_its_weight() -> None:
     tokens = scored(
         torch.tensor([-1.0]), torch.tensor([-1.0]), torch.zeros(1), torch.ones(1), torch.tensor([-2.0])
     )
-    loss, metrics = SequenceSurrogate(0.1, 0.1, 0.5)(tokens)
+    loss, metrics = algorithm(GSPO, kl_coefficient=0.5).loss(tokens)
     torch.testing.assert_close(loss, torch.tensor(0.5 * np.exp(-1.0), dtype=torch.float32))
     assert float(metrics["reference_kl"]) == pytest.approx(np.exp(-1.0))

@@ -91,6 +91,6 @@ def test_untruncated_sequence_weights_make_every_expectation_the_learners() -> N
 
 
 def test_the_section_names_the_level_and_none_asks_for_no_scores_of_the_learner() -> None:
-    assert algorithm(GRPO).importance is None
-    asked = algorithm(GRPO, importance="sequence", importance_cap=3.0).importance
+    assert algorithm(GRPO).importance_weights is None
+    asked = algorithm(GRPO, importance="sequence", importance_cap=3.0).importance_weights
     assert asked == TruncatedImportance("sequence", 3.0)

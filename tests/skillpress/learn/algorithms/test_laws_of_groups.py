@@ -78,6 +78,7 @@ def played(groups, charged: bool = True) -> Batch:
         ],
         [number for number, group in enumerate(groups) for _ in group],
         10.0,
+        LONGEST,
     )
     charges = np.array([charge for rollout in rollouts for _, _, charge, _ in rollout])
     penalty = np.bincount(made.trajectory, charges, minlength=len(rollouts))
@@ -86,7 +87,7 @@ def played(groups, charged: bool = True) -> Batch:
 
 
 def advantages(section: dict, batch: Batch, **changes: object) -> np.ndarray:
-    return algorithm(section, LONGEST, **changes).advantages(batch, one_process)
+    return algorithm(section, **changes).advantages(batch, one_process)
 
 
 def discounted(section: dict, discount: float) -> dict:

@@ -213,8 +213,8 @@ def test_a_batch_is_described_by_the_variance_that_its_values_explain() -> None:
 
 def test_it_asks_for_values_compares_no_rollouts_and_teaches_everywhere() -> None:
     method = algorithm(PPO)
-    assert method.parameters.needs_values and method.teaches_everywhere
-    assert method.parameters.smallest_group == 1 and method.parameters.head_rate == 10
+    assert method.needs_values and method.teaches_everywhere
+    assert method.smallest_group == 1 and method.head_rate == 10
 
 
 def tokens_of(

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.ratio_levels import clipped_units, unit_sums
+from tests.support.learn.batches import clipped
 from tests.support.learn.scored import scored
 
 LOW, HIGH = 0.8, 1.3
@@ -101,13 +101,13 @@ def test_the_loss_of_turns_and_of_a_trajectory_by_hand() -> None:
     logprobs = torch.tensor([1.5, 0.5, 1.6, 0.6]).log()
     advantages = torch.tensor([1.0, 1.0, 1.0, -1.0])
     tokens = scored(logprobs, torch.zeros(4), advantages, torch.full((4,), 0.25), lengths=[2, 1, 1])
-    by_turn, metrics = ClippedSurrogate(0.2, 0.2, 0.0, "turn")(tokens)
+    by_turn, metrics = clipped(0.2, 0.2, 0.0, "turn").loss(tokens)
     # min(.75, .8) = .75 for the unit of two tokens; min(1.6, 1.2) = 1.2; min(-0.6, -0.8) = -0.8
     torch.testing.assert_close(by_turn, torch.tensor(-0.25 * (0.75 + 1.2 - 0.8)))
     assert float(metrics["clip_fraction"]) == 1
 
     sums = unit_sums(logprobs, advantages, tokens.weights, torch.zeros(4, dtype=torch.long))
-    whole, metrics = ClippedSurrogate(0.2, 0.2, 0.0, "trajectory")(replace(tokens, trajectory_sums=sums))
+    whole, metrics = clipped(0.2, 0.2, 0.0, "trajectory").loss(replace(tokens, trajectory_sums=sums))
     # three tokens at min(.72, .8) = .72, one at min(-.72, -.8) = -.8; their mean, at a token's weight
     torch.testing.assert_close(whole, torch.tensor(-0.25 * (3 * 0.72 - 0.8) / 4))
     assert float(metrics["clip_fraction"]) == 1
@@ -127,7 +127,7 @@ def gradient(level: str, trajectories: list[list[int]], seed: int, on_policy: bo
         scored(found, before, advantages, weights, lengths=lengths),
         trajectory_sums=unit_sums(logprobs - before, advantages, weights, owners(units)),
     )
-    loss, _ = ClippedSurrogate(0.2, 0.2, 0.0, level)(tokens)
+    loss, _ = clipped(0.2, 0.2, 0.0, level).loss(tokens)
     loss.backward()
     assert found.grad is not None
     return found.grad
@@ -170,7 +170,7 @@ def test_ten_thousand_tokens_neither_overflow_nor_stop_what_should_move(
     advantages, weights = torch.full((count,), advantage), torch.full((count,), 1 / count)
     sums = unit_sums(logprobs, advantages, weights, torch.zeros(count, dtype=torch.long))
     tokens = replace(scored(logprobs, torch.zeros(count), advantages, weights), trajectory_sums=sums)
-    loss, metrics = ClippedSurrogate(0.2, 0.2, 0.0, level)(tokens)
+    loss, metrics = clipped(0.2, 0.2, 0.0, level).loss(tokens)
     loss.backward()
     assert torch.isfinite(loss) and logprobs.grad is not None and torch.isfinite(logprobs.grad).all()
     assert bool((logprobs.grad > 1).all()) == (nats > 0 > advantage)
@@ -181,4 +181,4 @@ def test_ten_thousand_tokens_neither_overflow_nor_stop_what_should_move(
 def test_a_loss_over_trajectories_refuses_tokens_without_their_trajectories() -> None:
     tokens = scored(torch.zeros(2), torch.zeros(2), torch.ones(2), torch.ones(2))
     with pytest.raises(ValueError, match="whole trajectories, and there are none"):
-        ClippedSurrogate(0.2, 0.2, 0.0, "trajectory")(tokens)
+        clipped(0.2, 0.2, 0.0, "trajectory").loss(tokens)

@@ -112,7 +112,7 @@ def from_a_resumed_run(folder: Path, played: Sequence[Trajectory]) -> list[Traje
 
 
 def collected(played: Sequence[Trajectory]) -> Collected:
-    batch = batch_of(played, numbers(played), 10.0)
+    batch = batch_of(played, numbers(played), 10.0, 4)
     return Collected([TASK] * len(played), list(played), batch, list(played))
 
 
@@ -125,7 +125,7 @@ def batch(played: Sequence[Trajectory]) -> Batch:
     """A batch whose values are a function of the prompts, like those of a value head."""
     prompts = [step.prompt_ids for each in played for step in each.decisions]
     return replace(
-        batch_of(played, numbers(played), 10.0), values=np.array([sum(ids) / 9 for ids in prompts])
+        batch_of(played, numbers(played), 10.0, 4), values=np.array([sum(ids) / 9 for ids in prompts])
     )
 
 

@@ -19,7 +19,7 @@ def flat(groups: list[list[float]]):
 
 
 def selected(groups: list[list[float]], select: dict, seed: int = 0) -> list[bool]:
-    return algorithm(GRPO, select=select).select(flat(groups), seed).tolist()
+    return algorithm(GRPO, select=select).select.kept(flat(groups), seed).tolist()
 
 
 @given(GROUPS)
@@ -38,7 +38,7 @@ def test_varied_groups_keeps_whole_groups_and_those_alone_that_differ_within(
 def test_groups_are_compared_by_the_core_reward_and_not_by_penalties() -> None:
     played = batch([[10.0], [10.0]], [0, 0], own=[[-1.0], [0.0]])
     method = algorithm(GRPO, select={"name": "varied_groups", "refills": 0})
-    assert method.select(played, 0).tolist() == [False, False]
+    assert method.select.kept(played, 0).tolist() == [False, False]
 
 
 @given(GROUPS, st.floats(0, 0.99), st.integers(0, 9))
@@ -62,5 +62,5 @@ def test_dynamic_sampling_discards_extremes_at_its_rate() -> None:
 
 def test_an_empty_batch_has_nothing_to_select() -> None:
     for select in ({"name": "varied_groups", "refills": 1}, {"name": "dynamic_sampling", "discard": 0.5}):
-        kept = algorithm(GRPO, select=select).select(batch_of([], [], 10.0), 0)
+        kept = algorithm(GRPO, select=select).select.kept(batch_of([], [], 10.0, 4), 0)
         assert kept.dtype == np.bool_ and not len(kept)

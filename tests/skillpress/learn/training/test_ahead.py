@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from skillpress.core.interface import Environment, Info
-from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.training.ahead import Rollouts
 from skillpress.learn.training.groups import GroupCollector
@@ -23,7 +22,7 @@ from tests.support.play.walking import TASKS, Countdowner, Walker
 from tests.support.play.walking_weights import Shower
 
 ROOT = Path(__file__).parents[4]
-ALGORITHM = Experiment(load_params(ROOT / "params.yaml")).algorithm
+ALGORITHM = load_params(ROOT / "params.yaml").algorithm
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class SilentRanks(Ranks):
 def rollouts(environments: VectorEnvironment, ranks: Ranks = Ranks()) -> Rollouts:  # noqa: B008
     """Rollouts with four groups of two episodes in each step."""
     collector = Collector(environments, Walker(), 8)
-    return Rollouts(GroupCollector(TASKS, collector, ALGORITHM, 4, 2, 10.0, seed=0, ranks=ranks))
+    return Rollouts(GroupCollector(TASKS, collector, ALGORITHM, 4, 2, 10.0, 4, seed=0, ranks=ranks))
 
 
 def in_process(make: Callable[[], Environment] = Countdowner) -> Rollouts:
@@ -146,7 +145,7 @@ def test_batch_n_is_played_by_weights_n_less_1_less_the_lag_but_never_by_those_b
     """Checkpoints follow steps 4 and 8. The learner changes one tensor in place, as DeepSpeed does."""
     agent, learned = Shower(), torch.zeros(1)
     collector = Collector(SyncVectorEnv(Countdowner), agent, 8)
-    groups = GroupCollector(TASKS, collector, ALGORITHM, 4, 2, 10.0, seed=0, ranks=Ranks())
+    groups = GroupCollector(TASKS, collector, ALGORITHM, 4, 2, 10.0, 4, seed=0, ranks=Ranks())
     played: dict[int, set[tuple[int, int]]] = {}
     with Rollouts(groups, agent.engine) as ahead:
         for step in range(1, 10):

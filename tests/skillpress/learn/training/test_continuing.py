@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from skillpress.core.interface import DecisionRequest, Environment, Info
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.training.ahead import Rollouts
 from skillpress.learn.training.continuing import ContinuingRollouts
@@ -33,7 +32,7 @@ SLOW = "t9"
 
 
 def algorithm(overlay: str = "grpo") -> Any:
-    return Experiment(load_params(ROOT / "params.yaml", ROOT / f"params/{overlay}.yaml")).algorithm
+    return load_params(ROOT / "params.yaml", ROOT / f"params/{overlay}.yaml").algorithm
 
 
 GRPO = algorithm()
@@ -106,7 +105,14 @@ def learner(
     collector = Collector(SyncVectorEnv(make), agent, slots)
     given_: dict[str, Any] = {"algorithm": GRPO, "ranks": Ranks(), **options}
     groups = GroupCollector(
-        tasks=TASKS, collector=collector, groups=4, size=2, core_maximum=10.0, seed=0, **given_
+        tasks=TASKS,
+        collector=collector,
+        groups=4,
+        size=2,
+        core_maximum=10.0,
+        longest_response=4,
+        seed=0,
+        **given_,
     )
     with ContinuingRollouts(groups, agent.engine, lag) as rollouts:
         yield Learner(rollouts, lag, last)

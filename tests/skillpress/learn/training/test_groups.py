@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
+from skillpress.learn.algorithms.algorithm import Selection
 from skillpress.learn.algorithms.batch import Batch, batch_of
-from skillpress.learn.algorithms.grpo import GRPO, GRPOParameters
 from skillpress.learn.training.groups import GroupCollector, further_groups, groups_of_step
 from skillpress.play.rollout import Collector, SyncVectorEnv
 from skillpress.play.workers.distributed import Ranks
+from tests.support.learn.batches import GRPO, algorithm
 from tests.support.play.walking import TASKS, Countdowner, Walker
 
 
@@ -70,6 +71,20 @@ def test_further_groups_are_tasks_not_yet_played_and_then_other_visits(
     assert further == list(islice(further_groups(tasks, first, 1, 0), more))
 
 
+class Chosen(Selection):
+    """Keeps what a function says."""
+
+    refills: int
+    keep: Callable[[Batch], np.ndarray]
+
+    @property
+    def most_refills(self) -> int:
+        return self.refills
+
+    def kept(self, batch: Batch, seed: int) -> np.ndarray:
+        return self.keep(batch)
+
+
 def collect(
     keep: Callable[[Batch], np.ndarray],
     groups: int,
@@ -77,15 +92,11 @@ def collect(
     ranks: Ranks = Ranks(),  # noqa: B008
 ) -> tuple[list[str], list[str], list[int]]:
     """(tasks that teach, tasks played, their groups), with two rollouts each; ``keep`` selects."""
-    section = GRPOParameters(
-        name="grpo", scale="none", baseline_weighting="per_trajectory", discount=1.0, ratio="token",
-        clip_low=0.2, clip_high=0.2, kl_coefficient=0.0, aggregation="token_mean", importance="none",
-        importance_cap=2.0, select={"name": "varied_groups", "refills": refills},
-    )  # fmt: skip
     found = GroupCollector(
         tasks=TASKS,
         collector=Collector(SyncVectorEnv(Countdowner), Walker(), 8),
-        algorithm=GRPO(section, lambda batch, seed: keep(batch), 4),
+        algorithm=algorithm(GRPO, select=Chosen(name="chosen", refills=refills, keep=keep)),
+        longest_response=4,
         groups=groups,
         size=2,
         core_maximum=10.0,
@@ -93,7 +104,7 @@ def collect(
         ranks=ranks,
     )(1, 0)
     assert [task.task_id for task in found.tasks] == [t.task_id for t in found.trajectories]
-    assert_equal(found.batch, batch_of(found.trajectories, found.batch.group.tolist(), 10.0))
+    assert_equal(found.batch, batch_of(found.trajectories, found.batch.group.tolist(), 10.0, 4))
     numbers = found.batch.group.tolist()
     assert sorted(set(numbers)) == list(range(found.batch.groups))
     return [task.task_id for task in found.tasks], [t.task_id for t in found.played], numbers

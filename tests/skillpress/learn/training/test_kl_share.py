@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 from skillpress.learn.training.kl_share import factors_of, kl_factors, units
 from skillpress.learn.training.learner import Learner
@@ -26,7 +25,7 @@ from skillpress.learn.training.samples import Samples, passes
 from skillpress.models.policy.chains import Pair, Pairs
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
-from tests.support.learn.batches import CISPO, EXPERT_ITERATION, GRPO, GSPO, REINFORCE_PP, algorithm
+from tests.support.learn.batches import CISPO, EXPERT_ITERATION, GRPO, GSPO, REINFORCE_PP, algorithm, clipped
 from tests.support.models.tiny import tiny_policy
 
 PAIRS: list[Pair] = [
@@ -148,8 +147,8 @@ def test_the_mean_kl_divides_by_the_weights_of_the_tokens_that_the_reference_sco
 @pytest.fixture(scope="module")
 def learner() -> Learner:
     join_ranks(Ranks(), free_port())
-    loss = ClippedSurrogate(0.2, 0.2, 0.5)
-    return Learner(tiny_policy().model, loss, "zero1_fp32", AdamW(1e-2), 1.0, 20, Ranks())
+    method = clipped(0.2, 0.2, 0.5)
+    return Learner(tiny_policy().model, method, "zero1_fp32", AdamW(1e-2), 1.0, 20, Ranks())
 
 
 def test_the_reference_scores_what_is_drawn_and_nothing_else(learner: Learner) -> None:
@@ -166,7 +165,7 @@ def test_the_reference_scores_what_is_drawn_and_nothing_else(learner: Learner) -
 def gradients(samples: Samples) -> dict[str, torch.Tensor]:
     """Gradients of a loss with a KL term at the weights of the tiny policy, by passes of their own."""
     model = tiny_policy().model
-    scorer, loss = ResponseScorer(model), ClippedSurrogate(0.2, 0.2, 0.5)
+    scorer, loss = ResponseScorer(model), clipped(0.2, 0.2, 0.5).loss
     for part, responses in passes(samples, 20, "cpu")[1]:
         total, _ = loss(part.scored(scorer(responses, 1.0)[0]))
         total.backward()

@@ -12,13 +12,13 @@ from transformers import PreTrainedModel
 
 from skillpress.core.errors import StorageError
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples
 from skillpress.models.policy import PolicyError
 from skillpress.models.policy.agreement import example_pairs
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import clipped
 from tests.support.models.families import family
 
 
@@ -37,7 +37,7 @@ def strange(does: Callable[[torch.Tensor], bool]) -> PreTrainedModel:
 
 def learner(model: PreTrainedModel) -> Learner:
     join_ranks(Ranks(), free_port())
-    return Learner(model, ClippedSurrogate(0.2, 0.2, 0.0), "zero0_fp32", AdamW(0.1), 1.0, 100, Ranks())
+    return Learner(model, clipped(0.2, 0.2, 0.0), "zero0_fp32", AdamW(0.1), 1.0, 100, Ranks())
 
 
 def samples(*prompts: tuple[int, ...]) -> Samples:

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.log_ratios import correct, importance_metrics
@@ -19,6 +18,7 @@ from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import clipped
 from tests.support.learn.scored import scored
 from tests.support.models.tiny import tiny_policy
 
@@ -29,8 +29,8 @@ TEMPERATURE = 0.7
 def learner() -> Learner:
     """A learner at its start weights, with at most twenty tokens per pass."""
     join_ranks(Ranks(), free_port())
-    loss = ClippedSurrogate(0.2, 0.2, 0.1)
-    return Learner(tiny_policy().model, loss, "zero1_fp32", AdamW(1e-2), TEMPERATURE, 20, Ranks())
+    algorithm = clipped(0.2, 0.2, 0.1)
+    return Learner(tiny_policy().model, algorithm, "zero1_fp32", AdamW(1e-2), TEMPERATURE, 20, Ranks())
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_weighting_advantages_is_weighting_the_surrogate() -> None:
     random = torch.Generator().manual_seed(0)
     logprobs, old, advantages = (torch.randn(200, generator=random) for _ in range(3))
     weights = torch.rand(200, generator=random) + 0.1
-    loss = ClippedSurrogate(0.2, 0.3, 0.0)
+    loss = clipped(0.2, 0.3, 0.0).loss
     inside, _ = loss(scored(logprobs, old, weights * advantages, torch.ones(200)))
     outside, _ = loss(scored(logprobs, old, advantages, weights))
     torch.testing.assert_close(inside, outside)

@@ -12,8 +12,6 @@ import torch
 
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
-from skillpress.learn.algorithms.gspo import SequenceSurrogate
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.log_ratios import correct
@@ -23,6 +21,7 @@ from skillpress.learn.training.samples import Samples, passes
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import GSPO, algorithm, clipped
 from tests.support.models.tiny import tiny_policy
 
 LIMIT = 40
@@ -86,9 +85,9 @@ def same(found: torch.Tensor, expected: torch.Tensor) -> None:
 @pytest.mark.parametrize(
     "loss",
     [
-        ClippedSurrogate(0.2, 0.2, 0.0),
-        ClippedSurrogate(0.2, 0.2, 0.0, "turn"),
-        SequenceSurrogate(0.2, 0.2, 0.0),
+        clipped(0.2, 0.2, 0.0).loss,
+        clipped(0.2, 0.2, 0.0, "turn").loss,
+        algorithm(GSPO, clip_low=0.2, clip_high=0.2).loss,
     ],
 )
 def test_importance_weights_from_the_pass_are_those_of_a_pass_before(
@@ -108,7 +107,7 @@ def test_sums_of_trajectories_from_the_pass_are_those_of_all_samples_in_one_pass
 ) -> None:
     """Growing episodes are whole in their passes. The steps of the others are spread over several passes, and
     only those are scored before."""
-    gradients = Gradients(ClippedSurrogate(0.2, 0.2, 0.0, "trajectory"))
+    gradients = Gradients(clipped(0.2, 0.2, 0.0, "trajectory").loss)
     importance = TruncatedImportance("token", 1.5) if weighted else None
     samples, scored = episodes(growing), []
 
@@ -133,8 +132,8 @@ def test_a_trajectory_is_split_if_two_passes_have_samples_of_it() -> None:
 @pytest.fixture(scope="module")
 def learner() -> Learner:
     join_ranks(Ranks(), free_port())
-    loss = ClippedSurrogate(0.2, 0.2, 0.0, "trajectory")
-    return Learner(tiny_policy().model, loss, "zero1_fp32", AdamW(1e-3), 1.0, LIMIT, Ranks())
+    algorithm = clipped(0.2, 0.2, 0.0, "trajectory")
+    return Learner(tiny_policy().model, algorithm, "zero1_fp32", AdamW(1e-3), 1.0, LIMIT, Ranks())
 
 
 def test_an_update_makes_no_pass_but_its_own(learner: Learner) -> None:

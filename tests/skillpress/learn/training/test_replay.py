@@ -61,7 +61,7 @@ def collected(step: int, lag: int = 0, ranks: Ranks = Ranks()) -> Collected:  # 
             )
     found.played = list(found.trajectories)
     numbers = [row // SIZE for row in range(len(found.trajectories))]
-    found.batch = batch_of(found.trajectories, numbers, 10.0)
+    found.batch = batch_of(found.trajectories, numbers, 10.0, 4)
     return found
 
 
@@ -106,7 +106,7 @@ def test_a_transition_is_the_papers_tuple(tmp_path: Path) -> None:
         collected(1),
         trajectories=[summed_up],
         tasks=[TASKS["t0"]],
-        batch=batch_of([summed_up], [0], 10.0),
+        batch=batch_of([summed_up], [0], 10.0, 4),
     )
     keeping(1, batch)
     assert list(transitions(iterate_rollouts(keeping.store.part("replay", 1)))) == found

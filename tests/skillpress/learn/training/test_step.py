@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from skillpress.core.registry import SHAPINGS
 from skillpress.core.trajectory import Credit, RewardPart, Step, Summary, Task, Trajectory, WeightSpan
 from skillpress.environments.countdown.skills import CountdownProjection
-from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.reward_shaping import RewardShaper, Shaped, centred
@@ -214,7 +213,7 @@ def test_a_win_without_a_labelled_skill_alone_in_its_batch_keeps_its_reward(shap
 def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
     unasked = Step((), (), (), "", "", "", "prompt_too_long", ())
     played = [replace(trajectory(SOLUTION, False), steps=(unasked,) * 3)] * 4
-    algorithm = Experiment(load_params(ROOT / "params.yaml")).algorithm
+    algorithm = load_params(ROOT / "params.yaml").algorithm
     nothing: Any = None  # the test uses no part, not even the learner
     step = TrainingStep(
         seed=0, minibatches=4, minibatch_size=0, algorithm=algorithm, rollouts=nothing, shaper=nothing,

@@ -86,9 +86,9 @@ def test_values_are_float32_in_a_bfloat16_model() -> None:
 def learner() -> Learner:
     join_ranks(Ranks(), free_port())
     model = tiny_policy().model
-    loss = algorithm(PPO).loss
+    method = algorithm(PPO)
     head = ValueHead(model, LONGEST)
-    return Learner(model, loss, "zero1_fp32", AdamW(3e-3), 1.0, 200, Ranks(), value_head=head)
+    return Learner(model, method, "zero1_fp32", AdamW(3e-3), 1.0, 200, Ranks(), value_head=head)
 
 
 def samples() -> Samples:
@@ -165,7 +165,7 @@ def test_values_belong_to_their_steps_in_whatever_order_the_samples_are(learner:
         Step(prompt, (3,) if prompt else (), (-1.0,) * bool(prompt), "", "", "", None, ())
         for prompt in prompts
     ]
-    played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0)
+    played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0, 4)
     rows, sampled = np.array([0, 2, 3, 4]), Samples.of([step for step in said if step.response_ids])
     order = in_chains(sampled.pairs, np.zeros(4, np.int64))
     assert order.tolist() == [0, 2, 1, 3]
@@ -181,9 +181,7 @@ def test_the_head_has_a_learning_rate_of_its_own() -> None:
     join_ranks(Ranks(), free_port())
     model, batch = tiny_policy().model, samples()
     head, before = ValueHead(model, LONGEST, rate=7.0), model.lm_head.weight.detach().clone()
-    learner = Learner(
-        model, algorithm(PPO).loss, "zero1_fp32", AdamW(1e-3), 1.0, 200, Ranks(), value_head=head
-    )
+    learner = Learner(model, algorithm(PPO), "zero1_fp32", AdamW(1e-3), 1.0, 200, Ranks(), value_head=head)
     learner.begin_step(1)
     learner.update(replace(batch, advantages=np.ones(len(batch)), weights=np.full(len(batch), 1 / 60)))
     assert abs(float(head.bias.detach())) == pytest.approx(7e-3, rel=1e-3)

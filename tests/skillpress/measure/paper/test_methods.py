@@ -10,7 +10,7 @@ import pytest
 
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.experiment.params import Params, check_params, load_params, merge
-from skillpress.learn.algorithms.grpo import GRPOParameters
+from skillpress.learn.algorithms.grpo import GRPO
 from skillpress.measure.paper.methods import DESCRIBING, Method, flatten, is_setting, keys_of, method, methods
 from skillpress.models.engines.local import LocalParameters
 from skillpress.pipeline.graph import read_stages
@@ -85,7 +85,7 @@ def test_a_run_alone_stays_in_its_row_only_if_the_changed_key_is_a_setting(row: 
 
 
 def test_a_new_parameter_distinguishes_until_somebody_lists_it_whatever_its_value() -> None:
-    class Wider(GRPOParameters):
+    class Wider(GRPO):
         novel: bool = False
 
     params = experiment("segcost")

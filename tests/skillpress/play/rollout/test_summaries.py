@@ -130,7 +130,7 @@ def test_a_collection_that_is_interrupted_loses_none_of_them(tmp_path: Path) -> 
 
 
 def test_training_learns_from_them_and_shaping_does_not_count_them() -> None:
-    batch = batch_of(PLAYED, [0] * len(PLAYED), 10.0)
+    batch = batch_of(PLAYED, [0] * len(PLAYED), 10.0, 4)
     decisions = [len(trajectory.decisions) for trajectory in PLAYED]
     assert batch.length.tolist() == decisions and len(batch.tokens) == sum(decisions)
     np.testing.assert_array_equal(batch.returns, [10.0 * trajectory.won for trajectory in PLAYED])

@@ -46,7 +46,7 @@ def episode(task: Task, rollout: int, won: bool, actions: Sequence[str] = ("rese
 
 def collected(*played: tuple[Task, int, bool]) -> Collected:
     trajectories = [episode(*each) for each in played]
-    batch = batch_of(trajectories, [0] * len(played), 1.0)
+    batch = batch_of(trajectories, [0] * len(played), 1.0, 4)
     return Collected([task for task, _, _ in played], trajectories, batch, trajectories)
 
 

@@ -42,7 +42,7 @@ def trajectory(steps: Sequence[Step], summaries: Sequence[Summary] = (), won: bo
 
 
 def metrics(*played: Trajectory) -> dict[str, float]:
-    batch = batch_of(played, [0] * len(played), 10.0)
+    batch = batch_of(played, [0] * len(played), 10.0, 4)
     return batch_metrics(played, batch, np.zeros(len(batch.tokens)), Ranks())
 
 
@@ -86,7 +86,7 @@ def test_advantage_of_all_won_is_the_share_of_groups_without_a_failure(per_token
         trajectory([one], won=True),
         trajectory([one], won=True),
     ]
-    batch = batch_of(played, [0, 0, 1, 1, 2], 10.0)
+    batch = batch_of(played, [0, 0, 1, 1, 2], 10.0, 4)
     advantages = np.array([0.5, -1.5, -2.0, 9.0, -2.0, 0.0, 1.0])
     if per_token:
         advantages = np.stack([advantages, np.full(7, 99.0)], axis=1)  # the second column is padding
@@ -104,7 +104,7 @@ def test_the_groups_deviation_makes_the_shaping_as_loud_as_success_however_small
 
     def share(scale: str, penalty: float) -> float:
         played = [trajectory([lost if n == 3 else won], won=n != 3) for n in range(8)]
-        batch = batch_of(played, [0] * 4 + [1] * 4, 10.0)
+        batch = batch_of(played, [0] * 4 + [1] * 4, 10.0, 4)
         batch = replace(batch, penalty=penalty * np.array([0.0] * 4 + [2.0, 3.0, 3.0, 4.0]))
         divide = standardised if scale == "std" else centred
         found = batch_metrics(played, batch, divide(batch, "per_trajectory"), Ranks())
@@ -125,7 +125,7 @@ def of_groups(
     numbers = [number for number, (group, _) in enumerate(groups) for _ in group]
     played = [trajectory([won if win else lost], won=win) for win in wins]
     penalty = np.array([paid for _, paying in groups for paid in paying])
-    batch = replace(batch_of(played, numbers, 10.0), penalty=penalty)
+    batch = replace(batch_of(played, numbers, 10.0, 4), penalty=penalty)
     advantages = (standardised if scale == "std" else centred)(batch, "per_trajectory")
     return batch_metrics(played, batch, advantages, Ranks()), advantages
 

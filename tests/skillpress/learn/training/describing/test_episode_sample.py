@@ -64,7 +64,7 @@ def collected(played: Sequence[Trajectory], teaching: Sequence[Trajectory] | Non
     return Collected(
         tasks=[Task(each.task_id, "x", 0, {}) for each in found],
         trajectories=found,
-        batch=batch_of(found, [numbers.setdefault(each.group_id, len(numbers)) for each in found], 10.0),
+        batch=batch_of(found, [numbers.setdefault(each.group_id, len(numbers)) for each in found], 10.0, 4),
         played=list(played),
     )
 
