@@ -174,7 +174,10 @@ class Trajectory:
     @property
     def total_reward(self) -> float:
         """The undiscounted sum of the rewards of all decisions."""
-        return sum(step.reward for step in self.decisions)
+        total = 0.0
+        for step in self.decisions:  # sum() rounds otherwise from Python 3.12 on
+            total += step.reward
+        return total
 
     @property
     def actions(self) -> tuple[str, ...]:

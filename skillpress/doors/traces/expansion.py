@@ -70,7 +70,7 @@ class Expander:
 
     def counted(self, file: IO[bytes]) -> IO[bytes]:
         """The same bytes; reading them raises ``ExpansionError`` where they become too many."""
-        return io.BufferedReader(_Counted(file, self.stored), 1 << 16)
+        return io.BufferedReader(cast(io.RawIOBase, _Counted(file, self.stored)), 1 << 16)
 
 
 def _claims_too_much(file: IO[bytes], stored: int) -> bool:

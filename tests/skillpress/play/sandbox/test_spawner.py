@@ -1,4 +1,4 @@
-"""Folders that the user nobody may not enter are shown to it at other places."""
+"""Closed folders are shown at other places to the user that starts sandboxes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root's children 
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
-    """A folder that everybody may enter, but for a folder around it, with a file."""
+    """A file in an open folder, inside a folder that only its owner may enter."""
     folder = tmp_path / "closed" / "open"
     folder.parent.mkdir(mode=0o700)
     folder.mkdir()
@@ -34,7 +34,7 @@ def said(spawner: Spawner, path: Path) -> str:
 
 
 def test_a_place_that_was_removed_is_made_again(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As by a cleaner of temporary folders, or a test in whose temporary folder it was made."""
+    """A cleaner of temporary folders may remove it, or a test that set a temporary folder of its own."""
     spawner = Spawner()
     with tempfile.TemporaryDirectory() as temporary:
         Path(temporary).chmod(0o755)
