@@ -40,7 +40,14 @@ def parquet_bytes(file: IO[bytes]) -> int:
     file.seek(size - 8 - length)
     groups = _Compact(file.read(length)).struct()[4]
     columns = [column[3] for group in groups for column in group[1]]
-    return sum(max(column[6], VALUE_BYTES * column[5]) for column in columns)
+    return sum(max(_count(column[6]), VALUE_BYTES * _count(column[5])) for column in columns)
+
+
+def _count(number: int) -> int:
+    """The number; a negative one would hide others in a sum."""
+    if number < 0:
+        raise ValueError(f"a count of {number}")
+    return number
 
 
 class _Compact:
@@ -51,8 +58,6 @@ class _Compact:
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """The struct that begins here."""
-        if depth > 16:
-            raise ValueError("nested too deeply")
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
@@ -62,6 +67,8 @@ class _Compact:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
+        if depth > 16:
+            raise ValueError("nested too deeply")
         if kind in (1, 2, 3):  # a truth value in a list, or a byte
             return self._byte()
         if kind in (4, 5, 6):
@@ -87,13 +94,13 @@ class _Compact:
         return self._data[self._at - count : self._at]
 
     def _unsigned(self) -> int:
-        found = shift = 0
-        while True:
+        found = 0
+        for shift in range(0, 70, 7):  # 64 bits have ten bytes at most
             byte = self._byte()
             found |= (byte & 127) << shift
             if byte < 128:
                 return found
-            shift += 7
+        raise ValueError("a number of more than 64 bits")
 
     def _integer(self) -> int:
         found = self._unsigned()
@@ -123,6 +130,8 @@ def messages(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
         (length,) = struct.unpack("<i", head[4:])
         if length <= 0:
             return
+        if length > LARGEST_FOOTER:
+            raise EOFError(f"a description of {length} bytes")
         described = file.read(length)
         size = field(described, 3, "<q")
         if not 0 <= size <= LARGEST_MESSAGE:
@@ -141,10 +150,14 @@ def _in_file(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
     file.seek(size - 10 - length)
     footer = file.read(length)
     (table,) = struct.unpack_from("<I", footer)
+    read = 0
     for number in (2, 3):  # dictionaries, batches of rows
         for offset, described, body in _vector(footer, table, number, "<qi4xq"):
-            file.seek(offset)
-            content = file.read(min(described, LARGEST_FOOTER))
+            file.seek(_count(offset))
+            read += _count(described)
+            if read > LARGEST_FOOTER:
+                raise ValueError("descriptions of more than 16 MiB")
+            content = file.read(described)
             yield content[8 if content.startswith(MARK) else 4 :], offset + described, body
 
 
@@ -155,14 +168,14 @@ def _expanded(file: IO[bytes], described: bytes, start: int) -> int:
         batch = _inside(described, batch, 1)
     elif kind != BATCH:
         return 0
-    values = sum(each[0] for each in _vector(described, batch, 1, "<qq"))
+    values = sum(_count(each[0]) for each in _vector(described, batch, 1, "<qq"))
     compressed = _place(described, batch, 3) > 0
     total = 0
     for offset, length in _vector(described, batch, 2, "<qq"):
         if compressed and length >= 8:
             file.seek(start + offset)
             length = max(length, struct.unpack("<q", file.read(8))[0])
-        total += length
+        total += _count(length)
     return max(total, VALUE_BYTES * values)
 
 

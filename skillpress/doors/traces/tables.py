@@ -49,7 +49,7 @@ def row_values(path: Path, begin: bytes, only: frozenset[int] | None = None) -> 
                 given += characters(value)
                 check_expansion(given, stored)  # a text that is stored once may be in every row
                 yield Value(number + 1, -1, value=value, row=number)
-    except ExpansionError as error:
+    except UnreadableTraceError as error:
         yield Value(0, -1, value=error)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, struct.error, EOFError) as error:
         yield Value(0, -1, value=UnreadableTraceError(f"the table cannot be read ({str(error)[:120]})"))
@@ -127,6 +127,7 @@ def _check_size(path: Path, begin: bytes) -> None:
 
     Raises:
         ExpansionError: it does.
+        UnreadableTraceError: its description cannot be understood.
     """
     with path.open("rb") as file:
         stored = os.fstat(file.fileno()).st_size
@@ -135,5 +136,6 @@ def _check_size(path: Path, begin: bytes) -> None:
         except (struct.error, IndexError, ValueError, KeyError, TypeError, EOFError, OSError) as error:
             if isinstance(error, ExpansionError):
                 raise
-            return  # a damaged description; the table's reader says what is wrong with it
+            # The reader may understand what is not understood here, so it is not asked.
+            raise UnreadableTraceError(f"the table cannot be read (its description: {error})") from error
     check_expansion(expanded, stored)

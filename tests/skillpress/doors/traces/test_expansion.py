@@ -181,3 +181,36 @@ def test_what_a_table_says_of_its_size_is_what_it_holds(compression: str) -> Non
         write(held, compression=compression)  # type: ignore[operator]
         held.seek(0)
         assert 500_000 < size(held) < 800_000
+
+
+def footer(*fields: bytes) -> bytes:
+    """A Parquet file that has only a footer."""
+    described = b"".join(fields) + b"\0"
+    return b"PAR1" + described + struct.pack("<I", len(described)) + b"PAR1"
+
+
+def group(values: bytes, size: bytes) -> bytes:
+    """The field of one group of rows with one column, in Thrift's compact protocol."""
+    column = b"\x3c" + b"\x56" + values + b"\x16" + size + b"\0\0"
+    return b"\x49\x1c" + b"\x19\x1c" + column + b"\0"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        footer(group(b"\x13", b"\x02")),  # -10 values
+        footer(group(b"\x80" * 40 + b"\x01", b"\x02")),
+        footer(b"\x1b" + b"\x01\x88" + b"\x02\x02", group(b"\x02", b"\x02")),  # a mapping
+        footer(b"\x49" + b"\x19" * 5000),
+        footer(),
+    ],
+)
+def test_a_footer_that_is_not_understood_is_not_given_to_the_reader(wrong: bytes, tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(wrong)
+    (found,) = values(tmp_path / "log")
+    assert "the table cannot be read (its description" in str(found.value)
+
+
+def test_a_footer_by_hand_is_understood() -> None:
+    held = io.BytesIO(footer(group(b"\x0a", b"\xc8\x01")))  # 5 values, 100 bytes
+    assert table_sizes.parquet_bytes(held) == 100
