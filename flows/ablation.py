@@ -118,7 +118,11 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
         raise ExperimentFailedError(f"{variant.name} failed with {exit_in_words(code)}; {said}")
 
 
-@flow(name="ablation", task_runner=ThreadPoolTaskRunner(max_workers=AT_ONCE))
+# Prefect declares its parameter for another kind of future than its own runner has.
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=AT_ONCE)
+
+
+@flow(name="ablation", task_runner=_RUNNER)
 def ablation(
     methods: Sequence[str] = METHODS,
     seeds: Sequence[int] = SEEDS,
@@ -218,7 +222,7 @@ def variants_of(
     found: dict[str, Variant] = {}
     keys = [grid_of(line) for line in grid]
     assigned_layers([*assignments, *(values[0] for values in keys)])  # refuses a key that is named twice
-    for method in methods or [None]:
+    for method in methods or [""]:
         overlays = tuple(map(Path, (*common, *([method] if method else []))))
         for cell in product(*keys):
             label = " ".join([*([Path(method).stem] if method else []), *map(assigned_name, cell)])

@@ -88,7 +88,7 @@ def artifact_root(uri: str) -> Path:
 
 def main() -> None:
     """Serve until Ctrl-C or SIGTERM."""
-    from mlflow import server
+    from mlflow.server import constants as server
 
     uri = os.environ["MLFLOW_TRACKING_URI"]
     root = artifact_root(uri)

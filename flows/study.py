@@ -132,7 +132,11 @@ def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
     return record
 
 
-@flow(name="study", task_runner=ThreadPoolTaskRunner(max_workers=AT_ONCE))
+# Prefect declares its parameter for another kind of future than its own runner has.
+_RUNNER: Any = ThreadPoolTaskRunner(max_workers=AT_ONCE)
+
+
+@flow(name="study", task_runner=_RUNNER)
 def study(choice: Choice) -> State[None]:
     """Make the missing runs."""
     try:
@@ -265,9 +269,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = vars(parser.parse_args(arguments))
     only_say = chosen.pop("dry_run")
     chosen["seeds"] = [seed for word in chosen["seeds"] for seed in word]
-    choice = Choice(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
-    )
+    given: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()
+    }
+    choice = Choice(**given)
     if only_say:
         return dry_run(choice)
     with interruptible("study", kept_of(choice)):
