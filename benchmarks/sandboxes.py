@@ -2,7 +2,7 @@
 
     python -m benchmarks.sandboxes [--output benchmarks/results/sandboxes.json] [--parts start kills]
 
-Ours are the default kind, the kind with a Jupyter kernel inside, and sandlock's; the others are not isolated.
+Ours are the default kind and the kind with a Jupyter kernel inside; the others are not isolated.
 
 - ``start``: milliseconds until the first reply, cold and from a stocked pool; milliseconds of one call;
   memory of one.
@@ -133,7 +133,6 @@ KINDS: dict[str, Callable[[], Peer]] = {
     "bare_loop": BareLoop,
     "bare_ipykernel": BareKernel,
     "sandbox_jupyter": partial(Sandbox.start, PATIENT, backend="jupyter"),
-    "sandbox_sandlock": partial(Sandbox.start, PATIENT, backend="sandlock"),
 }
 MANY = ("sandbox", "bare_loop", "bare_ipykernel")
 """64 and 128 are started of these kinds, 16 of the others."""

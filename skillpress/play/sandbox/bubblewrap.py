@@ -114,8 +114,6 @@ class Bubblewrap(Walls):
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
         python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
         told = {**setting, "socket": descriptor, "paths": [PACKAGES] if PACKAGES in self.shown else []}
-        told |= {"filter": None, "outside": None}  # bwrap set the filter; no file outside can be named
-        told["dumpable"] = False
         command = [*python, *self.program, json.dumps(told)]
         return start_walled(command, self._limits, (descriptor,), scripts=self.scripts, shown=self.shown)
 

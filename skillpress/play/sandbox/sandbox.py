@@ -20,7 +20,6 @@ from skillpress.play.sandbox.jupyter import Jupyter
 from skillpress.play.sandbox.limits import Limits, SandboxEndedError
 from skillpress.play.sandbox.packages import installed
 from skillpress.play.sandbox.process import SandboxProcess
-from skillpress.play.sandbox.sandlock import Sandlock
 from skillpress.play.sandbox.tools import Tool, Tools
 from skillpress.play.sandbox.watchdog import watchdog
 
@@ -28,18 +27,21 @@ PIECE_BYTES = 256 << 10
 """Size of an archive's piece in one message."""
 
 
-Backend = Literal["bubblewrap", "jupyter", "sandlock"]
-"""Namespaces and seccomp; the same around a Jupyter kernel; Landlock and seccomp, which is weaker."""
+Backend = Literal["bubblewrap", "jupyter"]
+"""Namespaces and seccomp; the same around a Jupyter kernel."""
 
-BACKENDS: dict[Backend, type[Bubblewrap] | type[Sandlock]] = {
-    "bubblewrap": Bubblewrap,
-    "jupyter": Jupyter,
-    "sandlock": Sandlock,
-}
+BACKENDS: dict[Backend, type[Bubblewrap]] = {"bubblewrap": Bubblewrap, "jupyter": Jupyter}
+REMOVED = {"sandlock"}
+"""Backends of earlier versions, which a lab's own environment may still name."""
 
 
-def walls_named(backend: Backend) -> type[Bubblewrap] | type[Sandlock]:
+def walls_named(backend: Backend) -> type[Bubblewrap]:
     """The class of walls that a backend builds; ``UserError`` if there is no such backend."""
+    if backend in REMOVED:
+        raise UserError(
+            f"sandbox backend {backend!r} was removed: use 'bubblewrap', the default; "
+            "docs/sandbox.md says how a machine allows the user namespaces that it needs"
+        )
     if backend not in BACKENDS:
         raise UserError(f"sandbox backend {backend!r}: there are {', '.join(BACKENDS)}")
     return BACKENDS[backend]

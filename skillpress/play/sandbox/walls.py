@@ -87,12 +87,6 @@ class Walls(ABC):
             processes: all its processes.
         """
 
-    def kill(self, outer: int) -> None:  # noqa: B027  most walls fall with their outermost process
-        """Kill what would outlive the outermost process, which is still running."""
-
-    def remove(self) -> None:  # noqa: B027
-        """Remove what remains of the walls on the host."""
-
     def gaps(self, seen: object) -> str:
         """What is missing in the walls that the interpreter reports; empty if they are complete."""
         if not isinstance(seen, dict):

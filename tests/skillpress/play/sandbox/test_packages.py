@@ -43,7 +43,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "jupyter", "sandlock"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "jupyter"])
 def test_code_inside_imports_what_the_folder_holds_and_cannot_change_it(
     backend: Backend, wheels: Path
 ) -> None:
