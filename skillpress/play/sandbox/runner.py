@@ -322,22 +322,17 @@ def _without_this_file(shown: traceback.TracebackException) -> traceback.Traceba
     return shown
 
 
-def start(setting: Message, make: Callable[[Wire], Interpreter]) -> None:
+def main() -> None:
     """Set the limits, report the walls, and serve."""
+    setting = json.loads(sys.argv[1])
     sys.argv = [""]
     sys.path += setting["paths"]
     limit(setting)
     close_memory()
     wire = Wire(take_socket(setting["socket"]), setting["most_bytes"])
-    interpreter = make(wire)
+    interpreter = Interpreter(wire, setting["shown_characters"])
     wire.send({"walls": walls()})
     interpreter.serve()
-
-
-def main() -> None:
-    """Serve with an interpreter in this process."""
-    setting = json.loads(sys.argv[1])
-    start(setting, lambda wire: Interpreter(wire, setting["shown_characters"]))
 
 
 if __name__ == "__main__":

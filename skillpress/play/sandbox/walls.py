@@ -1,4 +1,4 @@
-"""The walls around one interpreter, whichever backend builds them."""
+"""What the host asks of the walls around one interpreter."""
 
 from __future__ import annotations
 
@@ -60,11 +60,6 @@ class Walls(ABC):
     """The path of the working folder inside."""
     whole: ClassVar[Seen]
     """What the interpreter must report."""
-
-    @classmethod
-    @abstractmethod
-    def probe(cls) -> None:
-        """Raise ``SandboxUnavailableError``, with cause and remedy, if such walls cannot be built."""
 
     @abstractmethod
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:

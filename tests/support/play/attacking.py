@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from skillpress.play.sandbox import Backend, Execution, Limits, Sandbox
+from skillpress.play.sandbox import Execution, Limits, Sandbox
 from tests.support.play.isolated import IsolatedSnippets
 
 ROOT = Path(__file__).parents[3]
@@ -49,8 +49,8 @@ x86_64 = pytest.mark.skipif(
 )
 
 
-BACKEND: Backend | Literal["program"] = "bubblewrap"
-"""Backend of the current test; a program behind the isolation of programs is one of them."""
+BACKEND: Literal["bubblewrap", "program"] = "bubblewrap"
+"""The walls of the current test: a sandbox's, or those of programs."""
 OF_PROGRAMS = {
     "signals_ignored", "signals_blocked", "interrupt_caught", "c_code_holds_the_interpreter", "stops_itself",
     "raises_its_limits", "child_answers_for_it", "memory_of_one_process", "memory_of_eight_processes",
@@ -78,7 +78,7 @@ def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) 
     """A sandbox, or what runs programs, behind the isolation of the current test."""
     if BACKEND == "program":
         return IsolatedSnippets(limits)
-    return Sandbox.start(limits, tools, backend=BACKEND)
+    return Sandbox.start(limits, tools)
 
 
 def attack(code: str, limits: Limits | None = None) -> Execution:

@@ -34,12 +34,16 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.mark.parametrize(
     ("backend", "said"),
-    [("sandlock", "'sandlock' was removed: use 'bubblewrap'"), ("docker", "'docker': there are bubblewrap")],
+    [
+        ("sandlock", "'sandlock' was removed: use 'bubblewrap'"),
+        ("jupyter", "'jupyter' was removed: use 'bubblewrap'"),
+        ("docker", "'docker': there is only 'bubblewrap'"),
+    ],
 )
 def test_a_backend_that_does_not_exist_is_refused_with_what_to_use(backend: str, said: str) -> None:
     for start in (Sandbox.start, SandboxPool):
         with pytest.raises(UserError, match=said):
-            start(backend=backend)  # type: ignore[operator]
+            start(backend=backend)
 
 
 def test_variables_functions_and_imports_last(sandbox: Sandbox) -> None:
