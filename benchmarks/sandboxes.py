@@ -2,7 +2,7 @@
 
     python -m benchmarks.sandboxes [--output benchmarks/results/sandboxes.json] [--parts start kills]
 
-Ours are the default kind, the kind with a Jupyter kernel inside, and sandlock's; the others are not isolated.
+The others are not isolated. ``pip install ipykernel jupyter_client`` is needed beside skillpress.
 
 - ``start``: milliseconds until the first reply, cold and from a stocked pool; milliseconds of one call;
   memory of one.
@@ -132,11 +132,7 @@ KINDS: dict[str, Callable[[], Peer]] = {
     "sandbox": partial(Sandbox.start, PATIENT),
     "bare_loop": BareLoop,
     "bare_ipykernel": BareKernel,
-    "sandbox_jupyter": partial(Sandbox.start, PATIENT, backend="jupyter"),
-    "sandbox_sandlock": partial(Sandbox.start, PATIENT, backend="sandlock"),
 }
-MANY = ("sandbox", "bare_loop", "bare_ipykernel")
-"""64 and 128 are started of these kinds, 16 of the others."""
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -398,7 +394,7 @@ def main() -> None:
         results.add("start", "pool", partial(measure_pool, 30))
     if "at_once" in chosen.parts:
         for number in AT_ONCE:
-            for kind in KINDS if number < AT_ONCE[-1] // 2 else MANY:
+            for kind in KINDS:
                 results.add("at_once", f"{kind} {number}", partial(measure_at_once, kind, number, 20))
     if "episodes" in chosen.parts:
         results.add("episodes", "sandbox", partial(measure_episodes, 256, 64))

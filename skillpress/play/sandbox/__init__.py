@@ -14,10 +14,9 @@ from skillpress.play.sandbox.limits import (
     ToolError,
 )
 from skillpress.play.sandbox.pool import Outcome, SandboxPool
-from skillpress.play.sandbox.sandbox import Backend, Sandbox
+from skillpress.play.sandbox.sandbox import Sandbox
 
 __all__ = [
-    "Backend",
     "Execution",
     "Limits",
     "Outcome",

@@ -97,9 +97,6 @@ class Bubblewrap(Walls):
         "memory": "PermissionError",
         "interfaces": ["lo"],
     }
-    program: ClassVar[list[str]] = [f"{INSIDE}/runner.py"]
-    """Arguments of the interpreter that name what it runs."""
-    scripts: ClassVar[Mapping[str, Path]] = {f"{INSIDE}/runner.py": RUNNER}
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
         """``packages`` is a folder that code inside can import from; None for none."""
@@ -107,17 +104,13 @@ class Bubblewrap(Walls):
         self.home = HOME
         self.shown = {} if packages is None else {PACKAGES: packages}
 
-    @classmethod
-    def probe(cls) -> None:
-        probe()
-
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
         python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
         told = {**setting, "socket": descriptor, "paths": [PACKAGES] if PACKAGES in self.shown else []}
-        told |= {"filter": None, "outside": None}  # bwrap set the filter; no file outside can be named
-        told["dumpable"] = False
-        command = [*python, *self.program, json.dumps(told)]
-        return start_walled(command, self._limits, (descriptor,), scripts=self.scripts, shown=self.shown)
+        script = f"{INSIDE}/runner.py"
+        command = [*python, script, json.dumps(told)]
+        scripts = {script: RUNNER}
+        return start_walled(command, self._limits, (descriptor,), scripts=scripts, shown=self.shown)
 
     def explain(self, said: str) -> str:
         return explain(said)

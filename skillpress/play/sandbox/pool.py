@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from skillpress.core.errors import UserError
+from skillpress.play.sandbox.bubblewrap import probe
 from skillpress.play.sandbox.limits import Limits, SandboxEndedError
-from skillpress.play.sandbox.sandbox import Backend, Sandbox, walls_named
+from skillpress.play.sandbox.sandbox import BUBBLEWRAP, Sandbox, check_backend
 from skillpress.play.sandbox.tools import Tool
 
 Task = TypeVar("Task")
@@ -52,7 +53,7 @@ class SandboxPool:
         ready: int = 4,
         max_concurrency: int = 16,
         wait_seconds: float = 300.0,
-        backend: Backend = "bubblewrap",
+        backend: str = BUBBLEWRAP,
         wheels: Path | None = None,
     ) -> None:
         """Args:
@@ -72,10 +73,9 @@ class SandboxPool:
                 f"sandbox pool: ready is {ready} and must be 0 or more, max_concurrency is "
                 f"{max_concurrency} and must be 1 or more"
             )
-        walls_named(backend).probe()
-        self.backend = backend
-        """The backend of its sandboxes, for a run to record."""
-        self._start = partial(Sandbox.start, limits, backend=backend, wheels=wheels)
+        check_backend(backend)
+        probe()
+        self._start = partial(Sandbox.start, limits, wheels=wheels)
         self._max_concurrency, self._wait_seconds = max_concurrency, wait_seconds
         self._free = threading.Semaphore(max_concurrency)
         self._stock: deque[Future[Sandbox]] = deque()

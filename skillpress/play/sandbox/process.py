@@ -60,7 +60,6 @@ class SandboxProcess:
                 self._outer = walls.start(_setting(limits), there.fileno())
         except BaseException:
             here.close()
-            walls.remove()
             raise
         self.pid = self._outer.pid
         assert self._outer.stdout is not None and self._outer.stderr is not None
@@ -104,7 +103,6 @@ class SandboxProcess:
                 return
             if self._outer.poll() is None:
                 self.reason = self.reason or reason
-                self.walls.kill(self.pid)
             for descriptor in (self._outer_fd, *self._inner_fds[:1]):
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
@@ -125,7 +123,6 @@ class SandboxProcess:
                 stream.close()
             for descriptor in (self._outer_fd, *self._inner_fds):
                 os.close(descriptor)
-            self.walls.remove()
 
     def _await_end(self) -> None:
         """Wait for the end of the process that ends last."""

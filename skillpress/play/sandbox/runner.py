@@ -32,7 +32,6 @@ CHUNK_BYTES = 256 << 10
 """Size of an archive's piece in one message."""
 TRACEBACK_FRAMES = 6
 """Number of frames that are shown, the innermost ones."""
-PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER_BYTES = 22, 2, 8
 PR_SET_DUMPABLE = 4
 
 
@@ -247,19 +246,6 @@ def limit(setting: Message) -> None:
             resource.setrlimit(kind, (most, most))
 
 
-def filter_calls(program: bytes) -> None:
-    """Let a seccomp filter check all system calls of this process and of all its descendants."""
-    import ctypes
-
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    filtering = Program(len(program) // FILTER_BYTES, program)
-    if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filtering)):
-        raise OSError(ctypes.get_errno(), "the kernel takes no seccomp filter")
-
-
 def close_memory() -> None:
     """Prevent other processes inside from reading or changing this one's memory, which holds the numbers of
     requests.
@@ -283,24 +269,17 @@ def take_socket(descriptor: int) -> socket.socket:
     return socket.socket(fileno=taken)
 
 
-def walls(outside: str | None) -> Message:
-    """The facts that the host checks first; a file ``outside``, if one is named, must not be readable."""
+def walls() -> Message:
+    """The facts that the host checks first."""
     with open("/proc/self/status") as status:
         parts = [line.partition(":") for line in status]
     lines = {name: value.strip() for name, _, value in parts}
     seen = {name: lines.get(name) for name in ("Seccomp", "NoNewPrivs", "CapEff", "CapBnd")}
-    if outside is not None:
-        return {**seen, "outside": _tried(lambda: open(outside)), "network": _tried(_connect)}
     with open("/proc/self/net/dev") as devices:
         interfaces = [line.split(":")[0].strip() for line in devices if ":" in line]
     # A process that cannot be dumped does not own the files of its own memory.
     memory = _tried(lambda: os.close(os.open("/proc/self/mem", os.O_RDONLY)))
     return {**seen, "process": os.getpid(), "interfaces": interfaces, "memory": memory}
-
-
-def _connect() -> None:
-    with socket.socket() as connection:
-        connection.connect(("127.0.0.1", 9))
 
 
 def _tried(do: Callable[[], object]) -> str:
@@ -343,25 +322,17 @@ def _without_this_file(shown: traceback.TracebackException) -> traceback.Traceba
     return shown
 
 
-def start(setting: Message, make: Callable[[Wire], Interpreter]) -> None:
+def main() -> None:
     """Set the limits, report the walls, and serve."""
+    setting = json.loads(sys.argv[1])
     sys.argv = [""]
     sys.path += setting["paths"]
     limit(setting)
-    if not setting["dumpable"]:
-        close_memory()
-    if setting["filter"] is not None:
-        filter_calls(base64.b64decode(setting["filter"]))
+    close_memory()
     wire = Wire(take_socket(setting["socket"]), setting["most_bytes"])
-    interpreter = make(wire)
-    wire.send({"walls": walls(setting["outside"])})
+    interpreter = Interpreter(wire, setting["shown_characters"])
+    wire.send({"walls": walls()})
     interpreter.serve()
-
-
-def main() -> None:
-    """Serve with an interpreter in this process."""
-    setting = json.loads(sys.argv[1])
-    start(setting, lambda wire: Interpreter(wire, setting["shown_characters"]))
 
 
 if __name__ == "__main__":

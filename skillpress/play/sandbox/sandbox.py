@@ -11,16 +11,13 @@ import base64
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from skillpress.core.errors import UserError
 from skillpress.play.sandbox.bubblewrap import Bubblewrap
 from skillpress.play.sandbox.conversation import Conversation, Execution
-from skillpress.play.sandbox.jupyter import Jupyter
 from skillpress.play.sandbox.limits import Limits, SandboxEndedError
 from skillpress.play.sandbox.packages import installed
 from skillpress.play.sandbox.process import SandboxProcess
-from skillpress.play.sandbox.sandlock import Sandlock
 from skillpress.play.sandbox.tools import Tool, Tools
 from skillpress.play.sandbox.watchdog import watchdog
 
@@ -28,31 +25,28 @@ PIECE_BYTES = 256 << 10
 """Size of an archive's piece in one message."""
 
 
-Backend = Literal["bubblewrap", "jupyter", "sandlock"]
-"""Namespaces and seccomp; the same around a Jupyter kernel; Landlock and seccomp, which is weaker."""
-
-BACKENDS: dict[Backend, type[Bubblewrap] | type[Sandlock]] = {
-    "bubblewrap": Bubblewrap,
-    "jupyter": Jupyter,
-    "sandlock": Sandlock,
-}
+BUBBLEWRAP = "bubblewrap"
+REMOVED = ("jupyter", "sandlock")
+"""Backends of earlier versions, which a lab's own environment may still name."""
 
 
-def walls_named(backend: Backend) -> type[Bubblewrap] | type[Sandlock]:
-    """The class of walls that a backend builds; ``UserError`` if there is no such backend."""
-    if backend not in BACKENDS:
-        raise UserError(f"sandbox backend {backend!r}: there are {', '.join(BACKENDS)}")
-    return BACKENDS[backend]
+def check_backend(backend: str) -> None:
+    """``UserError`` unless it is bubblewrap."""
+    if backend in REMOVED:
+        raise UserError(
+            f"sandbox backend {backend!r} was removed: use {BUBBLEWRAP!r}, the default; "
+            "docs/sandbox.md says how a machine allows the user namespaces that it needs"
+        )
+    if backend != BUBBLEWRAP:
+        raise UserError(f"sandbox backend {backend!r}: there is only {BUBBLEWRAP!r}, the default")
 
 
 class Sandbox:
     """One interpreter, for one thread and one episode; a context manager that ends it."""
 
-    def __init__(self, limits: Limits, process: SandboxProcess, backend: Backend) -> None:
+    def __init__(self, limits: Limits, process: SandboxProcess) -> None:
         """Use ``start`` instead."""
         self._limits, self._process = limits, process
-        self.backend = backend
-        """The backend that built it, for a run to record."""
         self._tools = Tools()
         self._closed = False
         self.ends_at = float("inf")
@@ -64,7 +58,7 @@ class Sandbox:
         limits: Limits | None = None,
         tools: Mapping[str, Tool] | None = None,
         *,
-        backend: Backend = "bubblewrap",
+        backend: str = BUBBLEWRAP,
         wheels: Path | None = None,
     ) -> Sandbox:
         """Return a sandbox that is ready to execute code.
@@ -72,18 +66,19 @@ class Sandbox:
         Args:
             limits: None for the default ones.
             tools: maps names to functions of the host, which code inside calls by these names; None for none.
-            backend: what it is built with. Another backend than bubblewrap is used only if it is named here.
+            backend: earlier versions had others; anything but bubblewrap is refused.
             wheels: a folder of wheels that code inside can import, installed once and without a network;
                 None for only the standard library.
 
         Raises:
             SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
-            UserError: the wheels cannot be installed.
+            UserError: the wheels cannot be installed, or there is no such backend.
             SandboxEndedError: the interpreter did not answer in time.
         """
         limits = limits or Limits()
-        walls = walls_named(backend)(limits, None if wheels is None else installed(wheels))
-        sandbox = cls(limits, SandboxProcess(limits, walls), backend)
+        check_backend(backend)
+        walls = Bubblewrap(limits, None if wheels is None else installed(wheels))
+        sandbox = cls(limits, SandboxProcess(limits, walls))
         watchdog().watch(sandbox._process, limits)
         if tools:
             sandbox.use_tools(tools)

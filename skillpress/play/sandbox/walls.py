@@ -1,4 +1,4 @@
-"""The walls around one interpreter, whichever backend builds them."""
+"""What the host asks of the walls around one interpreter."""
 
 from __future__ import annotations
 
@@ -61,11 +61,6 @@ class Walls(ABC):
     whole: ClassVar[Seen]
     """What the interpreter must report."""
 
-    @classmethod
-    @abstractmethod
-    def probe(cls) -> None:
-        """Raise ``SandboxUnavailableError``, with cause and remedy, if such walls cannot be built."""
-
     @abstractmethod
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
         """Start the interpreter with its end of the socket, and pipes; or ``SandboxUnavailableError``."""
@@ -86,12 +81,6 @@ class Walls(ABC):
             last: the process whose end means that all have ended.
             processes: all its processes.
         """
-
-    def kill(self, outer: int) -> None:  # noqa: B027  most walls fall with their outermost process
-        """Kill what would outlive the outermost process, which is still running."""
-
-    def remove(self) -> None:  # noqa: B027
-        """Remove what remains of the walls on the host."""
 
     def gaps(self, seen: object) -> str:
         """What is missing in the walls that the interpreter reports; empty if they are complete."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from skillpress.play.sandbox import Backend, Execution, Limits, Sandbox
+from skillpress.play.sandbox import Execution, Limits, Sandbox
 from tests.support.play.isolated import IsolatedSnippets
 
 ROOT = Path(__file__).parents[3]
@@ -49,22 +49,8 @@ x86_64 = pytest.mark.skipif(
 )
 
 
-BACKEND: Backend | Literal["program"] = "bubblewrap"
-"""Backend of the current test; a program behind the isolation of programs is one of them."""
-NOT_HELD: dict[str, set[str]] = {
-    "bubblewrap": set(),
-    "program": set(),
-    "sandlock": {
-        "memory_of_waiting_messages",
-        "host_file_names",
-        "names_that_are_no_text",
-        "host_packages",
-        "host_paths",
-    },
-}
-"""Rows whose test fails, and must fail, with these walls."""
-
-
+BACKEND: Literal["bubblewrap", "program"] = "bubblewrap"
+"""The walls of the current test: a sandbox's, or those of programs."""
 OF_PROGRAMS = {
     "signals_ignored", "signals_blocked", "interrupt_caught", "c_code_holds_the_interpreter", "stops_itself",
     "raises_its_limits", "child_answers_for_it", "memory_of_one_process", "memory_of_eight_processes",
@@ -77,29 +63,22 @@ OF_PROGRAMS = {
 (``test_attacks_on_programs.py``) or attack what a program has not."""
 
 
-@pytest.fixture(params=["bubblewrap", "sandlock", "program"], autouse=True)
+@pytest.fixture(params=["bubblewrap", "program"], autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Try each attack against all walls that have a column in the docs."""
-    if request.param == "sandlock":
-        needed = pytest.importorskip("skillpress.play.sandbox.sandlock")
-        if reason := needed.refusal(platform.release(), needed.landlock_version()):
-            pytest.skip(reason)
-        pytest.importorskip("sandlock")
     if (
         request.param == "program"
         and request.node.originalname.removeprefix("test_attack_") not in OF_PROGRAMS
     ):
         pytest.skip("docs/sandbox.md says why, or a test of its own tries it")
     monkeypatch.setattr(sys.modules[__name__], "BACKEND", request.param)
-    if request.node.originalname.removeprefix("test_attack_") in NOT_HELD[request.param]:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="docs/sandbox.md says so"))
 
 
 def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Any:
     """A sandbox, or what runs programs, behind the isolation of the current test."""
     if BACKEND == "program":
         return IsolatedSnippets(limits)
-    return Sandbox.start(limits, tools, backend=BACKEND)
+    return Sandbox.start(limits, tools)
 
 
 def attack(code: str, limits: Limits | None = None) -> Execution:

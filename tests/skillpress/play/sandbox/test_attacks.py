@@ -11,7 +11,7 @@ from tests.skillpress.play.sandbox import (
     test_attacks_on_secrets,
     test_attacks_on_time,
 )
-from tests.support.play.attacking import NOT_HELD, OF_PROGRAMS, ROOT
+from tests.support.play.attacking import OF_PROGRAMS, ROOT
 
 FILES = (
     test_attacks_on_time,
@@ -19,10 +19,8 @@ FILES = (
     test_attacks_on_secrets,
     test_attacks_by_messages,
 )
-ROWS = re.findall(
-    r"^\| `(\w+)` \|.*\| (.*) \| (.*) \|$", (ROOT / "docs" / "sandbox.md").read_text(), re.MULTILINE
-)
-"""(attack, with sandlock, a program)."""
+ROWS = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", (ROOT / "docs" / "sandbox.md").read_text(), re.MULTILINE)
+"""(attack, a program)."""
 
 
 def test_every_attack_has_its_row_in_the_docs() -> None:
@@ -32,12 +30,11 @@ def test_every_attack_has_its_row_in_the_docs() -> None:
         for name in vars(file)
         if name.startswith("test_attack_")
     ]
-    assert [name for name, _, _ in ROWS] == tests
-    assert {name for name, held, _ in ROWS if held.startswith("**not held**")} == NOT_HELD["sandlock"]
+    assert [name for name, _ in ROWS] == tests
 
 
 def test_every_attack_is_tried_against_programs_or_the_docs_say_why_not() -> None:
-    assert {name for name, _, held in ROWS if held == "the same"} == OF_PROGRAMS
-    others = [name for name, _, held in ROWS if held != "the same" and not held.startswith("– ")]
+    assert {name for name, held in ROWS if held == "the same"} == OF_PROGRAMS
+    others = [name for name, held in ROWS if held != "the same" and not held.startswith("– ")]
     own = vars(test_attacks_on_programs)
     assert [name for name in others if f"test_attack_{name}" not in own and name not in own["TRIED"]] == []

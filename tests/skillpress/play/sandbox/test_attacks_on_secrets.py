@@ -165,7 +165,7 @@ def test_attack_ip_sockets() -> None:
     """
     assert attack(dedent(code)).result == "[]"
     asked_for = attack(dedent(code), Limits(ip_sockets=True)).result or ""
-    assert asked_for.count("SOCK_STREAM") == 2  # sandlock itself refuses the others
+    assert asked_for.count("SOCK_STREAM") == 2
 
 
 def test_attack_abstract_socket() -> None:

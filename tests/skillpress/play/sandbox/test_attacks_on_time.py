@@ -11,7 +11,6 @@ from textwrap import dedent
 import pytest
 
 from skillpress.play.sandbox import Limits
-from tests.support.play import attacking
 from tests.support.play.attacking import (
     ROOT,
     SHARP,
@@ -182,11 +181,11 @@ def test_attack_child_answers_for_it() -> None:
 
 @pytest.mark.kills
 def test_attack_kill_of_the_host() -> None:
-    program = f"""
+    program = """
         import time
         from skillpress.play.sandbox import Sandbox
         from skillpress.play.sandbox.processes import children_of_all, tree
-        sandbox = Sandbox.start(backend={attacking.BACKEND!r})
+        sandbox = Sandbox.start()
         sandbox.execute("import os, time\\nif os.fork() == 0:\\n    os.setsid()\\n    time.sleep(1000)")
         print(*tree(sandbox.pid, children_of_all()), flush=True)
         time.sleep(1000)

@@ -16,6 +16,7 @@ from skillpress.play.sandbox import (
     Sandbox,
     SandboxEndedError,
     SandboxLostError,
+    SandboxPool,
     ToolError,
     processes,
 )
@@ -29,6 +30,20 @@ MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox.start() as sandbox:
         yield sandbox
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"),
+    [
+        ("sandlock", "'sandlock' was removed: use 'bubblewrap'"),
+        ("jupyter", "'jupyter' was removed: use 'bubblewrap'"),
+        ("docker", "'docker': there is only 'bubblewrap'"),
+    ],
+)
+def test_a_backend_that_does_not_exist_is_refused_with_what_to_use(backend: str, said: str) -> None:
+    for start in (Sandbox.start, SandboxPool):
+        with pytest.raises(UserError, match=said):
+            start(backend=backend)
 
 
 def test_variables_functions_and_imports_last(sandbox: Sandbox) -> None:
