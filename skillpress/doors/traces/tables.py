@@ -136,6 +136,6 @@ def _check_size(path: Path, begin: bytes) -> None:
         except (struct.error, IndexError, ValueError, KeyError, TypeError, EOFError, OSError) as error:
             if isinstance(error, ExpansionError):
                 raise
-            # The reader may understand what is not understood here, so it is not asked.
+            # The reader may understand a description that this cannot, so it is not asked.
             raise UnreadableTraceError(f"the table cannot be read (its description: {error})") from error
     check_expansion(expanded, stored)
