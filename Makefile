@@ -128,7 +128,7 @@ style: setup-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports
 	$(PYTHON) -m docs.plain_english
-	$(VENV)/bin/yamllint --strict .
+	git ls-files '*.yaml' '*.yml' '*.cff' | xargs $(VENV)/bin/yamllint --strict
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yaml
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
