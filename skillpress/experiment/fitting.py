@@ -1,19 +1,54 @@
-"""Whether an experiment fits into the memory of some devices: of each process, and of servers beside them."""
+"""Whether an experiment fits into the memory of some devices: of each process, and of servers beside them.
+
+Each training process takes a GPU of its own. The servers of engine ``server`` whose URLs name this machine
+(``http://127.0.0.1:8801``) take the GPUs that follow. Servers at other addresses take nothing here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from urllib.parse import urlsplit
 
+from skillpress.core.web import is_loopback
 from skillpress.experiment.estimate import imitation_memory, parts_by_phase, training_memory
 from skillpress.experiment.model_shapes import ModelShape
-from skillpress.experiment.node import Devices, server_demand, servers_here
 from skillpress.experiment.params import Params
 from skillpress.learn.training.learner import read_configuration
+from skillpress.models.engines.serve import ServerOptions
+from skillpress.models.engines.server import ServerParameters
 
+MARGIN = 0.1
+"""Share of a device's memory that stays free for uncounted needs: CUDA, NCCL, vLLM's work space, gaps."""
+GIB = 2**30
 SERVING = "serving"
 """The phase of a server."""
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The devices on which processes of imitation and training run, and servers beside them."""
+
+    words: str
+    """Name of the devices in messages."""
+    memory: int
+    """Bytes of memory of each."""
+    count: int | None
+    """Number of GPUs; None if all processes share a machine's memory."""
+    server_gpus: int = 1
+    """Number of GPUs over which the weights of a server are spread."""
+    server_cache: float = ServerOptions.cache_gib
+    """GiB of keys and values on each GPU of a server."""
+
+    def suffice(self, params: Params) -> bool:
+        """Whether there is a device for each process, and there are enough others for the servers."""
+        needed = params.processes + self.server_gpus * len(servers_here(params))
+        return self.count is None or needed <= self.count
+
+    def room(self, processes: int) -> int:
+        """Bytes that each of so many processes can use; with GPUs also what a server can use of each."""
+        free = int(self.memory * (1 - MARGIN))
+        return free // processes if self.count is None else free
 
 
 @dataclass(frozen=True)
@@ -46,18 +81,32 @@ def fullest(params: Params, shape: ModelShape, devices: Devices) -> Demand:
     process = demand(params, shape, devices.count is not None)
     if devices.count is None or not servers_here(params):
         return process
-    server = server_demand(params, shape, devices)
-    parts = {"server: weights": server.weights, "server: keys and values": server.cache}
+    size = 2 if params.policy.dtype == "bfloat16" else 4
+    parts = {
+        "server: weights": -(-size * shape.parameters // devices.server_gpus),
+        "server: keys and values": int(devices.server_cache * GIB),
+    }
     return max(process, Demand(sum(parts.values()), SERVING, parts), key=lambda each: each.size)
 
 
 def fits(params: Params, shape: ModelShape, devices: Devices) -> bool:
     """Whether each process and each server has the memory that it asks for, and a margin stays free."""
-    return excess(params, shape, devices) <= 0
+    return devices.suffice(params) and fullest(params, shape, devices).size <= devices.room(params.processes)
 
 
-def excess(params: Params, shape: ModelShape, devices: Devices) -> float:
-    """Bytes that a process or a server asks for beyond its limit; infinite if one has no device."""
-    if not devices.suffice(params):
-        return inf
-    return fullest(params, shape, devices).size - devices.room(params.processes)
+def servers_here(params: Params) -> list[str]:
+    """The URLs of the engine's servers that run on the machine that trains."""
+    if not isinstance(params.engine, ServerParameters):
+        return []
+    return [url for url in params.engine.urls if is_loopback(urlsplit(url).hostname or "")]
+
+
+def rows_of_server(params: Params) -> int:
+    """The most responses that one of the engine's servers samples at once, if they share evenly.
+
+    In training every process plays its groups at once, within its slots; otherwise one process plays.
+    """
+    assert isinstance(params.engine, ServerParameters)
+    training, slots = params.training, params.sampling.slots
+    group = training.tasks_per_step // params.processes * training.rollouts_per_task
+    return -(-max(slots, params.processes * min(slots, group)) // len(params.engine.urls))

@@ -21,7 +21,7 @@ from typing import Any
 
 from skillpress.core.resume import content_key
 from skillpress.core.yaml_files import read_yaml_file
-from skillpress.pipeline.graph import GRAPH, StageEntry, read_stages
+from skillpress.pipeline.graph import StageEntry, read_stages
 from skillpress.pipeline.reproduce.workspace import FOLDER
 
 STAGES = "SKILLPRESS_STAGES"
@@ -70,7 +70,9 @@ def whole_run(name: str, values: Mapping[str, Any]) -> WholeRun | None:
     if name not in names:
         return None
     place, times = names.index(name), _times(Path.cwd())
-    rest = [times.get(_key(stage, values)) for stage in _outdated(stages[place:], values)[1:]]
+    new = stages[place].outputs
+    later = outdated(stages[place + 1 :], values, Path(), new)
+    rest = [times.get(_key(stage, values)) for stage in later]
     unknown = any(seconds is None for seconds in rest)
     return WholeRun(
         place=place + 1,
@@ -78,14 +80,6 @@ def whole_run(name: str, values: Mapping[str, Any]) -> WholeRun | None:
         known=times.get(_key(stages[place], values)),
         later=None if unknown else sum(seconds or 0.0 for seconds in rest),
     )
-
-
-def known_seconds(values: Mapping[str, Any], folder: Path) -> float | None:
-    """Seconds of all stages of the lab in ``folder``, as each last ran with such parameters; None if one
-    never did. The stage that pins the inputs takes less than a second and does not count."""
-    times = _times(folder)
-    found = [times.get(_key(stage, values)) for stage in read_stages(folder / GRAPH) if stage.parameters]
-    return None if None in found else sum(filter(None, found))
 
 
 def remember(stage: StageEntry, values: Mapping[str, Any], seconds: float) -> None:
@@ -137,19 +131,29 @@ def _wanted(stages: Sequence[StageEntry], targets: Sequence[str] | None) -> list
     return [stage for stage in stages if stage.name in found]
 
 
-def _outdated(stages: Sequence[StageEntry], values: Mapping[str, Any]) -> list[StageEntry]:
-    """The first stage, which runs now, and those of the others that will run after it."""
-    lock: Mapping[str, Any] = (read_yaml_file(LOCK) or {}).get("stages", {}) if LOCK.is_file() else {}
+def outdated(
+    stages: Sequence[StageEntry], values: Mapping[str, Any], folder: Path, made_anew: Sequence[Path] = ()
+) -> list[StageEntry]:
+    """The stages that ``dvc.lock`` does not show to be up to date; changes of code and data do not count.
+
+    Args:
+        stages: in the order of ``dvc.yaml``.
+        values: the resolved parameters.
+        folder: the workspace; it need not exist.
+        made_anew: outputs that an earlier stage is about to write.
+    """
+    file = folder / LOCK
+    lock: Mapping[str, Any] = (read_yaml_file(file) or {}).get("stages", {}) if file.is_file() else {}
     made = {out["path"]: out.get("md5") for known in lock.values() for out in known.get("outs", [])}
-    new, found = set(stages[0].outputs), [stages[0]]
-    for stage in stages[1:]:
+    new, found = set(made_anew), []
+    for stage in stages:
         known = lock.get(stage.name)
         if (
             known is None
             or new & set(stage.dependencies)
             or any(made.get(dep["path"], dep.get("md5")) != dep.get("md5") for dep in known.get("deps", []))
             or not _same_parameters(known.get("params", {}).get("params.yaml", {}), stage, values)
-            or not all(output.exists() for output in stage.outputs)
+            or not all((folder / output).exists() for output in stage.outputs)
         ):
             found.append(stage)
             new |= set(stage.outputs)

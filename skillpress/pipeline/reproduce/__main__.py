@@ -6,8 +6,8 @@
     skillpress run --stages prepare_policy fit_dictionary   these and what they depend on
     skillpress run --cluster HOST:PORT --nodes 2            training on a Ray cluster
     skillpress run --remote URL --params ... --seed 1       sharing results with other machines
-    skillpress run --dry-run --params ...                   what it would do and need
-    skillpress run --dry-run --devices 8 --device-memory 80 what each GPU of a node would hold
+    skillpress run --dry-run --params ...                   whether it fits, and what it would do
+    skillpress run --dry-run --devices 8 --device-memory 80 whether it fits the GPUs of a node
     skillpress run --dry-run --launch slurm --nodes 2 ...   what a scheduler is to be given
 
 DVC does all the work (``dvc repro`` is the same without the lock and the check).
@@ -29,7 +29,7 @@ from skillpress.pipeline import exit_codes, parent, settings
 from skillpress.pipeline.cluster import add_cluster_options, name_gang
 from skillpress.pipeline.files import BASE_ROLLOUTS, RESULTS
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
-from skillpress.pipeline.reproduce.devices import Rates, add_device_options, add_rate_options, asked_for
+from skillpress.pipeline.reproduce.devices import add_device_options, asked_for
 from skillpress.pipeline.reproduce.dvc_call import call_dvc, leave_out_routine
 from skillpress.pipeline.reproduce.launch_script import Machines, add_launch_options, launch_script
 from skillpress.pipeline.reproduce.lock import exclusive, workspace_lock
@@ -54,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--dry-run", action="store_true", help="print the experiment and its size, run nothing"
     )
     parser.add_argument("--stages", nargs="+", default=[], help="the stages to reproduce; all without it")
-    add_rate_options(parser)
     add_device_options(parser)
     add_launch_options(parser)
     add_cluster_options(parser)
@@ -73,8 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.dry_run:
             from skillpress.pipeline.reproduce.dry_run import describe  # in seconds
 
-            rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms, chosen.measured)
-            found = describe(variant, rates, asked_for(chosen))
+            found = describe(variant, asked_for(chosen))
             print(found.text)
             if found.refusal:
                 raise ParamsError(f"refused: {found.refusal}")
@@ -94,16 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _launched(variant: Variant, chosen: argparse.Namespace) -> str:
     """The scheduler's script; ``ParamsError`` if the named devices do not suffice."""
-    devices = None
-    options = chosen.devices, chosen.device_memory, chosen.server_cache
-    if chosen.server_gpus > 1 or any(option is not None for option in options):
+    servers = chosen.server_gpus > 1 or chosen.server_cache != Machines.server_cache
+    if servers or chosen.devices is not None or chosen.device_memory is not None:
         from skillpress.pipeline.reproduce.dry_run import describe
 
-        devices = asked_for(chosen)
-        found = describe(variant, Rates(), devices)
-        if found.refusal:
-            raise ParamsError(f"refused: {found.refusal}; without --launch, --dry-run says what helps")
-    return launch_script(variant, Machines(chosen.launch, chosen.nodes, chosen.gpus, devices), ROOT)
+        if refusal := describe(variant, asked_for(chosen)).refusal:
+            raise ParamsError(f"refused: {refusal}")
+    machines = Machines(chosen.launch, chosen.nodes, chosen.gpus, chosen.server_gpus, chosen.server_cache)
+    return launch_script(variant, machines, ROOT)
 
 
 def reproduce(

@@ -1,43 +1,37 @@
-"""What an experiment would do, without doing it: its parameters, size, memory, time and disk space.
+"""What an experiment would do, without doing it: the verdict, its stages, memory, episodes and updates.
 
     skillpress run --dry-run --params params/paper_alfworld.yaml --devices 8 --device-memory 80
-    skillpress run --dry-run --params ... --sampling-rate 20000 --training-rate 8000 --step-ms 5
 
-The verdict comes first: whether it fits, and how many hours it takes. No task is made and no weights are
-read. All sizes are upper bounds. The memory is compared with this machine's, or with that of the GPUs that
-the options give, and the output says what each GPU holds (``division.py``). What does not fit GPUs is
-refused, with the changes that lower the peak most. A machine without GPUs is compared too but never refused:
-it is probably not the one that will train.
-
-The time comes from given or measured rates, or from earlier runs on this machine (``hours.py``).
+The verdict comes first: whether it fits. No task is made and no weights are read. Memory, episodes and
+updates are upper bounds. The memory is compared with this machine's, or with that of the GPUs that the
+options give; what does not fit GPUs is refused. A machine without GPUs is compared too but never refused: it
+is probably not the one that will train.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from shutil import disk_usage
+from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from skillpress.core.errors import ParamsError
 from skillpress.core.yaml_files import write_yaml
-from skillpress.experiment.disk import disk
-from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.fitting import demand
+from skillpress.experiment.fitting import SERVING, Demand, Devices, fits, fullest, servers_here
 from skillpress.experiment.indistinct import buffer_in_words
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
-from skillpress.experiment.node import Devices
 from skillpress.experiment.params import Params, check_params
-from skillpress.experiment.work import imitated, replayed, work
-from skillpress.learn.training.learner import read_configuration
+from skillpress.experiment.work import episodes, updates_per_step
 from skillpress.models.policy.logits import SOFT_CAP
-from skillpress.pipeline.reproduce import hours
-from skillpress.pipeline.reproduce.devices import GB, Rates
-from skillpress.pipeline.reproduce.division import check_servers, division, fit
-from skillpress.pipeline.reproduce.workspace import Variant
+from skillpress.pipeline.graph import GRAPH, read_stages
+from skillpress.pipeline.reproduce.devices import GB
+from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
 from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.whole_run import outdated
 
 
 @dataclass(frozen=True)
@@ -49,26 +43,88 @@ class DryRun:
     """Why the GPUs do not suffice, in one line; empty if they do, or there are none."""
 
 
-def describe(variant: Variant, rates: Rates, devices: Devices) -> DryRun:
+def describe(variant: Variant, devices: Devices) -> DryRun:
     """The variant's dry run; ``ParamsError`` if its parameters or the options of servers are wrong."""
     values = variant.values(ROOT)
     params = check_params(values, source=variant.name or "params.yaml")
-    lines = ["", write_yaml(values), *_sizes(params)]
     shape, source = model_shape(params)
-    refusal = ""
+    refusal, memory = "", list[str]()
     if shape is None:
-        missing = f"since the configuration of {params.policy.model} is not on this machine"
-        verdict = [f"memory: unknown, {missing}"]
+        verdict = f"memory: unknown, since the configuration of {params.policy.model} is not on this machine"
     else:
-        lines.append(f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})")
-        check_servers(params, shape, devices)
-        verdict, fitting = fit(values, params, shape, devices)
-        refusal = "" if fitting or devices.count is None else verdict[0]
-        free = disk_usage(ROOT).free if devices.here else None
-        verdict += _disk_that_lacks(params, shape, free)
-        lines += [*_memory(params, shape), *division(params, shape, devices), *_disk(params, shape)]
-    verdict.append(hours.verdict(params, rates))
-    return DryRun("\n".join([*verdict, *lines, *hours.hours(params, rates)]), refusal)
+        _check_servers(params, shape, devices)
+        most, fitting = fullest(params, shape, devices), fits(params, shape, devices)
+        verdict = _verdict(params, most, devices, fitting)
+        refusal = "" if fitting or devices.count is None else verdict
+        memory = [
+            f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})",
+            f"memory while {most.phase}, at most: {_parts(most)}",
+        ]
+    folder = ROOT / FOLDER / variant.name if variant.name else ROOT
+    lines = [verdict, _stages(values, folder), *memory, *_work(params), "", write_yaml(values)]
+    return DryRun("\n".join(lines), refusal)
+
+
+def _check_servers(params: Params, shape: ModelShape, devices: Devices) -> None:
+    """``ParamsError`` if options of servers are given for none, or the model cannot be spread so."""
+    gpus, cache = devices.server_gpus, devices.server_cache
+    if (gpus > 1 or cache != Devices.server_cache) and not servers_here(params):
+        raise ParamsError(
+            f"--server-gpus is {gpus} and --server-cache {cache:g}, and the experiment has no server on the "
+            "node: take engine server with urls such as http://127.0.0.1:8801"
+        )
+    if shape.heads % devices.server_gpus:
+        raise ParamsError(
+            f"--server-gpus is {devices.server_gpus}: the model's {shape.heads} attention heads cannot be "
+            "spread evenly over so many"
+        )
+
+
+def _verdict(params: Params, most: Demand, devices: Devices, fitting: bool) -> str:
+    """Whether it fits, in a line."""
+    processes, room = params.processes, f"{devices.room(params.processes) / GB:.1f} GB"
+    each = f"each of {processes} processes" if processes > 1 else "the process"
+    taker = "each GPU of a server" if most.phase == SERVING else each
+    amount = f"{most.size / GB:.1f} GB while {most.phase}"
+    if fitting:
+        return f"fits {devices.words}: {taker} takes at most {amount}, of {room}"
+    if devices.suffice(params):
+        return f"does not fit {devices.words}: {taker} may take {amount}, and has {room}"
+    servers = servers_here(params)
+    further = f", and {len(servers)} servers need {devices.server_gpus} each" if servers else ""
+    return f"does not fit {devices.words}: {each} needs one{further}"
+
+
+def _stages(values: Mapping[str, Any], folder: Path) -> str:
+    """The stages that would run in this workspace."""
+    every = [stage for stage in read_stages(ROOT / GRAPH) if stage.parameters]
+    would = [stage.name for stage in outdated(every, values, folder)]
+    return f"would run: {', '.join(would) or 'no stage'}; a stage whose code or data changed runs too"
+
+
+def _parts(most: Demand) -> str:
+    """The parts of a demand in GB, those of 0.05 and more, grouped by the part of the program."""
+    groups: dict[str, list[str]] = {}
+    for part, size in most.parts.items():
+        group, _, name = part.partition(": ")
+        if size >= GB / 20:
+            groups.setdefault(group, []).append(f"{name} {size / GB:.1f}")
+    return "; ".join(f"{group}: {', '.join(names)}" for group, names in groups.items()) + " GB"
+
+
+def _work(params: Params) -> Iterator[str]:
+    """Lines about demonstrations, episodes and updates."""
+    if params.imitation.demonstrations:
+        count, epochs = params.imitation.demonstrations, params.imitation.epochs
+        yield f"demonstrations: {count:,}, each learned {epochs} times"
+    yield f"episodes, at most, of {params.environment.max_steps} steps:"
+    for part, count in episodes(params).items():
+        yield f"  {part}: {count:,} episodes"
+    steps = params.training.steps
+    if steps:
+        each = updates_per_step(params)
+        yield f"updates: {steps} training steps of at most {each}, {steps * each:,} in all"
+        yield buffer_in_words(params)
 
 
 def model_shape(params: Params) -> tuple[ModelShape | None, str]:
@@ -112,56 +168,3 @@ def shape_of(config: object, parameters: int) -> ModelShape:
         soft_cap=getattr(config, SOFT_CAP, None) is not None,
         positions=getattr(config, "max_position_embeddings", None),
     )
-
-
-def _sizes(params: Params) -> Iterator[str]:
-    tasks = params.tasks
-    yield f"tasks: {tasks.train} train, {tasks.validation} validation, {tasks.test} test"
-    shown = imitated(params)
-    yield (
-        f"demonstrations: {shown.episodes:,}, at most {shown.environment_steps:,} samples with "
-        f"{shown.tokens:.3g} tokens in all, each learned {params.imitation.epochs} times"
-    )
-    yield "at most:"
-    for part, amount in work(params).items():
-        yield (
-            f"  {part}: {amount.episodes:,} episodes, {amount.environment_steps:,} environment steps, "
-            f"{amount.prompt_tokens:.3g} prompt and {amount.sampled_tokens:.3g} sampled tokens"
-        )
-    if params.training.steps:
-        yield buffer_in_words(params)
-    again = replayed(params)
-    if again.episodes:
-        yield f"  learned from again, not played: {again.episodes:,} episodes, {again.tokens:.3g} tokens"
-
-
-def _memory(params: Params, shape: ModelShape) -> Iterator[str]:
-    parts = training_memory(params, shape, read_configuration(params.training.deepspeed))
-    parts |= imitation_memory(params, shape)
-    yield f"memory of one of {params.processes} training processes, at most:"
-    for part, size in parts.items():
-        yield f"  {part}: {size / 2**30:.2f} GiB"
-    for place, on_gpu in (("on a GPU", True), ("on CPUs", False)):
-        most = demand(params, shape, on_gpu)
-        yield f"  together, {place}: {most.size / 2**30:.2f} GiB, while {most.phase}"
-    if params.engine.shared:
-        yield "  and the memory of the engine's servers"
-
-
-def _disk_that_lacks(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
-    """A line if ``free`` bytes do not suffice; None means another machine's disk."""
-    asked = sum(disk(params, shape).values())
-    if free is not None and asked > free:
-        yield (
-            f"does not fit the disk: {asked / GB:.2f} GB at most, and {free / GB:.2f} GB are free here; free "
-            f"{(asked - free) / GB:.2f} GB more"
-        )
-
-
-def _disk(params: Params, shape: ModelShape) -> Iterator[str]:
-    """Its disk space."""
-    parts = disk(params, shape)
-    asked = sum(parts.values())
-    yield f"disk, at most: {asked / GB:.2f} GB"
-    for part, size in parts.items():
-        yield f"  {part}: {size / GB:.2f} GB"

@@ -18,19 +18,15 @@ import shlex
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from skillpress.core.arguments import whole
+from skillpress.core.arguments import real, whole
 from skillpress.core.errors import ParamsError
 from skillpress.experiment.params import Params, check_params
 from skillpress.models.engines.serve import ServerOptions
 from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
-
-if TYPE_CHECKING:
-    from skillpress.experiment.node import Devices
 
 MACHINE = "machine"
 """The name of a script for one machine, which needs no scheduler."""
@@ -55,18 +51,30 @@ class Machines:
     nodes: int
     gpus: bool
     """Whether each process has a GPU, and each server those that it is spread over."""
-    devices: Devices | None = None
-    """The node's GPUs, and how its servers are started; None takes the defaults of ``serve-model``."""
+    server_gpus: int = 1
+    """Number of GPUs over which the weights of each server are spread."""
+    server_cache: float = ServerOptions.cache_gib
+    """GiB of keys and values on each GPU of a server."""
 
 
 def add_launch_options(parser: ArgumentParser) -> None:
-    """Add ``--launch`` for a dry run, and ``--nodes`` and ``--gpus``, which ``--cluster`` uses too."""
+    """Add ``--launch`` for a dry run and the options of servers, and ``--nodes`` and ``--gpus``, which
+    ``--cluster`` uses too."""
     parser.add_argument("--launch", choices=SCHEDULERS, help="with --dry-run: print its script")
     parser.add_argument(
         "--nodes", type=whole(1), default=1, help="with --launch, --cluster: machines that train"
     )
     parser.add_argument(
         "--gpus", action="store_true", help="with either: one GPU for each process, and those of servers"
+    )
+    parser.add_argument(
+        "--server-gpus", type=whole(1), default=1, help="with --dry-run: GPUs of each server on the node"
+    )
+    parser.add_argument(
+        "--server-cache",
+        type=real(above=0),
+        default=ServerOptions.cache_gib,
+        help="with --dry-run: GiB of keys and values on each GPU of a server",
     )
 
 
@@ -88,7 +96,7 @@ def launch_script(variant: Variant, machines: Machines, repository: Path) -> str
         raise ParamsError(f"--nodes: is {machines.nodes}, and --launch {MACHINE} is for one")
     folder = repository / FOLDER / variant.name if variant.name else repository
     params = check_params(values, source=variant.name or "params.yaml")
-    servers = server_options(params, machines.devices, folder) if params.engine.shared else []
+    servers = server_options(params, machines, folder) if params.engine.shared else []
     if servers and machines.nodes > 1:
         raise ParamsError(
             f"engine.urls: {servers[0].url} is another server on each of {machines.nodes} nodes (--nodes), "
@@ -117,25 +125,20 @@ def launch_script(variant: Variant, machines: Machines, repository: Path) -> str
     )
 
 
-def server_options(params: Params, devices: Devices | None, folder: Path) -> list[ServerOptions]:
+def server_options(params: Params, machines: Machines, folder: Path) -> list[ServerOptions]:
     """How the script starts each server on its node; its GPUs follow those of the ranks, one after the other.
 
     Args:
-        devices: the node's GPUs and the options of servers; None takes one GPU for each server.
         folder: the workspace, whose ``models/base`` the servers begin with.
     """
     from skillpress.experiment.estimate import longest  # in seconds, as torch is behind it
-    from skillpress.experiment.node import GIB, Servers, rows_of_server, server_demand, servers_here
+    from skillpress.experiment.fitting import rows_of_server, servers_here
     from skillpress.pipeline.reproduce.dry_run import model_shape
 
     urls = servers_here(params)
     if not urls:
         return []
     shape, _ = model_shape(params)
-    chosen = devices.servers if devices is not None else Servers()
-    cache = chosen.cache_gib or ServerOptions.cache_gib
-    if shape is not None and devices is not None and devices.count is not None:
-        cache = server_demand(params, shape, devices).cache / GIB
     tokens = params.policy.context_tokens + params.sampling.max_new_tokens
     return [
         ServerOptions(
@@ -145,8 +148,8 @@ def server_options(params: Params, devices: Devices | None, folder: Path) -> lis
             longest=tokens if shape is None else longest(params, shape),
             dtype=params.policy.dtype,
             slots=rows_of_server(params),
-            cache_gib=max(round(cache, 2), 0.01),
-            gpus=chosen.gpus,
+            cache_gib=machines.server_cache,
+            gpus=machines.server_gpus,
         )
         for url in urls
     ]

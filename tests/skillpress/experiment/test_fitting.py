@@ -1,34 +1,31 @@
-"""Experiments fit into the devices that the estimate accepts, and with the changes that it proposes."""
+"""Experiments fit into the devices that the estimate accepts, and servers take GPUs beside them."""
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from skillpress.core.rollout_files import write_rollouts
-from skillpress.core.trajectory import Step, Trajectory
-from skillpress.experiment.disk import step_bytes
 from skillpress.experiment.estimate import imitation_memory, memory_by_phase, training_memory
-from skillpress.experiment.fitting import demand, fits
+from skillpress.experiment.fitting import (
+    GIB,
+    MARGIN,
+    SERVING,
+    Devices,
+    demand,
+    fits,
+    fullest,
+    rows_of_server,
+    servers_here,
+)
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
-from skillpress.experiment.node import MARGIN, Devices
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
-from skillpress.experiment.remedies import changed, remedies
 from skillpress.learn.training.learner import read_configuration
 
 ROOT = Path(__file__).parents[3]
 PAPER = sorted(path.stem for path in (ROOT / "params").glob("paper_*.yaml"))
 GB = 10**9
-TOO_SMALL = [
-    (("paper_notebook_qa",), 24 * GB),
-    (("paper_notebook_qa",), 40 * GB),
-]
-"""Devices on which a float32 copy of seven billion weights does not fit together with the engine's
-weights."""
 EIGHT = Devices("eight cards", 80 * GB, 8)
 
 
@@ -52,52 +49,6 @@ def test_the_papers_experiments_fit_eight_cards_of_80_gb_with_a_margin(overlay: 
     assert demand(params, shape, on_gpu=True).size <= (1 - MARGIN) * 80 * GB
 
 
-@pytest.mark.parametrize(
-    ("overlays", "devices"),
-    [
-        *product(
-            [(name,) for name in PAPER],
-            [Devices("one", 24 * GB, 1), Devices("one", 80 * GB, 1), Devices("two", 40 * GB, 2),
-             Devices("eight", 40 * GB, 8), Devices("many", 24 * GB, 64), Devices("machine", 128 * GB, None)],
-        ),
-        *product(
-            [("smollm2",), ("smollm2", "lag"), ("smollm2", "ppo")],
-            [Devices("one", 8 * GB, 1), Devices("machine", 16 * GB, None)],
-        ),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, tuple) else f"{value.count}x{value.memory // GB}",
-)  # fmt: skip
-def test_what_is_said_to_make_an_experiment_fit_does_so_and_is_needed(
-    overlays: tuple[str, ...], devices: Devices
-) -> None:
-    values, params, shape = experiment(*overlays)
-    if fits(params, shape, devices):
-        return
-    found = remedies(values, shape, devices)
-    assert found or (overlays, devices.memory) in TOO_SMALL
-    for changes in found:
-        other = changed(values, changes)
-        assert other is not None and fits(other, shape, devices), changes
-        for key in changes:
-            fewer = changed(values, {name: changes[name] for name in changes if name != key})
-            assert fewer is None or not fits(fewer, shape, devices), f"{key} of {changes} changes nothing"
-
-
-def test_one_card_takes_a_model_of_7b_by_an_adapter() -> None:
-    values, _, shape = experiment("paper_notebook_qa")
-    lora = {"training.lora": {"rank": 32, "alpha": 64}}
-    assert remedies(values, shape, Devices("one", 80 * GB, 1)) == [{"processes": 1, **lora}]
-    alone = merge(values, {"processes": 1})
-    assert remedies(alone, shape, Devices("one", 80 * GB, 1)) == [lora]
-
-
-def test_more_processes_than_devices_do_not_fit_and_fewer_are_proposed() -> None:
-    values, params, shape = experiment("paper_alfworld")
-    four = Devices("four", 10**15, 4)
-    assert not fits(params, shape, four)
-    assert remedies(values, shape, four) == [{"processes": 4}]
-
-
 def test_processes_share_the_memory_of_a_machine_without_gpus() -> None:
     params = check_params(merge(values_of("smollm2"), {"processes": 2}), source="a test")
     shape = KNOWN_SHAPES["smollm2-135m"]
@@ -117,11 +68,6 @@ def test_with_a_lag_of_k_k_less_1_copies_of_the_weights_wait_but_servers_need_no
     copy = 4 * KNOWN_SHAPES["smollm2-135m"].parameters
     assert asked(4) - asked(1) == 3 * copy
     assert asked(4, engine=servers) == asked(1, engine=servers)
-
-
-def test_nothing_is_said_where_nothing_helps() -> None:
-    values, _, shape = experiment("paper_notebook_qa")
-    assert remedies(values, shape, Devices("tiny", GB, 1)) == []
 
 
 def test_processes_share_the_copy_and_the_moments_of_imitation() -> None:
@@ -167,23 +113,30 @@ def test_without_training_steps_the_memory_is_that_of_playing_and_imitating() ->
     assert memory_by_phase(parts, False, True)["updating"] > 0
 
 
-def test_a_file_of_rollouts_takes_no_more_than_is_said_and_not_far_less(tmp_path: Path) -> None:
-    """Steps fill their budgets with tokens that cannot be compressed."""
-    _, params, shape = experiment("smollm2")
-    random = np.random.default_rng(0)
+def node(count: int, **options: Any) -> Devices:
+    return Devices(f"{count} devices", 80 * GB, count, **options)
 
-    def text(characters: int) -> str:
-        return bytes(random.integers(33, 126, characters).tolist()).decode()
 
-    def step() -> Step:
-        response = params.sampling.max_new_tokens
-        prompt = tuple(random.integers(0, 49_152, params.policy.context_tokens).tolist())
-        said = tuple(random.integers(0, 49_152, response).tolist())
-        logprobs = tuple(random.normal(size=response).tolist())
-        return Step(prompt, said, logprobs, text(3 * response), text(60), text(3 * response), None, ())
+def test_only_servers_at_this_machines_own_addresses_take_its_gpus() -> None:
+    urls = ["http://127.0.0.1:8801", "http://localhost:8802", "http://[::1]:8803", "http://10.0.0.5:8801"]
+    engine = {"name": "server", "urls": urls, "answer_seconds": 600.0}
+    _, params, _ = experiment("paper_alfworld", engine=engine)
+    assert servers_here(params) == urls[:3]
+    assert node(11).suffice(params) and not node(10).suffice(params)
+    assert servers_here(experiment("paper_alfworld")[1]) == []
 
-    steps = tuple(step() for _ in range(60))
-    played = [Trajectory("t", "g", 0, steps, False, False, True, "timeout", 0, 0)]
-    write_rollouts(tmp_path / "rollouts.parquet", played)
-    measured = (tmp_path / "rollouts.parquet").stat().st_size / len(steps)
-    assert measured <= step_bytes(params, shape) <= 3 * measured
+
+def test_more_processes_than_devices_do_not_fit() -> None:
+    _, params, shape = experiment("paper_alfworld")
+    assert not fits(params, shape, Devices("four", 10**15, 4))
+
+
+def test_a_server_holds_its_share_of_the_weights_and_its_cache() -> None:
+    """16 tasks x 8 rollouts of a step, shared by four servers; two bytes of each of the weights."""
+    _, params, shape = experiment("paper_alfworld", "servers")
+    assert rows_of_server(params) == 16 * 8 // 4
+    held = fullest(params, shape, node(12, server_gpus=2, server_cache=70.0))
+    assert held.phase == SERVING
+    assert dict(held.parts) == {"server: weights": 1_543_714_304, "server: keys and values": 70 * GIB}
+    assert fullest(params, shape, node(8)).phase == "updating", "the process takes more"
+    assert fits(params, shape, node(8)) and not fits(params, shape, node(8, server_cache=70.0))

@@ -1,8 +1,7 @@
-"""A dry run: the resolved experiment, its sizes and memory, and times only for given rates."""
+"""A dry run: whether an experiment fits, which stages would run, memory, episodes and updates."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,18 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Co
 
 from skillpress.core.registry import ENGINES
 from skillpress.core.sections import ByName
+from skillpress.core.yaml_files import write_yaml
 from skillpress.experiment.estimate import memory_by_phase, training_memory
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
-from skillpress.experiment.params import Params, load_params
-from skillpress.experiment.work import work
+from skillpress.experiment.params import Params, load_params, read_yaml
+from skillpress.experiment.work import episodes, updates_per_step
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.parameters import LoraParameters
 from skillpress.models.engines.local.engine import CACHE_BYTES
-from skillpress.pipeline import whole_run
+from skillpress.pipeline.graph import read_stages
 from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
+from skillpress.pipeline.whole_run import outdated
 from tests.support.models.folders import gemma3
 
 ROOT = Path(__file__).parents[4]
@@ -106,34 +107,53 @@ def test_a_multimodal_models_shape_is_its_language_models() -> None:
     )
 
 
-def test_work_is_counted_in_full_episodes() -> None:
-    """Computed by hand: ALFWorld, 300 steps of 16 x 8 episodes of 50 steps; SC@7 on 274 games."""
-    parts = work(paper("alfworld"))
-    training, evaluation = parts["train_policy"], parts["evaluate_policy"]
-    assert training.episodes == 38_400 and training.environment_steps == 1_920_000
-    assert training.prompt_tokens == 1_920_000 * 2048 and training.sampled_tokens == 1_920_000 * 512
-    assert evaluation.episodes == 1918 and evaluation.environment_steps == 95_900
-    assert parts["play_floors: explorer"].tokens == 0
+def test_episodes_and_updates_are_counted_in_full() -> None:
+    """Computed by hand: ALFWorld, 300 steps of 16 x 8 episodes of 50 steps in minibatches of 256; SC@7 on 274
+    games."""
+    params = paper("alfworld")
+    parts = episodes(params)
+    assert parts["train_policy"] == 38_400 and parts["evaluate_policy"] == 1918
+    assert updates_per_step(params) == 16 * 8 * 50 // 256
+    section = params.training.model_copy(update={"minibatch_size": 0, "minibatches": 3})
+    assert updates_per_step(params.model_copy(update={"training": section})) == 3
 
 
 def test_the_best_step_costs_a_pass_over_the_validation_tasks_for_every_checkpoint() -> None:
-    params = paper("alfworld")
-    assert work(params)["train_policy: validation"].episodes == 0
-    section = params.training.model_copy(update={"keep": "best", "steps": 25, "checkpoint_every": 10})
-    validation = work(params.model_copy(update={"training": section}))["train_policy: validation"]
-    assert validation.episodes == 3 * params.tasks.validation, "after steps 10, 20 and 25"
+    params = load_params(ROOT / "params.yaml")
+    best = params.training.model_copy(update={"keep": "best", "steps": 25, "checkpoint_every": 10})
+    last = best.model_copy(update={"keep": "last"})
+    some = params.tasks.model_copy(update={"validation": 7})
+    counted = [
+        episodes(params.model_copy(update={"training": section, "tasks": some})).get(
+            "train_policy: validation"
+        )
+        for section in (best, last)
+    ]
+    assert counted == [3 * 7, None], "after steps 10, 20 and 25"
 
 
-def test_what_is_replayed_is_learned_from_and_not_played(capsys: pytest.CaptureFixture[str]) -> None:
-    """Computed by hand. After the first step 16 groups of 8 episodes are replayed, each of 30 steps of 2048
-    prompt and 4 sampled tokens; 48 groups are played in each of 150 steps. Two processes share the work."""
-    options = ["--params", str(ROOT / "params" / "replay.yaml"), "--training-rate", "1000"]
-    assert reproduce.main(["--dry-run", *options]) == 0
-    shown, episode = capsys.readouterr().out, 30 * (2048 + 4)
-    again, played = 149 * 16 * 8, 150 * 48 * 8
-    assert f"learned from again, not played: {again:,} episodes, {again * episode:.3g} tokens" in shown
-    assert f"train_policy: {played:,} episodes, {played * 30:,} environment steps" in shown
-    assert f"training: {(again + played) * episode / 1000 / 2 / 3600:.1f} hours" in shown
+def test_a_scratch_model_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce.main(["--dry-run", "--params", str(ROOT / "params" / "smoke.yaml")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("fits this machine's ") and "(built from the parameters)" in shown
+    assert "\nupdates: 4 training steps of at most " in shown
+
+
+def test_the_stages_that_would_run_are_those_that_the_workspace_lacks(tmp_path: Path) -> None:
+    """A lock of DVC that has the tasks of these parameters, and their file."""
+    values = read_yaml(ROOT / "params.yaml")
+    every = [stage for stage in read_stages(ROOT / "dvc.yaml") if stage.parameters]
+    assert [stage.name for stage in outdated(every, values, tmp_path / "none")] == [
+        each.name for each in every
+    ]
+    tasks = every[0]
+    lock = {"params": {"params.yaml": {key: values[key] for key in tasks.parameters}}, "deps": [], "outs": []}
+    (tmp_path / "dvc.lock").write_text(write_yaml({"stages": {tasks.name: lock}}))
+    for output in tasks.outputs:
+        (tmp_path / output).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / output).touch()
+    assert outdated(every, values, tmp_path) == every[1:]
+    assert outdated(every, {**values, "seed": 7}, tmp_path) == every
 
 
 def test_zero_stages_share_what_they_say() -> None:
@@ -266,7 +286,6 @@ def test_the_papers_experiments_can_be_dry_run_here(
     assert f"name: {environment}" in shown
     assert f"{episodes} episodes" in shown
     assert "parameters (from the table of known models)" in shown
-    assert "sampling: unknown without --sampling-rate" in shown
 
 
 @pytest.mark.parametrize("environment", ["countdown", "alfworld", "textworld_cooking"])
@@ -284,122 +303,39 @@ def test_smollm2_is_laid_over_every_environment_and_under_every_method(
     assert f"train_policy: {episodes:,} episodes" in shown
 
 
-def test_time_comes_from_the_stated_rates_and_a_scratch_model_is_counted(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    options = [
-        "--params",
-        str(ROOT / "params" / "smoke.yaml"),
-        "--sampling-rate",
-        "1000",
-        "--step-ms",
-        "3600",
-    ]
-    assert reproduce.main(["--dry-run", *options]) == 0
-    shown = capsys.readouterr().out
-    steps = (16 * 2 + 4 * 4 * 4 + 3 * 2 * 32) * 30
-    assert f"environment: {steps / 1000:.1f} hours" in shown
-    assert "training: unknown without --training-rate" in shown
-    assert "(built from the parameters)" in shown
-
-
-def verdict_of(shown: str) -> list[str]:
-    """The lines before the parameters."""
-    return shown.partition("\n\n")[0].splitlines()
-
-
-def test_the_verdict_comes_first_and_says_by_what_the_hours_are_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(whole_run, "TIMES", tmp_path / "seconds.jsonl")
-    options = ["--dry-run", "--params", str(ROOT / "params" / "smoke.yaml")]
-    assert reproduce.main(options) == 0
-    fits, takes = verdict_of(capsys.readouterr().out)
-    assert fits.startswith("fits this machine's ")
-    assert takes.startswith(
-        "takes an unknown time: give --step-ms, --training-rate, --sampling-rate, or --measured"
-    )
-    rates = ["--sampling-rate", "1000", "--step-ms", "10", "--training-rate", "500"]
-    assert reproduce.main([*options, *rates]) == 0
-    shown = capsys.readouterr().out
-    assert re.fullmatch(r"takes \d+\.\d+ hours at most, by the stated rates", verdict_of(shown)[-1])
-    values = load_params(ROOT / "params.yaml", ROOT / "params" / "smoke.yaml").model_dump(mode="json")
-    for stage in whole_run.read_stages(ROOT / "dvc.yaml"):
-        whole_run.remember(stage, values, 100.0)
-    assert reproduce.main([*options, "--seed", "7"]) == 0, "another seed takes as long"
-    took = f"takes {9 * 100 / 3600:.2f} hours, as its stages last did on this machine"
-    assert verdict_of(capsys.readouterr().out)[-1] == took
-
-
-def hours(shown: str) -> dict[str, float]:
-    """The times in the output, by name."""
-    lines = shown.partition("time, ")[2].splitlines()[1:]
-    return {name.strip(): float(took.split()[0]) for name, took in (line.rsplit(": ", 1) for line in lines)}
-
-
-def test_processes_share_the_time_and_passes_without_a_way_back_take_a_third(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The paper's ALFWorld has a reference policy, and the default experiment a start from demonstrations."""
-    rates = ["--sampling-rate", "900", "--training-rate", "90", "--step-ms", "5"]
-    found = {}
-    for processes in (1, 8):
-        (tmp_path / "overlay.yaml").write_text(
-            f"{{processes: {processes}, imitation: {{demonstrations: 3000}}}}"
-        )
-        overlays = [ROOT / "params" / "paper_alfworld.yaml", tmp_path / "overlay.yaml"]
-        assert (
-            reproduce.main(["--dry-run", *rates, *(o for each in overlays for o in ("--params", str(each)))])
-            == 0
-        )
-        found[processes] = hours(capsys.readouterr().out)
-    one, eight = found[1], found[8]
-    assert one.keys() == eight.keys() and len(one) == 7
-    for name, took in one.items():
-        assert eight[name] == pytest.approx(took / 8, abs=0.06), name
-    assert one["scoring by the reference policy"] == pytest.approx(one["training"] / 3 / 4, abs=0.1)
-    assert one["imitation"] == pytest.approx(2 * 3000 * 50 * 2560 / 90 / 3600, abs=0.1)
-    assert one["demonstrations"] == pytest.approx(3000 * 50 * 0.005 / 3600, abs=0.06)
-    assert one["one after the other"] == pytest.approx(
-        sum(took for name, took in one.items() if name != "one after the other"), abs=0.5
-    )
-
-
-def test_servers_sample_for_all_processes_at_their_own_rate(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    took = {}
-    for engine in ("local", "server"):
-        (tmp_path / "overlay.yaml").write_text(
-            "engine: {name: local}" if engine == "local"
-            else "engine: {name: server, urls: ['http://a:1'], answer_seconds: 60.0}"
-        )  # fmt: skip
-        options = ["--params", str(tmp_path / "overlay.yaml"), "--sampling-rate", "1000"]
-        assert reproduce.main(["--dry-run", *options]) == 0
-        line = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("  sampling: "))
-        took[engine] = float(line.split()[1])
-    assert took["server"] == pytest.approx(2 * took["local"], rel=0.01)
-
-
 PAPER = ["--params", str(ROOT / "params" / "paper_alfworld.yaml")]
 SERVERS = [*PAPER, "--params", str(ROOT / "params" / "servers.yaml")]
 EIGHT = ["--devices", "8", "--device-memory"]
 
 
-def test_what_does_not_fit_gpus_is_refused_with_the_two_changes_that_help_most(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_does_not_fit_gpus_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("fits 8 devices of 80 GB: each of 8 processes takes at most 48.")
+    assert "\nwould run: prepare_tasks, prepare_policy, " in shown
+    assert "\nmemory while updating, at most: learner: weights 3.1, gradients " in shown
+    assert "\nupdates: 300 training steps of at most 25, 7,500 in all\n" in shown
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "40"]) == 2
     shown, refused = capsys.readouterr()
-    assert shown.startswith("does not fit 8 devices of 40 GB: each of 8 processes may take 48.")
-    changes = shown.partition("the changes that lower the peak most:\n")[2].splitlines()[:2]
-    assert changes[0].startswith("  training.gradient_checkpointing: true: 18.")
-    assert changes[1].startswith("  training.microbatch_tokens: 4096: 30.")
-    assert all("GB less; it would fit (an update takes " in change for change in changes)
-    assert refused.startswith("refused: does not fit 8 devices of 40 GB: each of 8 processes may take 48.")
+    verdict = "does not fit 8 devices of 40 GB: each of 8 processes may take 48."
+    assert shown.startswith(verdict) and refused.startswith(f"refused: {verdict}")
+
+
+def test_servers_take_gpus_of_the_node_and_their_options_are_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Four processes and four servers; 12 attention heads."""
+    spread = ["--server-gpus", "2"]
+    assert reproduce.main(["--dry-run", *SERVERS, "--devices", "12", "--device-memory", "80", *spread]) == 0
+    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", *spread]) == 2
+    assert "each of 4 processes needs one, and 4 servers need 2 each" in capsys.readouterr().err
+    for options in (spread, ["--server-cache", "9"], ["--server-cache", "9", "--launch", "machine"]):
+        assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80", *options]) == 2
+        assert "the experiment has no server on the node" in capsys.readouterr().err
+    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", "--server-gpus", "5"]) == 2
+    assert "the model's 12 attention heads cannot be spread evenly" in capsys.readouterr().err
+    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", "--server-cache", "70"]) == 2
+    assert "each GPU of a server may take 78.2 GB while serving" in capsys.readouterr().err
 
 
 def test_a_machine_without_gpus_is_compared_and_never_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -407,92 +343,7 @@ def test_a_machine_without_gpus_is_compared_and_never_refused(capsys: pytest.Cap
         pytest.skip("this machine has GPUs")
     assert reproduce.main(["--dry-run", "--params", str(ROOT / "params" / "paper_notebook_qa.yaml")]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("does not fit this machine's memory of ") and "division of" not in shown
-
-
-def test_a_node_is_divided_between_processes_and_servers(capsys: pytest.CaptureFixture[str]) -> None:
-    """Counted by hand: 2 bytes of 1,543,714,304 weights; 32 responses of 2560 tokens, 28 layers, 2 heads."""
-    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80"]) == 0
-    shown = capsys.readouterr().out
-    assert "division of 8 devices of 80 GB, of which 72.0 GB each are counted on:\n" in shown
-    assert "  GPUs 0 to 3: a training process each, with at most 48." in shown
-    assert "    learner: weights 3.1, gradients 2.3, float32 copy 1.5, AdamW moments 3.1; batch: " in shown
-    for number in range(4):
-        assert (
-            f"  GPU {4 + number}: the server http://127.0.0.1:{8801 + number}, with at most 5.4 GB" in shown
-        )
-    assert shown.count("weights 3.1, keys and values 2.3 GB: room for all of 32 responses at once") == 4
-    assert "main memory: 12.3 GB for the reference's weights" in shown and "free" not in shown
-
-
-def test_gpus_that_are_left_and_servers_elsewhere_are_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    overlay = tmp_path / "elsewhere.yaml"
-    overlay.write_text(
-        "processes: 4\nengine: {name: server, urls: ['http://10.0.0.5:1'], answer_seconds: 9.0}"
-    )
-    assert reproduce.main(["--dry-run", *PAPER, "--params", str(overlay), *EIGHT, "80"]) == 0
-    shown = capsys.readouterr().out
-    assert "  GPUs 4 to 7: free" in shown
-    assert "the engine's servers are at other addresses, and take nothing here" in shown
-
-
-def test_servers_can_be_spread_over_gpus_and_their_options_are_checked(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    spread = ["--server-gpus", "2", "--server-cache", "10"]
-    assert reproduce.main(["--dry-run", *SERVERS, "--devices", "12", "--device-memory", "80", *spread]) == 0
-    shown = capsys.readouterr().out
-    assert "  GPUs 10 to 11: the server http://127.0.0.1:8804, with at most 12.3 GB on each" in shown
-    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", *spread]) == 2
-    assert "each of 4 processes needs one, and 4 servers need 2 each" in capsys.readouterr().err
-    assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80", *spread]) == 2
-    assert "are for servers on the node, and the experiment has none" in capsys.readouterr().err
-    assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", "--server-gpus", "5"]) == 2
-    assert "the model's 12 attention heads cannot be spread evenly" in capsys.readouterr().err
-
-
-def test_nodes_have_equal_shares_of_processes_and_gpus(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        reproduce.main(["--dry-run", *PAPER, "--nodes", "2", "--devices", "4", "--device-memory", "80"]) == 0
-    )
-    shown = capsys.readouterr().out
-    assert "division of 2 nodes of 4 x 80 GB" in shown and "  GPUs 0 to 3 of each node: a training" in shown
-
-
-def test_hours_come_from_the_measured_steps_of_a_trial(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first step counts kernels and is left out; 300 steps take the median of the others. Each of
-    eight processes plays 10 environment steps a second, in all stages outside of training."""
-    table = tmp_path / "training.csv"
-    table.write_text(
-        "step,seconds/rollout,seconds/shaping,seconds/update,environment_steps_per_second\n"
-        "1,900,9,900,1\n2,50,1,30,10\n3,52,1,34,9\n4,54,1,38,11\n"
-    )
-    assert reproduce.main(["--dry-run", *PAPER, "--measured", str(table)]) == 0
-    shown = capsys.readouterr().out
-    assert f"time, by 3 measured steps of {table}:" in shown
-    assert f"training: {300 * 87 / 3600:.1f} hours, 300 steps of 87.0 seconds (rollout 52.0, " in shown
-    episodes = load_params(ROOT / "params.yaml").rollouts
-    others = episodes.tasks * episodes.per_task * 50 + 2 * 95_900
-    assert f"at most: {others / 80 / 3600:.1f} hours, {others:,} environment steps at 80.0 a second" in shown
-    whole = (300 * 87 + others / 80) / 3600
-    assert verdict_of(shown)[-1] == f"takes {whole:.1f} hours at most, by the measured steps of {table}"
-    table.write_text("step,loss\n1,2\n")
-    assert reproduce.main(["--dry-run", *PAPER, "--measured", str(table)]) == 2
-    assert "it has no column seconds/rollout" in capsys.readouterr().err
-    assert reproduce.main(["--dry-run", *PAPER, "--measured", str(tmp_path / "none.csv")]) == 2
-    assert "none.csv cannot be read as a table" in capsys.readouterr().err
-
-
-def test_the_disk_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Two models of 1.5 billion weights of two bytes; weights, copy and moments of them, twice."""
-    assert reproduce.main(["--dry-run", "--params", str(ROOT / "params" / "paper_alfworld.yaml")]) == 0
-    shown, count = capsys.readouterr().out, 1_543_714_304
-    assert f"models: start and trained policy: {2 * 2 * count / 1e9:.2f} GB" in shown
-    assert f"checkpoints: two while one replaces the other: {2 * 14 * count / 1e9:.2f} GB" in shown
+    assert shown.startswith("does not fit this machine's memory of ")
 
 
 @pytest.mark.parametrize("options", [["--devices", "8"], ["--device-memory", "80"]])
