@@ -98,7 +98,13 @@ def _launched(variant: Variant, chosen: argparse.Namespace) -> str:
 
         if refusal := describe(variant, asked_for(chosen)).refusal:
             raise ParamsError(f"refused: {refusal}")
-    machines = Machines(chosen.launch, chosen.nodes, chosen.gpus, chosen.server_gpus, chosen.server_cache)
+    machines = Machines(
+        chosen.launch,
+        chosen.nodes,
+        gpus=chosen.gpus,
+        server_gpus=chosen.server_gpus,
+        server_cache=chosen.server_cache,
+    )
     return launch_script(variant, machines, ROOT)
 
 

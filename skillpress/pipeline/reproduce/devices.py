@@ -35,11 +35,14 @@ def asked_for(chosen: argparse.Namespace) -> Devices:
             f"--devices is {count} and --device-memory {size}: give both, such as --devices 8 "
             "--device-memory 80"
         )
-    servers = chosen.server_gpus, chosen.server_cache
     if count is None:
-        return Devices(*_this_machine(), *servers)
-    words = f"{count} devices of {size:g} GB" if nodes == 1 else f"{nodes} nodes of {count} x {size:g} GB"
-    return Devices(words, int(size * GB), nodes * count, *servers)
+        words, memory, gpus = _this_machine()
+    else:
+        words = f"{count} devices of {size:g} GB" if nodes == 1 else f"{nodes} nodes of {count} x {size:g} GB"
+        memory, gpus = int(size * GB), nodes * count
+    return Devices(
+        words, memory, count=gpus, server_gpus=chosen.server_gpus, server_cache=chosen.server_cache
+    )
 
 
 def _this_machine() -> tuple[str, int, int | None]:

@@ -29,11 +29,11 @@ from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.play.programs.forwarder import NO_ENDPOINT
 from skillpress.play.programs.session import Ended
 from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
+from skillpress.play.sandbox.held import Held, files_in
 from skillpress.play.sandbox.isolation import inodes_in_memory
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.process import END_SECONDS
 from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, start_ticks, tree, waits
-from skillpress.play.sandbox.walls import Held, files_in
 from skillpress.play.sandbox.watchdog import watchdog
 from skillpress.play.workers.parent import die_with_parent
 from skillpress.play.workers.ranks import SIGNALLED, exit_in_words

@@ -14,14 +14,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar
 
+from skillpress.play.sandbox.held import Held
 from skillpress.play.sandbox.interpreter import this_interpreter
 from skillpress.play.sandbox.isolation import Inside, inodes_in_memory, start_isolated
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.play.sandbox.processes import namespace_bytes
 from skillpress.play.sandbox.spawner import spawner
-from skillpress.play.sandbox.walls import Held, Seen, Walls
 
 RUNNER = Path(str(files("skillpress.play.sandbox") / "runner.py"))  # a path: Bubblewrap mounts it
 INSIDE = "/opt/agent"
@@ -85,26 +84,30 @@ def start_walled(
     return start_isolated(command, inside, descriptors, bwrap=bwrap)
 
 
-class Bubblewrap(Walls):
-    """bwrap's walls: its own namespaces, an empty root, and seccomp."""
+SEEN: dict[str, object] = {
+    "Seccomp": "2",
+    "NoNewPrivs": "1",
+    "CapEff": f"{0:016x}",
+    "CapBnd": f"{0:016x}",
+    "process": 2,
+    "memory": "PermissionError",
+    "interfaces": ["lo"],
+}
+"""What the interpreter must report of its walls before it runs anything."""
 
-    whole: ClassVar[Seen] = {
-        "Seccomp": "2",
-        "NoNewPrivs": "1",
-        "CapEff": f"{0:016x}",
-        "CapBnd": f"{0:016x}",
-        "process": 2,
-        "memory": "PermissionError",
-        "interfaces": ["lo"],
-    }
+
+class Bubblewrap:
+    """bwrap's walls around one sandbox: its own namespaces, an empty root, and seccomp."""
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
         """``packages`` is a folder that code inside can import from; None for none."""
         self._limits = limits
         self.home = HOME
+        """The path of the working folder inside."""
         self.shown = {} if packages is None else {PACKAGES: packages}
 
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
+        """Start the interpreter with its end of the socket, and pipes; or ``SandboxUnavailableError``."""
         python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
         told = {**setting, "socket": descriptor, "paths": [PACKAGES] if PACKAGES in self.shown else []}
         script = f"{INSIDE}/runner.py"
@@ -112,16 +115,24 @@ class Bubblewrap(Walls):
         scripts = {script: RUNNER}
         return start_walled(command, self._limits, (descriptor,), scripts=scripts, shown=self.shown)
 
-    def explain(self, said: str) -> str:
-        return explain(said)
-
     def last(self, runner: int) -> int:
-        """Process 1 inside. When it ends, the kernel kills all others."""
+        """Process 1 inside, given the interpreter's pid. When it ends, the kernel kills all others."""
         return int(Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[1])
 
     def held(self, last: int, processes: Sequence[int]) -> Held:
-        """Count the inodes in the writable folders. The agent cannot change the sandbox's root and mounts."""
+        """The inodes in the writable folders and the memory of sockets; nothing once ``last`` has ended. The
+        agent cannot change the sandbox's root and mounts."""
         return Held(inodes_in_memory(last, WRITABLE), disk_bytes=0, memory_bytes=namespace_bytes(last))
+
+    def gaps(self, seen: object) -> str:
+        """What is missing in the walls that the interpreter reports; empty if they are complete."""
+        if not isinstance(seen, dict):
+            return "the interpreter did not say what it sees"
+        return ", ".join(
+            f"{name} is {seen.get(name)!r} and not {right!r}"
+            for name, right in SEEN.items()
+            if seen.get(name) != right
+        )
 
 
 def explain(said: str) -> str:

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from select import poll
 
+from skillpress.play.sandbox.bubblewrap import Bubblewrap, explain
 from skillpress.play.sandbox.channel import Channel
+from skillpress.play.sandbox.held import Held
 from skillpress.play.sandbox.limits import (
     Limits,
     SandboxEndedError,
@@ -21,7 +23,6 @@ from skillpress.play.sandbox.limits import (
 )
 from skillpress.play.sandbox.messages import MAX_BYTES, FrameError, Report
 from skillpress.play.sandbox.processes import children_of_all, tree, waits
-from skillpress.play.sandbox.walls import Held, Walls
 
 DESCRIPTORS = 128
 """Open files of one process inside; pipes and sockets hold memory that belongs to no process."""
@@ -36,7 +37,7 @@ class SandboxProcess:
     The descriptor of a process never refers to another process, unlike its number.
     """
 
-    def __init__(self, limits: Limits, walls: Walls) -> None:
+    def __init__(self, limits: Limits, walls: Bubblewrap) -> None:
         """Start it behind these walls and wait for its first message.
 
         Raises:
@@ -142,7 +143,7 @@ class SandboxProcess:
                 if self.returncode < 0:
                     raise SandboxLostError("the sandbox was killed from outside while it started")
                 self.channel.drain()
-                raise SandboxUnavailableError(self.walls.explain(errors.shown()[0]))
+                raise SandboxUnavailableError(explain(errors.shown()[0]))
             if time.monotonic() >= until:
                 raise SandboxEndedError(
                     f"the interpreter of a sandbox did not answer within {seconds:g} seconds: "

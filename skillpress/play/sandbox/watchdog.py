@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from skillpress.play.sandbox.held import Held
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.processes import children_of_all, kernel_kills, tree
-from skillpress.play.sandbox.walls import Held
 
 LOOK_SECONDS = 0.1
 COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")

@@ -11,7 +11,7 @@ import pytest
 
 from skillpress.core.errors import UserError
 from skillpress.play.sandbox import SandboxUnavailableError, probe
-from skillpress.play.sandbox.bubblewrap import Bubblewrap, explain, start_walled
+from skillpress.play.sandbox.bubblewrap import SEEN, Bubblewrap, explain, start_walled
 from skillpress.play.sandbox.isolation import VARIABLES, find_bwrap
 from skillpress.play.sandbox.limits import Limits
 from tests.support.play.ordinary_user import said_by_nobody
@@ -63,7 +63,7 @@ def test_unknown_refusal_is_told_as_it_is() -> None:
 
 
 def test_walls_are_looked_at_from_inside() -> None:
-    gaps, whole = Bubblewrap(Limits(), None).gaps, Bubblewrap.whole
+    gaps, whole = Bubblewrap(Limits(), None).gaps, SEEN
     assert {"Seccomp", "NoNewPrivs", "CapEff", "CapBnd", "process", "interfaces", "memory"} == whole.keys()
     assert gaps(whole) == ""
     for name in whole:
