@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.made import made_anew
-from docs.study.words import table
+from docs.words import table
 from skillpress.core.storage import write_text
 from skillpress.pipeline.settings import ROOT
 from tests.support.models.family_folders import FAMILIES

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.made import Parts, made_anew
-from docs.study.words import NONE, p_value, percent, points, table
+from docs.words import NONE, p_value, percent, points, table
 from skillpress.core.storage import read_json, write_text
 from skillpress.measure.study.holm import holm
 from skillpress.pipeline.settings import ROOT

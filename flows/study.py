@@ -4,10 +4,10 @@
     python -m flows.study --questions q1 q2 --only countdown --seeds 10 11
     python -m flows.study --dry-run                        what exists, what is missing, how long it takes
 
-Every run is a separate process (``skillpress run``) in its own workspace. It is added to docs/study/ as soon
-as it is done. Only that record says which runs are missing, also in another clone and after changes of the
-code. An interrupted study, killed at any point, continues when it is started again: finished runs come from
-the record, the others continue from their last checkpoint.
+Every run is a separate process (``skillpress run``) in its own workspace. It is added to studies/study/ as
+soon as it is done. Only that record says which runs are missing, also in another clone and after changes of
+the code. An interrupted study, killed at any point, continues when it is started again: finished runs come
+from the record, the others continue from their last checkpoint.
 """
 
 from __future__ import annotations

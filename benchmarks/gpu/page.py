@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from docs.study.words import table
+from docs.words import table
 
 Results = Mapping[str, Any]
 """Results of the parts that finished, by name."""

@@ -55,7 +55,7 @@ def test_the_default_experiments_figures_are_those_of_its_parameters(section: st
 
 
 def test_the_studys_figures_come_from_its_record(repository: Path, section: str) -> None:
-    runs = read_record(repository / "docs" / "study").runs
+    runs = read_record(repository / "studies" / "study").runs
 
     def parts(method: str) -> list[float]:
         mine = [run.curve for run in runs if (run.benchmark, run.method) == ("countdown", method)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-PACKAGES = ("skillpress", "tasks", "flows", "benchmarks", "docs", "tests")
+PACKAGES = ("skillpress", "tasks", "flows", "benchmarks", "docs", "studies", "tests")
 """Packages of the repository; every other name belongs to a distribution."""
 
 

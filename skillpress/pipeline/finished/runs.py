@@ -1,7 +1,7 @@
 """``skillpress runs``: every finished run, what ran and what it came to.
 
     skillpress runs                                   of this lab: results, workspaces, records of studies
-    skillpress runs workspaces/grpo-seed0 docs/study  of these folders alone
+    skillpress runs workspaces/grpo-seed0 studies/study  of these folders alone
     skillpress runs --csv runs.csv                    the same as a table, a line per method
 
 Runs that differ only in the seed are one line. Runs are compared with those that have the same environment,
@@ -40,7 +40,8 @@ from skillpress.pipeline.study.store import RUNS, read_record
 
 MARKS = PARAMETERS, EVALUATION = Path("params.yaml"), RESULTS / "evaluation.json"
 """The files that a finished run has."""
-RECORDS = f"docs/*/{RUNS}"
+RECORDS = f"studies/*/{RUNS}", f"docs/*/{RUNS}"
+"""Where the records of studies are; in ``docs`` they were kept by default before ``studies`` existed."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def places(root: Path) -> list[Path]:
     """The folders of a lab that have finished runs: its own, its workspaces', and its studies' records."""
     folders = [root, *sorted((root / WORKSPACES).glob("*"))]
     found = [folder for folder in folders if all((folder / file).is_file() for file in MARKS)]
-    return [*found, *(path.parent for path in sorted(root.glob(RECORDS)))]
+    return [*found, *(path.parent for pattern in RECORDS for path in sorted(root.glob(pattern)))]
 
 
 def known_runs(folder: Path) -> tuple[list[KnownRun], list[str]]:

@@ -26,7 +26,7 @@ from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.record import RecordedRun
 from skillpress.pipeline.study.runs import DEFAULTS, PlannedRun, resolved
 
-FOLDER = Path("docs/study")
+FOLDER = Path("studies/study")
 RUNS = "runs.json"
 OUTCOMES = "outcomes.parquet"
 FACTS = "facts.parquet"

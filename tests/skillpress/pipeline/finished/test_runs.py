@@ -62,7 +62,7 @@ def test_a_majority_of_votes_is_a_figure_of_its_own(make) -> None:
 
 
 def test_the_runs_of_a_studys_record_are_called_by_their_parameters(repository: Path) -> None:
-    folder = repository / "docs" / "cooking_again"
+    folder = repository / "studies" / "cooking_again"
     runs, unread = known_runs(folder)
     assert len(runs) == len(read_record(folder).runs) and unread == []
     lines = list(method_lines(runs))
@@ -77,9 +77,9 @@ def test_a_lab_has_its_own_results_its_workspaces_and_its_studies(
     damaged = make("workspaces/damaged")
     (damaged / EVALUATION_ROLLOUTS).unlink()
     (tmp_path / "workspaces" / "unfinished").mkdir()
-    shutil.copytree(repository / "docs" / "language_model", tmp_path / "docs" / "language_model")
+    shutil.copytree(repository / "studies" / "language_model", tmp_path / "studies" / "language_model")
     assert [str(place.relative_to(tmp_path)) for place in places(tmp_path)] == [
-        "workspaces/damaged", "workspaces/grpo-seed0", "docs/language_model",
+        "workspaces/damaged", "workspaces/grpo-seed0", "studies/language_model",
     ]  # fmt: skip
     monkeypatch.setattr(module, "ROOT", tmp_path)
     assert command(["runs", "--csv", str(tmp_path / "runs.csv")]) == 0
@@ -89,7 +89,7 @@ def test_a_lab_has_its_own_results_its_workspaces_and_its_studies(
     assert said.splitlines()[-1].startswith("runs: 10 finished runs of ")
     frame = pl.read_csv(tmp_path / "runs.csv")
     assert frame.filter(where="workspaces/grpo-seed0")["tasks"].to_list() == [24]
-    assert set(frame["where"]) == {"workspaces/grpo-seed0", "docs/language_model"}
+    assert set(frame["where"]) == {"workspaces/grpo-seed0", "studies/language_model"}
 
 
 def test_a_folder_without_a_run_and_a_lab_without_any_are_refused(
@@ -97,7 +97,7 @@ def test_a_folder_without_a_run_and_a_lab_without_any_are_refused(
 ) -> None:
     assert command(["runs", str(tmp_path)]) == exit_codes.USER_ERROR
     assert "holds neither results/evaluation.json" in capsys.readouterr().err
-    record = str(Path(__file__).parents[4] / "docs" / "language_model")
+    record = str(Path(__file__).parents[4] / "studies" / "language_model")
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "runs.csv"):
         assert command(["runs", record, "--csv", str(path)]) == exit_codes.USER_ERROR

@@ -1,6 +1,0 @@
-"""The results of the language model's plan: its record, and what docs/language_model.md shows of it.
-
-``python -m docs.language_model`` makes the page's tables, its figure and the README's second table again,
-from the plan in params/language_model/ and from the record of this folder. Text between markers on the page
-is generated; the rest is written.
-"""

@@ -1,0 +1,36 @@
+"""``python -m studies.critical``: update docs/critical_experiment.md, the README and the drawings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from docs.made import IN_README, made_anew
+from skillpress.pipeline.settings import ROOT
+from studies.critical.figures import draw
+from studies.critical.page import parts
+from studies.critical.results import Critical, read_critical
+from studies.study.command import make_pages
+
+PAGE = Path("docs/critical_experiment.md")
+README = Path("README.md")
+FIGURES = Path("docs/figures")
+
+
+def files(found: Critical, root: Path) -> dict[Path, str]:
+    """Path within the repository to what it is to hold."""
+    known = parts(found)
+    made = {
+        page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
+        for page, others in {PAGE: (), README: IN_README}.items()
+    }
+    return made | {FIGURES / f"{name}.svg": drawing for name, drawing in draw(found).items()}
+
+
+def main() -> int:
+    """The command; returns the exit code."""
+    return make_pages(lambda: read_critical(ROOT), files, lambda found: found.results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

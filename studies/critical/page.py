@@ -1,0 +1,289 @@
+"""What of docs/critical_experiment.md is made from the record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from docs.made import Parts
+from docs.words import NONE, p_value, points, table
+from skillpress.measure.analysis.reuse_conditions import Conditions, conditions
+from skillpress.measure.study.compression import MEASURES
+from skillpress.measure.study.contrasts import LEVEL, MISSING, Finding
+from skillpress.measure.study.gap_of_runs import SMALL, Agreement
+from skillpress.measure.study.holm import holm
+from skillpress.measure.study.plan import divided
+from studies.critical.choices import OVERLAYS, Choices
+from studies.critical.found import critical_in_short, found_bullets
+from studies.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted
+from studies.critical.results import ROUTINES, SUCCESSES, Critical
+from studies.study.results import FLOORS, Level
+from studies.study.sections import state, what_would_tell
+
+SIGNS = {"higher": ">", "lower": "<", "differs": "≠", "same": "="}
+"""What a claim says of its second method, compared with its first."""
+ANSWERED = ("grpo", "segcost")
+"""The two methods that the first table compares."""
+WORDS = {"measure_by_routine": "routines", "pass_at_1": "success"}
+"""Outcomes as tables name them."""
+
+
+def parts(found: Critical) -> Parts:
+    """Name of a part to what makes its lines."""
+    return {
+        "state": lambda: _state(found),
+        "answer": lambda: answer(found),
+        "found": lambda: found_bullets(found),
+        "critical_in_short": lambda: critical_in_short(found),
+        "predictions": lambda: preferences(found),
+        "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
+        "summary": lambda: chain(
+            _figure("critical_routines", "The share of wins by routine of every cell and method"),
+            summary(found),
+        ),
+        "claims": lambda: chain(
+            _figure("critical_predictions", "The predicted preference against the change that was found"),
+            *(claims(found, name) for name in found.results.plan.questions),
+        ),
+        "compression": lambda: compression(found),
+        "choices": lambda: choices(found.choices),
+    }
+
+
+def _figure(name: str, words: str) -> Iterator[str]:
+    yield from (f"![{words}](figures/{name}.svg)", "")
+
+
+def _state(found: Critical) -> Iterator[str]:
+    """How many runs are there, and what is missing of the predictions."""
+    yield from state(found.results)
+    cells = found.results.plan.chosen()
+    unpredicted = [
+        cell for cell, methods in cells.items() if set(methods) - found.predictions.get(cell, {}).keys()
+    ]
+    if not found.predictions:
+        yield from ("", "There are no predictions yet.")
+    elif unpredicted:
+        yield from ("", f"Not every method is predicted in: {', '.join(unpredicted)}.")
+    for line in disagreements(found.results.plan, found.predictions):
+        yield from ("", f"Plan and predictions disagree. {line}.")
+    if unplanned := not_run(found.results.plan, found.predictions):
+        where = list(dict.fromkeys(cell for each in unplanned.values() for cell in each))
+        yield from ("", f"Predicted, and not run in {_named(where)}: {_named(list(unplanned))}.")
+
+
+def answer(found: Critical) -> Iterator[str]:
+    """A row per cell: what SegCost is predicted to choose, what it chose, and what that did to success."""
+    rows = []
+    for cell, entry in found.results.plan.benchmarks.items():
+        claimed = {
+            finding.claim.outcome == ROUTINES: finding
+            for finding in found.findings
+            if finding.claim.benchmark == cell and (finding.claim.first, finding.claim.second) == ANSWERED
+        }
+        if len(claimed) == 2:
+            known = found.predictions.get(cell, {}).get(ANSWERED[1])
+            rows.append(
+                (
+                    f"{entry.words} (`{cell}`)",
+                    NONE if known is None else f"{known.sign} ({known.preference:+.2f})",
+                    *(text for routines in (True, False) for text in _against(claimed[routines])),
+                )
+            )
+    heads = ("what the shortcut is", "predicted", "routines", "as predicted", "unseen tasks", "as predicted")
+    yield from table(heads, rows)
+
+
+def _against(finding: Finding) -> tuple[str, str]:
+    return points(finding.difference, finding.low, finding.high), finding.verdict
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names such as ``a``, ``b`` and ``c``."""
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
+
+
+def preferences(found: Critical) -> Iterator[str]:
+    """Delta(1/2) of every cell and method, in units of reward, and Delta(p) of SegCost for other shares."""
+    cells = found.results.plan.benchmarks
+    methods = list(dict.fromkeys(method for known in found.predictions.values() for method in known))
+    rows = [
+        (f"`{method}`", *(_preference(found.predictions.get(cell, {}).get(method)) for cell in cells))
+        for method in methods
+    ]
+    yield from table(("method", *(f"`{cell}`" for cell in cells)), rows)
+    of_segcost = {cell: found.predictions[cell]["segcost"] for cell in cells if found.predictions.get(cell)}
+    shares = list(dict.fromkeys(share for one in of_segcost.values() for share in one.by_share))
+    yield from ("", "SegCost's preference by the share of routines, p:", "")
+    by_share = [
+        (f"`{cell}`", *(f"{one.by_share[share]:+.2f}" for share in shares if share in one.by_share))
+        for cell, one in of_segcost.items()
+    ]
+    yield from table(("cell", *(f"p = {share}" for share in shares)), by_share)
+
+
+def _preference(known: Prediction | None) -> str:
+    return NONE if known is None else f"{known.preference:+.2f}" if known.sign != "0" else "0"
+
+
+def levels(found: Critical, cell: str) -> Iterator[str]:
+    """A cell's table: share of routines and success of every class of tasks, by method."""
+    entry = found.results.plan.benchmarks[cell]
+    rows = []
+    for method in found.methods(cell):
+        known = found.predictions.get(cell, {}).get(method)
+        routines = found.results.level(cell, method, ROUTINES)
+        success = [found.results.level(cell, method, "pass_at_1", name) for name in SUCCESSES]
+        seeds = next((level.seeds for level in success if level is not None), 0)
+        rows.append(
+            (
+                FLOORS.get(method) or f"`{method}`",
+                NONE if known is None else f"{known.sign} ({known.preference:+.2f})",
+                str(seeds),
+                _percent(routines),
+                *map(_percent, success),
+            )
+        )
+    yield from ("", f"*{entry.words}* (`{cell}`), percent (95%, other trainings and other tasks):", "")
+    heads = ("method", "predicted (reward)", "seeds", "wins by routine", *SUCCESSES.values())
+    yield from table(heads, rows)
+
+
+def _percent(level: Level | None) -> str:
+    return NONE if level is None else level.in_percent()
+
+
+def summary(found: Critical) -> Iterator[str]:
+    """Per question a row for each method and outcome with every cell's verdict, and a count of verdicts."""
+    for question in found.results.plan.questions:
+        mine = [
+            each for each in found.findings if each.claim.question == question and not each.claim.of_class
+        ]
+        by_row: dict[tuple[str, str], dict[str, str]] = {}
+        for one in mine:
+            key = f"`{one.claim.second}` against `{one.claim.first}`", _outcome(found, one)
+            by_row.setdefault(key, {})[one.claim.benchmark] = f"{SIGNS[one.claim.expect]} {one.verdict}"
+        cells = [
+            cell for cell in found.results.plan.benchmarks if any(cell in row for row in by_row.values())
+        ]
+        heads = ("method", "outcome", *(f"`{cell}`" for cell in cells))
+        yield from ("", f"*{found.results.plan.questions[question].title}*", "")
+        yield from table(
+            heads, [(*key, *(row.get(cell, NONE) for cell in cells)) for key, row in by_row.items()]
+        )
+        counted = Counter(one.verdict for one in mine).most_common()
+        yield from (
+            "",
+            f"{len(mine)} claims: {', '.join(f'{count} × {verdict}' for verdict, count in counted)}.",
+        )
+
+
+def claims(found: Critical, question: str) -> Iterator[str]:
+    """A question's claims, family by family, each with its prediction and its verdict."""
+    mine = [finding for finding in found.findings if finding.claim.question == question]
+    yield from ("", f"*{found.results.plan.questions[question].title}*")
+    for family in dict.fromkeys(finding.claim.family for finding in mine):
+        of_family = [finding for finding in mine if finding.claim.family == family]
+        heads = (
+            "cell", "claim", "outcome", "predicted", "difference, points (95%)", "seeds", "p, corrected",
+            "verdict",
+        )  # fmt: skip
+        count = f"{len(of_family)} claim{'s' if len(of_family) > 1 else ''}"
+        yield from ("", f"*{family[0].upper()}{family[1:]}* ({count}):", "")
+        yield from table(heads, [_claim(found, finding, len(of_family)) for finding in of_family])
+
+
+def _claim(found: Critical, finding: Finding, count: int) -> tuple[str, ...]:
+    claim, known = finding.claim, predicted(finding.claim, found.predictions)
+    return (
+        f"`{claim.benchmark}`",
+        f"`{claim.second}` {SIGNS[claim.expect]} `{claim.first}`",
+        _outcome(found, finding),
+        NONE if known is None else f"{known.sign} ({MEANING[known.sign]})",
+        points(finding.difference, finding.low, finding.high),
+        f"{len(finding.per_seed)} of {finding.planned}",
+        p_value(finding.corrected),
+        finding.verdict + what_would_tell(finding, count),
+    )
+
+
+def _outcome(found: Critical, finding: Finding) -> str:
+    claim = finding.claim
+    name, of_class = divided(claim.outcome or found.results.plan.benchmarks[claim.benchmark].outcome)
+    shown, where = WORDS.get(name, name.replace("_", " ")), claim.of_class or of_class
+    return f"{shown}, {where}" if where else shown
+
+
+def compression(found: Critical) -> Iterator[str]:
+    """Compression of training successes against the gap between known and unseen tasks."""
+    every = found.agreements
+    if not every:
+        yield "No run with probes is recorded yet."
+        return
+    corrected = holm([1.0 if one.p is None else one.p for one in every])
+    rows = [
+        (
+            one.scope if one.scope not in found.results.plan.benchmarks else f"`{one.scope}`",
+            MEASURES[one.measure],
+            f"{one.runs} runs, {one.seeds} seeds",
+            _correlation(one),
+            p_value(None if one.p is None else value),
+            verdict_of_agreement(one, value, _complete(found, one.scope)),
+        )
+        for one, value in zip(every, corrected, strict=True)
+    ]
+    heads = ("over", "measure", "from", "correlation with the gap (95%)", "p, corrected", "verdict")
+    yield from table(heads, rows)
+
+
+def _complete(found: Critical, scope: str) -> bool:
+    """Whether the record has every planned run of a cell, or of all cells."""
+    recorded, planned = found.results.recorded, found.results.planned
+    cells = [scope] if scope in planned else list(planned)
+    return all(recorded[cell] >= planned[cell] for cell in cells)
+
+
+def verdict_of_agreement(one: Agreement, corrected: float, complete: bool) -> str:
+    """Whether the measure predicts the gap: more bits or segments, a wider gap."""
+    if not complete:
+        return MISSING
+    if one.p is not None and one.correlation is not None and corrected < LEVEL:
+        return "yes" if one.correlation > 0 else "no, reversed"
+    if one.low is not None and one.high is not None and max(-one.low, one.high) < SMALL:
+        return "no, too small to matter"
+    return "cannot be told"
+
+
+def choices(found: Choices) -> Iterator[str]:
+    """What the start policies of every benchmark leave to choose from, and whether the conditions hold."""
+    rows = [_choice(name, conditions(list(found[name].values()))) for name in OVERLAYS if name in found]
+    if not rows:
+        yield "No start policy is measured yet."
+        return
+    heads = (
+        "benchmark", "seeds", "tasks won twice", "1: their wins differ in", "2: by, of a success",
+        "3: correlation with length", "4: with other tasks' phrases", "all hold",
+    )  # fmt: skip
+    yield from table(heads, rows)
+    if left := [name for name in OVERLAYS if name not in found]:
+        yield from ("", f"Not measured yet: {_named(left)}.")
+
+
+def _choice(name: str, found: Conditions) -> tuple[str, ...]:
+    return (
+        f"`{name}`",
+        str(found.policies),
+        f"{found.won_twice} of {found.tasks}",
+        *(NONE if one is None else one.in_words(".1%") for one in (found.differ, found.worth)),
+        *(NONE if one is None else one.in_words("+.2f") for one in (found.length, found.others)),
+        found.verdict,
+    )
+
+
+def _correlation(one: Agreement) -> str:
+    if one.correlation is None:
+        return NONE
+    interval = "" if one.low is None else f" ({one.low:+.2f} to {one.high:+.2f})"
+    return f"{one.correlation:+.2f}{interval}"
