@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from docs.figures.drawing import BLUE, GREEN, MUTED, ORANGE, RED, YELLOW, Drawing
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.countdown import BUNDLE
@@ -31,7 +33,7 @@ def episode() -> tuple[Trajectory, list[str]]:
     steps, said = [], []
     for action in ACTIONS:
         observation, terminated, truncated, info = environment.step(action)
-        steps.append(Step((), (), (), "", action, observation, info.invalid, ()))
+        steps.append(Step((), (), np.empty(0, np.float32), "", action, observation, info.invalid, ()))
         said.append(observation)
     assert info.won and terminated and not truncated
     played = Trajectory(
