@@ -134,6 +134,7 @@ style: setup-dev
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(VENV)/bin/zizmor --quiet --offline .github
 	$(VENV)/bin/pre-commit validate-config
+	@$(PYTHON) -m benchmarks.attention
 
 # Figures are drawn anew, every warning is an error, and every internal link is followed.
 docs: setup-dev
