@@ -60,6 +60,8 @@ def imported(tree: ast.AST) -> Iterator[str]:
             continue
         if isinstance(node, ast.ImportFrom):
             yield str(node.module)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
         else:
             yield from imported(node)
 
