@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -49,11 +50,12 @@ x86_64 = pytest.mark.skipif(
 )
 
 
-BACKEND: Backend | Literal["program"] = "bubblewrap"
-"""Backend of the current test; a program behind the isolation of programs is one of them."""
+BACKEND: Backend | Literal["program", "program in gVisor"] = "bubblewrap"
+"""Backend of the current test; a program behind each isolation of programs is one of them."""
 NOT_HELD: dict[str, set[str]] = {
     "bubblewrap": set(),
     "program": set(),
+    "program in gVisor": {"million_files", "setuid"},
     "sandlock": {
         "memory_of_waiting_messages",
         "host_file_names",
@@ -77,7 +79,7 @@ OF_PROGRAMS = {
 (``test_attacks_on_programs.py``) or attack what a program has not."""
 
 
-@pytest.fixture(params=["bubblewrap", "sandlock", "program"], autouse=True)
+@pytest.fixture(params=["bubblewrap", "sandlock", "program", "program in gVisor"], autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Try each attack against all walls that have a column in the docs."""
     if request.param == "sandlock":
@@ -85,11 +87,11 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         if reason := needed.refusal(platform.release(), needed.landlock_version()):
             pytest.skip(reason)
         pytest.importorskip("sandlock")
-    if (
-        request.param == "program"
-        and request.node.originalname.removeprefix("test_attack_") not in OF_PROGRAMS
-    ):
+    of_programs = request.node.originalname.removeprefix("test_attack_") in OF_PROGRAMS
+    if request.param.startswith("program") and not of_programs:
         pytest.skip("docs/sandbox.md says why, or a test of its own tries it")
+    if request.param == "program in gVisor" and shutil.which("runsc") is None:
+        pytest.skip("gVisor's runsc is not on PATH")
     monkeypatch.setattr(sys.modules[__name__], "BACKEND", request.param)
     if request.node.originalname.removeprefix("test_attack_") in NOT_HELD[request.param]:
         request.applymarker(pytest.mark.xfail(strict=True, reason="docs/sandbox.md says so"))
@@ -99,6 +101,8 @@ def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) 
     """A sandbox, or what runs programs, behind the isolation of the current test."""
     if BACKEND == "program":
         return IsolatedSnippets(limits)
+    if BACKEND == "program in gVisor":
+        return IsolatedSnippets(limits, "gvisor")
     return Sandbox.start(limits, tools, backend=BACKEND)
 
 
