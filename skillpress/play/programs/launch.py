@@ -265,7 +265,10 @@ class _Command:
             self._files = files_in([self.start.folder], self.limits.inodes)
             self._next_count = began + (time.monotonic() - began) / COUNTING_SHARE
         if self.walls == "gvisor":  # its kernel is a process, whose memory holds sockets and files in memory
-            return held_in_gvisor(inside, *self._files)
+            inodes, occupied = self._files
+            with suppress(FileNotFoundError):  # gVisor limits the size of no file that it was handed open
+                occupied += self.start.printed.stat().st_size
+            return held_in_gvisor(inside, inodes, occupied)
         if not inside or not os.path.exists(f"/proc/{inside[0]}/root{FORWARDER}"):
             return Held(*self._files, memory_bytes=0)  # bwrap still sees the host's folders
         inodes, occupied = self._files
