@@ -30,6 +30,8 @@ from skillpress.models.engines.parameters import EngineParameters
 from skillpress.pipeline import exit_codes
 from skillpress.play.sandbox import SandboxUnavailableError, find_bwrap, probe
 from skillpress.play.sandbox.bubblewrap import room
+from skillpress.play.sandbox.gvisor import find_runsc
+from skillpress.play.sandbox.gvisor import probe as probe_gvisor
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """Names of the browser; the report's test uses the first one that is installed."""
@@ -198,10 +200,13 @@ def sandbox() -> Finding:
 
 
 def gvisor() -> Finding:
-    """gVisor's program. No sandbox runs in it yet, so its presence changes nothing, and the line says so."""
-    place = shutil.which("runsc")
-    unused = "skillpress does not use it yet: sandboxes and programs share this machine's kernel"
-    return Finding("gVisor", place is not None, f"{place or 'runsc is not on PATH'}; {unused}")
+    """Whether programs can run in gVisor; sandboxes cannot."""
+    try:
+        place = str(find_runsc())
+        probe_gvisor()
+    except SandboxUnavailableError as error:
+        return Finding("gVisor", False, str(error))
+    return Finding("gVisor", True, f"{place}; programs with walls: gvisor run in it, sandboxes do not")
 
 
 def chromium() -> Finding:

@@ -57,8 +57,9 @@ class ProgramParameters(EnvironmentParameters):
     seconds: Positive
     """How long the program may work in an episode. Neither the time of the model counts nor that in which the
     program waits for a processor."""
-    walls: Literal["bubblewrap", "none"]
-    """Isolation of a command. A function runs in our worker, so it takes ``none`` alone."""
+    walls: Literal["bubblewrap", "gvisor", "none"]
+    """Isolation of a command. ``gvisor`` runs it on a kernel of its own and needs gVisor's ``runsc``. A
+    function runs in our worker, so it takes ``none`` alone."""
     files: list[str] = Field(default_factory=list)
     """Files and folders of the working directory or the lab that are copied into every episode's folder under
     the same names, beside the files that a command names. An isolated command sees nothing else of the

@@ -31,9 +31,9 @@ class SharedPrograms:
                 file or a variable that the section names is missing.
         """
         self._section, self._verify = section, verifier(section.verify, section.verify_seconds)
-        self._isolated = section.walls == "bubblewrap"
-        if self._isolated:
-            Isolated.check()
+        self._isolated = section.walls != "none"
+        if section.walls != "none":
+            Isolated.check(section.walls)
         passed, copied = _passed(section), section.copied
         end_orphans()
         self._folder = TemporaryFolder("programs")
@@ -44,9 +44,10 @@ class SharedPrograms:
         self._launcher: Launcher
         if isinstance(section.run, str):
             self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
-        elif self._isolated:
+        elif section.walls != "none":
             limits = Isolated.limited(section.memory_mb)
-            self._launcher = Commands(section.run, Isolated(socket, section.run, limits, passed), copied)
+            isolated = Isolated(socket, section.run, limits=limits, passed=passed, walls=section.walls)
+            self._launcher = Commands(section.run, isolated, copied)
         else:
             self._launcher = Commands(section.run, files=copied)
         self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import psutil
 
@@ -28,7 +28,8 @@ from skillpress.core.errors import UserError
 from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.play.programs.forwarder import NO_ENDPOINT
 from skillpress.play.programs.session import Ended
-from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
+from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated, Kind
+from skillpress.play.sandbox.gvisor import held_in_gvisor
 from skillpress.play.sandbox.held import Held, files_in
 from skillpress.play.sandbox.isolation import inodes_in_memory
 from skillpress.play.sandbox.limits import Limits
@@ -144,7 +145,7 @@ class Commands:
     def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
         """See ``Launcher``."""
         _copy(self._files, start.folder)
-        printed = os.open(start.printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        printed = os.open(start.printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             if self._isolated is None:
                 process = self._start(start, printed)
@@ -155,7 +156,8 @@ class Commands:
         finally:
             os.close(printed)
         limits = self._isolated.limits if self._isolated else None
-        running = _Command(process=process, start=start, limits=limits)
+        walls = self._isolated.walls if self._isolated else "none"
+        running = _Command(process=process, start=start, limits=limits, walls=walls)
         if limits is not None:
             watchdog().watch(running, limits)
         threading.Thread(target=running.watch, args=(ended,), name="program", daemon=True).start()
@@ -196,6 +198,7 @@ class _Command:
     process: subprocess.Popen[bytes]
     start: Start
     limits: Limits | None
+    walls: Kind | Literal["none"]
     since: int = field(init=False)
     """When it was started, as ``processes.start_ticks`` says."""
     exceeded: str = ""
@@ -246,13 +249,15 @@ class _Command:
         self.process.wait(END_SECONDS)
 
     def _end_namespace(self) -> None:
-        """Kill bwrap and wait for the first process inside, with which the kernel ends all others.
+        """Kill bwrap and wait for the first process inside, with which the kernel ends all others. gVisor's
+        processes are waited for one by one.
 
         Raises:
             RuntimeError: it has not ended half a minute later.
         """
-        children = children_of_all().get(self.process.pid, [])
-        inside = [process for pid in children if (process := _process(pid))]
+        below, children = self.process.pid, children_of_all()
+        pids = tree(below, children)[1:] if self.walls == "gvisor" else children.get(below, [])
+        inside = [process for pid in pids if (process := _process(pid))]
         self.process.kill()
         for process in inside:  # one that has only begun would outlive bwrap, in which nothing has run
             with suppress(psutil.Error):
@@ -273,6 +278,11 @@ class _Command:
         if began >= self._next_count:
             self._files = files_in([self.start.folder], self.limits.inodes)
             self._next_count = began + (time.monotonic() - began) / COUNTING_SHARE
+        if self.walls == "gvisor":  # its kernel is a process, whose memory holds sockets and files in memory
+            inodes, occupied = self._files
+            with suppress(FileNotFoundError):  # gVisor limits the size of no file that it was handed open
+                occupied += self.start.printed.stat().st_size
+            return held_in_gvisor(inside, inodes, occupied)
         if not inside or not os.path.exists(f"/proc/{inside[0]}/root{FORWARDER}"):
             return Held(*self._files, memory_bytes=0)  # bwrap still sees the host's folders
         inodes, occupied = self._files

@@ -20,12 +20,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from skillpress.play.sandbox.bubblewrap import probe
-from skillpress.play.sandbox.isolation import VARIABLES, Inside, start_isolated
+from skillpress.play.sandbox import bubblewrap, gvisor
+from skillpress.play.sandbox.isolation import VARIABLES, Bind, Inside, start_isolated
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.spawner import spawner
 
+Kind = Literal["bubblewrap", "gvisor"]
 PORT = 8000
 """The forwarder's port inside."""
 HOME = "/home/agent"
@@ -69,6 +71,8 @@ class Isolated:
     """The limits of memory, processes and files."""
     passed: Mapping[str, str] = field(default_factory=dict)
     """Variables of this process that the command gets as well."""
+    walls: Kind = "bubblewrap"
+    """What isolates it."""
 
     @staticmethod
     def limited(memory_mb: int) -> Limits:
@@ -78,13 +82,13 @@ class Isolated:
         )
 
     @staticmethod
-    def check() -> None:
-        """Test whether isolation can be built here.
+    def check(walls: Kind) -> None:
+        """Test whether this isolation can be built here.
 
         Raises:
             SandboxUnavailableError: it cannot; the message names the cause and the remedy.
         """
-        probe()
+        (gvisor if walls == "gvisor" else bubblewrap).probe()
 
     def start(self, folder: Path, variables: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
         """Start the command.
@@ -95,24 +99,28 @@ class Isolated:
             output: the descriptor of its stdout and stderr.
         """
         birth = spawner()
-        mounts = ["--bind", str(birth.writable(folder)), HOME]
-        mounts += ["--ro-bind", str(birth.shown(self.socket)), SOCKET]
-        mounts += ["--ro-bind-try", CERTIFICATES, CERTIFICATES]
-        for path in self._shown:
-            mounts += ["--ro-bind", str(birth.shown(path)), str(path)]
+        binds = [Bind(HOME, birth.writable(folder), writable=True), Bind(SOCKET, birth.shown(self.socket))]
+        if os.path.isdir(CERTIFICATES):
+            binds.append(Bind(CERTIFICATES, Path(CERTIFICATES)))
+        binds += [Bind(str(path), birth.shown(path)) for path in self._shown]
         inside = Inside(
             home=HOME,
             disk_mb=self.limits.disk_mb,
             ip_sockets=self.limits.ip_sockets,
             routes=True,
-            mounts=mounts,
+            mounts=(),
+            binds=binds,
             files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
             variables={"PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}", **self.passed, **variables},
         )
         command = [self._program, *(part.replace("{folder}", HOME) for part in self.command[1:])]
         limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
-        forwarder = [sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *limits]
-        return start_isolated([*forwarder, *command], inside, output=output)
+        in_gvisor = self.walls == "gvisor"
+        to_load = gvisor.FILTER if in_gvisor else ""  # bwrap loads the filter itself
+        started = [sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *limits, to_load, *command]
+        if in_gvisor:
+            return gvisor.start_in_gvisor(started, inside, folder.parent, output)
+        return start_isolated(started, inside, output=output)
 
     @cached_property
     def _program(self) -> str:

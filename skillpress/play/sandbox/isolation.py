@@ -37,23 +37,41 @@ SHARED_MEMORY_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
+class Bind:
+    """A path of the host that appears inside."""
+
+    place: str
+    """The path inside."""
+    source: Path
+    """The path where the user who starts sandboxes finds it (``Spawner.shown``)."""
+    writable: bool = False
+
+
+@dataclass(frozen=True)
 class Inside:
     """What an isolated process finds, beside ``/usr``."""
 
     home: str
-    """The working directory and HOME; ``mounts`` puts a writable folder there."""
+    """The working directory and HOME; ``mounts`` or ``binds`` puts a writable folder there."""
     disk_mb: int
     """The size of ``/tmp``."""
     ip_sockets: bool
     """Whether IPv4 and IPv6 sockets can be made. They reach the process's own loopback and nothing else."""
     mounts: Sequence[str]
     """bwrap's arguments for further mounts. They follow ``/tmp``, so they may lie below it."""
+    binds: Sequence[Bind] = ()
+    """Paths of the host that appear inside, after ``mounts``."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Maps places to the contents of read-only files."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables, beside ``VARIABLES``."""
     routes: bool = False
     """Whether the process may list its network interfaces (netlink), as Node does when it starts."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All environment variables."""
+        return {"HOME": self.home, **VARIABLES, **self.variables}
 
 
 def find_bwrap() -> Path:
@@ -99,6 +117,8 @@ def start_isolated(
         for name in ("bin", "lib", "lib64"):
             arguments += ["--symlink", f"usr/{name}", f"/{name}"]
         arguments += [*_in_memory_folders(inside.disk_mb), *inside.mounts]
+        for bind in inside.binds:
+            arguments += ["--bind" if bind.writable else "--ro-bind", str(bind.source), bind.place]
         for place, content in inside.files.items():
             inherited.append(_in_memory(place, content, files))
             arguments += ["--perms", "0555", "--ro-bind-data", str(inherited[-1]), place]
@@ -145,8 +165,8 @@ def _namespaces() -> list[str]:
 
 
 def _environment(inside: Inside) -> list[str]:
-    variables = {"HOME": inside.home, **VARIABLES, **inside.variables}
-    return ["--clearenv", *(part for name in variables for part in ("--setenv", name, variables[name]))]
+    variables = inside.environment.items()
+    return ["--clearenv", *(part for name, value in variables for part in ("--setenv", name, value))]
 
 
 def _in_memory_folders(disk_mb: int) -> list[str]:

@@ -113,14 +113,16 @@ def test_a_bubblewrap_that_cannot_start_a_sandbox_is_not_called_there(
     assert not found.there and "no permissions to create a new namespace" in found.detail
 
 
-def test_gvisor_is_looked_for_and_never_said_to_isolate(
+def test_a_gvisor_that_is_absent_or_runs_nothing_is_not_called_there(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    unused = "skillpress does not use it yet: sandboxes and programs share this machine's kernel"
-    assert doctor.gvisor() == doctor.Finding("gVisor", False, f"runsc is not on PATH; {unused}")
-    (tmp_path / "runsc").touch(mode=0o755)
-    assert doctor.gvisor() == doctor.Finding("gVisor", True, f"{tmp_path}/runsc; {unused}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
+    absent = doctor.gvisor()
+    assert not absent.there and "there is no runsc on PATH" in absent.detail
+    (tmp_path / "runsc").write_text("#!/bin/sh\necho it cannot >&2\nexit 1\n")
+    (tmp_path / "runsc").chmod(0o755)
+    broken = doctor.gvisor()
+    assert not broken.there and "gVisor cannot run a program here (it cannot)" in broken.detail
 
 
 def test_packages_are_told_with_their_versions_and_how_to_get_those_that_are_missing() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from skillpress.core.storage import remove_tree
 from skillpress.play.programs.launch import Commands, Start
 from skillpress.play.programs.session import Ended
-from skillpress.play.programs.walls import Isolated
+from skillpress.play.programs.walls import Isolated, Kind
 from skillpress.play.sandbox import Execution, Limits
 
 RESULT, ERROR = "the result: ", "the error: "
@@ -36,7 +36,8 @@ except Exception as error:
 class IsolatedSnippets:
     """Each snippet is a program of its own; all have one folder."""
 
-    def __init__(self, limits: Limits | None) -> None:
+    def __init__(self, limits: Limits | None, walls: Kind = "bubblewrap") -> None:
+        self._walls = walls
         self._limits = replace(limits or Limits(), ip_sockets=True)
         self._root = Path(tempfile.mkdtemp(prefix="snippets-"))
         self._root.chmod(0o711)
@@ -71,7 +72,8 @@ class IsolatedSnippets:
         start = Start("a-key", "http://127.0.0.1:8000/e/a-key", {}, self._folder)
         socket = self._root / "no-endpoint"
         socket.touch()
-        running = Commands(command, Isolated(socket, command, self._limits)).start(start, ended)
+        isolated = Isolated(socket, command, limits=self._limits, walls=self._walls)
+        running = Commands(command, isolated).start(start, ended)
         try:
             yield over, start.printed.read_text
         finally:

@@ -28,7 +28,7 @@ SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of temporary files. Its path is short, since it holds the endpoint's socket."""
-    watchdog(), Isolated.check()  # their threads and files last as long as this process
+    watchdog(), Isolated.check("bubblewrap")  # their threads and files last as long as this process
     made = Path(tempfile.mkdtemp(prefix="h-"))
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     yield made

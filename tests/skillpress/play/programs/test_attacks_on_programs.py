@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from contextlib import suppress
@@ -20,6 +21,7 @@ from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.play.programs.endpoint import LARGEST_BODY, Endpoint
+from skillpress.play.programs.walls import Kind
 from skillpress.play.sandbox import Limits, Sandbox
 from tests.skillpress.environments.program.test_program_environment import TASKS, play, section
 from tests.support.play import asking
@@ -39,15 +41,33 @@ TRIED = {
 HELLO = {"messages": [{"role": "user", "content": "1"}], "max_tokens": 1}
 
 
+WALLS: Kind = "bubblewrap"
+"""What isolates the programs of the current test."""
+GVISOR = pytest.param(
+    "gvisor", marks=pytest.mark.skipif(shutil.which("runsc") is None, reason="gVisor's runsc is not on PATH")
+)
+
+
+@pytest.fixture(params=["bubblewrap", GVISOR])
+def walls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Try the test behind each isolation of programs."""
+    monkeypatch.setattr(sys.modules[__name__], "WALLS", request.param)
+    return str(request.param)
+
+
+behind_each = pytest.mark.usefixtures("walls")
+
+
 def attack(code: str, limits: Limits | None = None) -> Any:
-    with IsolatedSnippets(limits) as program:
+    with IsolatedSnippets(limits, WALLS) as program:
         return program.execute(dedent(code))
 
 
 def isolated(code: str, verify: Any = f"{asking.HERE}:always", **changes: Any) -> ProgramParameters:
-    return section([sys.executable, "-c", dedent(code)], verify, walls="bubblewrap", **changes)
+    return section([sys.executable, "-c", dedent(code)], verify, walls=WALLS, **changes)
 
 
+@behind_each
 def test_settings_of_the_kernel_are_those_of_its_own_namespaces_as_in_a_sandbox() -> None:
     code = """
         import os
@@ -64,7 +84,8 @@ def test_settings_of_the_kernel_are_those_of_its_own_namespaces_as_in_a_sandbox(
     with Sandbox.start() as sandbox:
         of_namespaces = set(eval(sandbox.execute(dedent(code)).result or ""))
     written = set(eval(attack(code).result))
-    assert "/proc/sys/kernel/core_pattern" not in written and written <= of_namespaces
+    assert "/proc/sys/kernel/core_pattern" not in written
+    assert written <= of_namespaces or WALLS == "gvisor"  # whose settings are those of its own kernel
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user never has the host's root")
@@ -81,6 +102,7 @@ def test_a_program_of_root_runs_as_nobody() -> None:
         assert set(users) == {65534}
 
 
+@behind_each
 def test_only_what_the_command_names_is_there(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(SECRET)
     code = f"""
@@ -91,9 +113,11 @@ def test_only_what_the_command_names_is_there(tmp_path: Path) -> None:
                 found.append(place)
         found, 'root' in open('/etc/passwd').read(), [n for n in os.listdir({str(ROOT)!r}) if n != '.venv']
     """
-    assert attack(code).result == "([], False, [])"
+    of_its_own_kernel = ["/sys"] if WALLS == "gvisor" else []
+    assert attack(code).result == f"({of_its_own_kernel}, False, [])"
 
 
+@behind_each
 def test_a_program_sees_its_task_without_the_hidden_field_and_no_file_of_tasks(tmp_path: Path) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text(json.dumps({"id": "a", "hidden": SECRET}))
@@ -113,6 +137,7 @@ def test_a_program_sees_its_task_without_the_hidden_field_and_no_file_of_tasks(t
     assert episode.won, episode.steps[-1].observation
 
 
+@behind_each
 def test_the_hosts_environment_is_not_inside_but_for_the_variables_that_are_passed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -130,6 +155,7 @@ def test_the_hosts_environment_is_not_inside_but_for_the_variables_that_are_pass
         play(isolated(code, pass_variables=["NOT_SET"]), TASKS[:1], rollouts=1)
 
 
+@behind_each
 def test_netlink_lists_interfaces_and_no_other_protocol_is_there() -> None:
     code = """
         import socket
@@ -150,6 +176,7 @@ def test_netlink_lists_interfaces_and_no_other_protocol_is_there() -> None:
     "spoils",
     ["os.chmod('/run/endpoint.sock', 0)", "os.unlink('/run/endpoint.sock')", "os.rename('/run', '/gone')"],
 )
+@behind_each
 def test_a_program_cannot_take_the_endpoint_from_the_episodes_that_follow(spoils: str) -> None:
     code = f"""
         import os
@@ -170,6 +197,7 @@ ASKS = """import json, urllib.request
         urllib.request.urlopen(asked).read()"""
 
 
+@behind_each
 def test_a_forwarder_without_an_endpoint_is_no_failure_of_the_program() -> None:
     code = """
         import urllib.request
@@ -178,6 +206,7 @@ def test_a_forwarder_without_an_endpoint_is_no_failure_of_the_program() -> None:
     assert (attack(code).error or "").startswith("lost: ")
 
 
+@behind_each
 def test_whatever_an_episode_leaves_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     code = """
         import os
@@ -198,6 +227,7 @@ def test_whatever_an_episode_leaves_ends_with_it(monkeypatch: pytest.MonkeyPatch
         Endpoint(Path("/tmp", "long" * 40, "socket"))
 
 
+@behind_each
 def test_a_program_that_ignores_its_end_is_gone_when_its_episode_is() -> None:
     code = """
         import os, signal, subprocess, time
@@ -227,22 +257,31 @@ def over_processes(name: str) -> None:
     assert episode.outcome in ("over_limits", "crashed")
 
 
+@behind_each
 def test_attack_fork_bomb() -> None:
     over_processes("fork_bomb")
 
 
+@behind_each
 def test_attack_many_processes() -> None:
     over_processes("many_processes")
 
 
+@behind_each
 def test_attack_many_threads() -> None:
-    over_processes("many_threads")
+    if WALLS == "gvisor":  # the host cannot count threads; gVisor refuses more than the kernel's limit
+        code = FLOODS["many_threads"].replace("(1000,)", "(1000,), daemon=True")
+        assert "can't start new thread" in (attack(code).error or "")
+    else:
+        over_processes("many_threads")
 
 
+@behind_each
 def test_attack_descriptors() -> None:
     assert "Too many open files" in (attack("import os\nwhile True: os.pipe()").error or "")
 
 
+@behind_each
 def test_attack_inherited_descriptors(tmp_path: Path) -> None:
     code = """
         import os
@@ -251,22 +290,27 @@ def test_attack_inherited_descriptors(tmp_path: Path) -> None:
     """
     with open(__file__) as held:
         os.set_inheritable(held.fileno(), True)
-        assert attack(code).result in ("['null', 'printed.txt']", "['null']")  # outside of what it sees
+        outside_of_what_it_sees = ("['null', 'printed.txt']", "['null']")
+        named_by_gvisor = "['host:[1]', 'host:[2]', 'host:[3]']"  # input, output and errors
+        assert attack(code).result in (*outside_of_what_it_sees, named_by_gvisor)
 
 
 FLOOD = "import os\nwhile True: os.write(1, bytes(1 << 20))"
 
 
+@behind_each
 def test_attack_output_flood() -> None:
     (episode,) = play(isolated(FLOOD), TASKS[:1], rollouts=1)
     assert episode.outcome in ("crashed", "over_limits")
 
 
+@behind_each
 def test_attack_output_flood_of_a_child() -> None:
     (episode,) = play(isolated(f"import os\nos.fork()\n{FLOOD}"), TASKS[:1], rollouts=1)
     assert episode.outcome in ("crashed", "over_limits")
 
 
+@behind_each
 def test_attack_standard_input() -> None:
     code = """
         import os, sys
@@ -281,7 +325,7 @@ def test_isolation_of_a_function_is_refused() -> None:
         section("walk", walls="bubblewrap")
 
 
-@pytest.mark.parametrize("walls", ["none", "bubblewrap"])
+@pytest.mark.parametrize("walls", ["none", "bubblewrap", GVISOR])
 def test_the_files_of_a_program_are_copied_into_its_folder(
     walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,7 +342,7 @@ def test_the_files_of_a_program_are_copied_into_its_folder(
         play(section([sys.executable, "agent.py"], walls=walls, files=["nothing"]), TASKS[:1])
 
 
-@pytest.mark.parametrize("walls", ["none", "bubblewrap"])
+@pytest.mark.parametrize("walls", ["none", "bubblewrap", GVISOR])
 def test_a_script_of_the_lab_is_started_by_its_name_behind_a_dot(
     walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

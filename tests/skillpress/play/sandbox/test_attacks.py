@@ -11,7 +11,7 @@ from tests.skillpress.play.sandbox import (
     test_attacks_on_secrets,
     test_attacks_on_time,
 )
-from tests.support.play.attacking import OF_PROGRAMS, ROOT
+from tests.support.play.attacking import NOT_HELD, OF_PROGRAMS, ROOT
 
 FILES = (
     test_attacks_on_time,
@@ -31,6 +31,14 @@ def test_every_attack_has_its_row_in_the_docs() -> None:
         if name.startswith("test_attack_")
     ]
     assert [name for name, _ in ROWS] == tests
+
+
+def test_what_gvisor_does_not_hold_is_in_the_docs() -> None:
+    text = (ROOT / "docs" / "sandbox.md").read_text().partition("### Programs in gVisor")[2]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE)
+    not_held = {name for name, held in rows if held.startswith("**not held**")}
+    assert not_held == NOT_HELD["program in gVisor"]
+    assert {name for name, _ in rows} <= {name for name, held in ROWS if not held.startswith("– ")}
 
 
 def test_every_attack_is_tried_against_programs_or_the_docs_say_why_not() -> None:

@@ -146,7 +146,7 @@ def test_attack_loopback() -> None:
 def test_attack_internet() -> None:
     code = "import socket\nsocket.create_connection(('192.0.2.1', 80), 5)"
     told = attack(code).error or ""
-    assert "Network is unreachable" in told or "PermissionError" in told
+    assert any(words in told for words in ("Network is unreachable", "No route to host", "PermissionError"))
     assert "gaierror" in (attack("import socket\nsocket.getaddrinfo('example.org', 80)").error or "")
 
 
