@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sysconfig
 import tomllib
 from importlib.metadata import distributions
 from pathlib import Path
@@ -75,5 +76,8 @@ def test_a_lock_is_complete_since_it_is_installed_without_looking_for_dependenci
 
 def test_installed_is_what_the_locks_name() -> None:
     wanted = locked("run.txt", "dev.txt", "torch-cuda.txt")
-    installed = {canonicalize_name(each.name): each.version.partition("+")[0] for each in distributions()}
+    purelib = sysconfig.get_path("purelib")  # setuptools adds a folder of copies to the places to look
+    installed = {
+        canonicalize_name(each.name): each.version.partition("+")[0] for each in distributions(path=[purelib])
+    }
     assert {name: there for name, there in installed.items() if wanted.get(name, there) != there} == {}

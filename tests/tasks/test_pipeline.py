@@ -273,7 +273,7 @@ for stage in sys.argv[1:]:
     run = Recorder(stage, params, "key")
     read.clear()
     work = import_module(f"tasks.{stage}").main
-    work(Stage(stage, params, run, ResumeStore("checkpoints", "key")))
+    work(Stage(stage, params, run, ResumeStore(f"checkpoints/{stage}", "key")))
     run.finish("FINISHED")
     found[stage] = sorted(read)
 print(json.dumps(found))

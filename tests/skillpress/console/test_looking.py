@@ -289,7 +289,7 @@ def first_of(address: str) -> str:
 @pytest.fixture
 def inside(experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The working directory is a folder with a module ``trusted``, which leaves a mark."""
-    (tmp_path / "trusted.py").write_text("open('ran', 'w').close()\n\n\nclass PART:\n    Parameters = dict\n")
+    (tmp_path / "trusted.py").write_text("open('ran', 'w').close()\n\n\nclass PART:\n    advantages = None\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield tmp_path

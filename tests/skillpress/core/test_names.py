@@ -13,7 +13,7 @@ from skillpress.core.errors import ParamsError
 from skillpress.core.names import Registry, check_name, lookup, named
 from skillpress.core.registry import ALGORITHMS, SHAPINGS, registries
 
-METHOD = "class Mine:\n    Parameters = dict\n\n\nclass Bare:\n    pass\n\n\nNUMBER = 3\n"
+METHOD = "class Mine:\n    advantages = None\n\n\nclass Bare:\n    pass\n\n\nNUMBER = 3\n"
 Install = Callable[..., None]
 
 
@@ -104,8 +104,8 @@ def test_a_class_of_an_installed_package_is_recorded_with_its_version(install: I
         ("no_lab.methods:Mine", "no module no_lab is in .*lab or among the installed packages"),
         ("a_lab.method:Mine", "no module a_lab.method is in"),
         ("a_lab.methods:Mime", "a_lab.methods has no 'Mime'; did you mean 'Mine'?"),
-        ("a_lab.methods:Bare", "a_lab.methods:Bare is no part for algorithm.name: it has no Parameters"),
-        ("a_lab.methods:NUMBER", "it has no Parameters"),
+        ("a_lab.methods:Bare", "a_lab.methods:Bare is no part for algorithm.name: it has no advantages"),
+        ("a_lab.methods:NUMBER", "it has no advantages"),
         *(
             (wrong, r"did you mean 'a_lab\.methods:Mine'\?")
             for wrong in (

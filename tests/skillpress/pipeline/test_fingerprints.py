@@ -271,7 +271,7 @@ from my_lab.weights import HALF
 
 
 class Mine(GRPO):
-    half = HALF
+    half: float = HALF
 """
 
 

@@ -16,7 +16,7 @@ import torch
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.parameters import DEEPSPEED
 from tests.support import nursery
-from tests.support.programs import PROGRAMS
+from tests.support.programs import PROGRAMS, importing
 
 PROGRAM = PROGRAMS / "learner_program.py"
 FIGURES = PROGRAMS / "learner_figures_program.py"
@@ -208,7 +208,9 @@ def test_ratios_over_turns_and_trajectories_are_those_of_one_batch_in_one_proces
 @pytest.fixture(scope="module")
 def figures() -> dict[str, dict[str, float]]:
     command = [sys.executable, str(FIGURES)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    finished = subprocess.run(
+        command, env=importing(), capture_output=True, text=True, check=False, timeout=300
+    )
     assert finished.returncode == 0, finished.stderr[-2000:]
     reported: dict[str, dict[str, float]] = json.loads(finished.stdout.splitlines()[-1])
     return reported

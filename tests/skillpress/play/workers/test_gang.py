@@ -84,7 +84,9 @@ def test_a_rank_that_does_not_see_its_starters_disk_refuses(work: tuple[Path, st
 
 def test_a_rank_that_ends_before_its_work_is_lost_by_name_node_and_log() -> None:
     rank = _Rank(1, Path("logs/rank-1.log"), node="left (1 CPU)")
-    with pytest.raises(LostError, match=r"rank 1 on node left \(1 CPU\) ended with exit code -9; its log is"):
+    with pytest.raises(
+        LostError, match=r"rank 1 on node left \(1 CPU\) ended with exit code -9 \(SIGKILL\); its log is"
+    ):
         rank.hear(-9)
 
 

@@ -40,6 +40,8 @@ def test_the_order_of_the_corpus_is_irrelevant(search, data):
     if one.lower_bound is not None:
         assert other.lower_bound == pytest.approx(one.lower_bound, rel=1e-9)
         other = replace(other, lower_bound=one.lower_bound)
+    if search == "exact":  # of two dictionaries with the same bits, the solver may find either
+        other = replace(other, phrases=one.phrases, counts=one.counts)
     assert other == one
 
 
