@@ -135,7 +135,7 @@ def test_other_work_of_the_machine_fails_no_program(run: str | list[str]) -> Non
     """Beside five others a program that computes for a second takes about six."""
     with busy(5):
         (episode,) = play(section(run, f"{asking.HERE}:always", seconds=4.5), TASKS[:1], rollouts=1)
-    assert episode.won
+    assert episode.outcome == "won", [step.observation for step in episode.steps]
 
 
 @pytest.mark.parametrize(("run", "walls"), [("walk", "none"), ("command", "none"), ("command", "bubblewrap")])
