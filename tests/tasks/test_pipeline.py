@@ -281,10 +281,11 @@ print(json.dumps(found))
 
 OTHER_WAY = {
     "prepare_policy": {"policy.dtype"},
-    "train_policy": {"algorithm.importance_cap", "experience.name"},
+    "train_policy": {"algorithm.importance_cap", "algorithm.name", "experience.name"},
 }
 """Keys that a stage does not read here: the first is for pretrained models, the second for importance
-weights. The name of the experience selects the class of its section, before any stage reads."""
+weights. The names of the algorithm and of the experience select the classes of their sections, before any
+stage reads."""
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:
