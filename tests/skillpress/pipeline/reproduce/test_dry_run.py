@@ -118,6 +118,12 @@ def test_episodes_and_updates_are_counted_in_full() -> None:
     assert updates_per_step(params.model_copy(update={"training": section})) == 3
 
 
+def test_no_more_tasks_are_played_than_there_are() -> None:
+    params = load_params(ROOT / "params.yaml")
+    few = params.model_copy(update={"tasks": params.tasks.model_copy(update={"train": 40})})
+    assert episodes(few)["collect_rollouts"] == 40 * params.rollouts.per_task
+
+
 def test_the_best_step_costs_a_pass_over_the_validation_tasks_for_every_checkpoint() -> None:
     params = load_params(ROOT / "params.yaml")
     best = params.training.model_copy(update={"keep": "best", "steps": 25, "checkpoint_every": 10})
