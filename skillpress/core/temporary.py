@@ -20,15 +20,16 @@ LOCK = ".lock"
 class TemporaryFolder:
     """A new folder that other users may pass through and not list."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, place: Path | None = None) -> None:
         """Make it, and remove the folders of this kind whose processes have ended.
 
         Args:
             kind: what it is for, in a word; part of its name.
+            place: where it is made; None for the usual place of temporary files.
         """
-        prefix = f"skillpress-{kind}-"
-        _remove_abandoned(prefix)
-        self.path = Path(tempfile.mkdtemp(prefix=prefix))
+        prefix, place = f"skillpress-{kind}-", place or Path(tempfile.gettempdir())
+        _remove_abandoned(place, prefix)
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
         self.path.chmod(0o711)
         beginning = self.path / f"{LOCK}.new"
         self._lock = os.open(beginning, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -43,8 +44,8 @@ class TemporaryFolder:
             self._lock = -1
 
 
-def _remove_abandoned(prefix: str) -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+def _remove_abandoned(place: Path, prefix: str) -> None:
+    for folder in place.glob(f"{prefix}*"):
         with suppress(OSError):  # another process is faster, or it belongs to another user
             if folder.lstat().st_uid != os.getuid():
                 continue

@@ -168,12 +168,14 @@ def _alternatives() -> list[Bind]:
 def _config(command: Sequence[str], inside: Inside, binds: Sequence[Bind], root: Path) -> dict[str, object]:
     """The bundle's config.json, in the words of the OCI's runtime specification."""
     mounts = [
-        _mount("/proc", "proc"), _mount("/dev", "tmpfs", "ro"), _in_memory("/dev/shm", SHARED_MEMORY_BYTES),
+        _mount("/proc", "proc", []),
+        _mount("/dev", "tmpfs", ["ro"]),
+        _in_memory("/dev/shm", SHARED_MEMORY_BYTES),
         _in_memory("/tmp", inside.disk_mb << 20),
-    ]  # fmt: skip
+    ]
     for bind in binds:
         rights = "rw" if bind.writable else "ro"
-        mounts.append(_mount(bind.place, "bind", "rbind", rights, source=str(bind.source)))
+        mounts.append(_mount(bind.place, "bind", ["rbind", rights], str(bind.source)))
     return {
         "ociVersion": "1.0.2",
         "root": {"path": str(root), "readonly": True},
@@ -192,8 +194,8 @@ def _config(command: Sequence[str], inside: Inside, binds: Sequence[Bind], root:
 
 
 def _in_memory(place: str, size: int) -> dict[str, object]:
-    return _mount(place, "tmpfs", "nosuid", "nodev", "mode=1777", f"size={size}")
+    return _mount(place, "tmpfs", ["nosuid", "nodev", "mode=1777", f"size={size}"])
 
 
-def _mount(place: str, kind: str, *options: str, source: str = "") -> dict[str, object]:
-    return {"destination": place, "type": kind, "source": source or kind, "options": list(options)}
+def _mount(place: str, kind: str, options: list[str], source: str = "") -> dict[str, object]:
+    return {"destination": place, "type": kind, "source": source or kind, "options": options}

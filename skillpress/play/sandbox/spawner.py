@@ -19,6 +19,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -46,12 +47,18 @@ class Spawner:
         self._folder: TemporaryFolder | None = None
 
     def shown(self, path: Path) -> Path:
-        """Where its processes find the path, mounted if need be; or ``SandboxUnavailableError``."""
-        if not self._root or all(os.stat(part).st_mode & 1 for part in (path, *path.parents)):
+        """Where its processes find the path, mounted if need be; or ``SandboxUnavailableError``.
+
+        What lies in the closed folder that is nearest to the path is mounted once, so that the folders of a
+        run's episodes share a mount.
+        """
+        closed = next((part for part in path.parents if not _is_open(part)), None) if self._root else None
+        if closed is None:
             return path
-        if path not in self._shown or not self._shown[path].exists():  # a cleaner of /tmp may have removed it
-            self._shown[path] = self._thread.submit(self._mount, path).result()
-        return self._shown[path]
+        within = closed / path.relative_to(closed).parts[0]
+        if within not in self._shown or not self._shown[within].exists():  # a cleaner of /tmp removed it
+            self._shown[within] = self._thread.submit(self._mount, within).result()
+        return self._shown[within] / path.relative_to(within)
 
     def writable(self, folder: Path) -> Path:
         """Give a folder and its content to the user of its children; where they find it, as ``shown``."""
@@ -96,7 +103,7 @@ class Spawner:
         if self._folder is None:
             _own_mounts()
         if self._folder is None or not self._folder.path.is_dir():
-            self._folder = TemporaryFolder("sandboxes")
+            self._folder = TemporaryFolder("sandboxes", _open_folder())
             atexit.register(
                 self._folder.remove
             )  # outside of the thread's namespace the mount points are empty
@@ -107,6 +114,21 @@ class Spawner:
             place.touch()
         _mount(path, place, MS_BIND | MS_REC)
         return place
+
+
+def _is_open(folder: Path) -> bool:
+    return bool(os.stat(folder).st_mode & 1)
+
+
+def _open_folder() -> Path:
+    """A folder for temporary files that every user may enter: the usual one, or else the system's."""
+    for folder in map(Path, (tempfile.gettempdir(), "/tmp", "/var/tmp")):
+        if folder.is_dir() and all(map(_is_open, (folder, *folder.parents))):
+            return folder
+    raise SandboxUnavailableError(
+        f"{tempfile.gettempdir()}: only its owner may enter it, as well as /tmp and /var/tmp. Sandboxes run "
+        "as the user nobody if this program is root; set TMPDIR to a folder that all users may enter"
+    )
 
 
 def _own_mounts() -> None:

@@ -16,6 +16,9 @@ from skillpress.core.version import __version__
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.reproduce.workspace import source_files
 
+PLAIN = {name: os.environ[name] for name in ("PATH", "HOME")}
+"""A shell's environment. `make test` exports the variables of our own Makefile, which a lab's would take."""
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
@@ -50,7 +53,7 @@ def test_its_deployments_run_its_own_experiment_and_comparison(study: Path) -> N
 
 
 def test_the_tests_of_its_environment_and_its_algorithm_pass(study: Path, repository: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(repository)}
+    environment = PLAIN | {"PYTHONPATH": str(repository)}
     command = ["make", f"PYTHON={sys.executable}", "test"]
     done = subprocess.run(command, cwd=study, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "6 passed" in done.stdout, done.stdout + done.stderr
@@ -63,7 +66,7 @@ def test_its_makefile_says_which_python_it_needs(study: Path, tmp_path: Path) ->
     old.chmod(0o755)
     for python in (str(old), "no-such-python", ""):
         command = ["make", f"BASE_PYTHON={python}", "check"]
-        done = subprocess.run(command, cwd=study, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=study, env=PLAIN, capture_output=True, text=True, check=False)
         assert done.returncode == 2 and not (study / ".venv").exists()
         assert f"Python 3.11 is needed, found '{python}'; name another: make BASE_PYTHON=..." in done.stderr
 
@@ -72,7 +75,7 @@ def test_its_makefile_says_which_python_it_needs(study: Path, tmp_path: Path) ->
 def test_a_misspelt_overlay_is_named_before_anything_is_installed(study: Path, target: str) -> None:
     (study / "origin.mk").unlink()
     command = ["make", "--no-print-directory", target, "PARAMS=params/my_lab.yaml params/gpro.yaml"]
-    done = subprocess.run(command, cwd=study, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=study, env=PLAIN, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "PARAMS: there is no file params/gpro.yaml" in done.stderr
     assert not (study / ".venv").exists() and not (study / "mlruns").exists()
 
@@ -83,12 +86,15 @@ def test_make_uses_the_environment_that_wrote_the_lab_while_it_is_there(study: P
     used.chmod(0o755)
     command = ["make", "--no-print-directory", "check"]
     (study / "origin.mk").write_text(f"INSTALLED ?= {used}\n")
-    done = subprocess.run(command, cwd=study, capture_output=True, text=True, check=True)
+    env = PLAIN | {"PYTHON": "python-of-the-shell"}
+    done = subprocess.run(command, cwd=study, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "used for -m skillpress.console.command check --params params/my_lab.yaml\n"
     (study / "origin.mk").write_text(
         f"INSTALLED ?= {tmp_path / 'gone'}\nSKILLPRESS ?= skillpress @ file:///x\n"
     )
-    done = subprocess.run([*command, "--dry-run"], cwd=study, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, "--dry-run"], cwd=study, env=PLAIN, capture_output=True, text=True, check=True
+    )
     assert "-m venv .venv" in done.stdout and "-r requirements.txt" in done.stdout
     assert done.stdout.count("'skillpress @ file:///x'") == 1
     assert f"{study}/.venv/bin/python -m skillpress" in done.stdout

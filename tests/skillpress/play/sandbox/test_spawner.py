@@ -29,7 +29,12 @@ def closed(tmp_path: Path) -> Path:
 
 def said(spawner: Spawner, path: Path) -> str:
     """What a child reads in the path."""
-    with spawner.spawn(["cat", str(spawner.shown(path))], ()) as child:
+    return read(spawner, spawner.shown(path))
+
+
+def read(spawner: Spawner, path: Path) -> str:
+    """What a child reads in its own path."""
+    with spawner.spawn(["cat", str(path)], ()) as child:
         return child.communicate()[0].decode()
 
 
@@ -46,6 +51,22 @@ def test_a_place_that_was_removed_is_made_again(closed: Path, monkeypatch: pytes
     (closed / "other").write_text("too")
     monkeypatch.undo()
     assert said(spawner, closed / "said") + said(spawner, closed / "other") == "heretoo"
+
+
+def test_nothing_is_mounted_where_only_root_may_enter(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TMPDIR may be root's own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(closed.parent))
+    assert said(Spawner(), closed / "said") == "here"
+
+
+def test_the_folders_of_many_episodes_share_a_mount(closed: Path) -> None:
+    spawner = Spawner()
+    for number in range(20):
+        episode = closed / str(number)
+        episode.mkdir()
+        (episode / "task").write_text(str(number))
+        assert read(spawner, spawner.writable(episode) / "task") == str(number)
+    assert read(spawner, Path("/proc/self/mountinfo")).count("/skillpress-sandboxes-") == 1
 
 
 def test_the_packages_bubblewrap_works_in_a_closed_folder(closed: Path) -> None:
