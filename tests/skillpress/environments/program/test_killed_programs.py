@@ -16,6 +16,7 @@ from random import Random
 import pytest
 
 from skillpress.play.programs.walls import Isolated
+from skillpress.play.sandbox.spawner import spawner
 from skillpress.play.sandbox.watchdog import watchdog
 from tests.support.play import haunted
 from tests.support.play.held import held_descriptors
@@ -28,8 +29,11 @@ SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of temporary files. Its path is short, since it holds the endpoint's socket."""
-    watchdog(), Isolated.check("bubblewrap")  # their threads and files last as long as this process
     made = Path(tempfile.mkdtemp(prefix="h-"))
+    (made / "shown").touch()
+    # Their threads and files last as long as this process.
+    watchdog(), Isolated.check("bubblewrap"), spawner().shown(made / "shown")
+    (made / "shown").unlink()
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     yield made
     shutil.rmtree(made)
