@@ -1,4 +1,4 @@
-"""``python -m docs.methods_table``: make the tables of docs/methods.md that compare algorithms.
+"""``python -m docs.methods_table``: make the table of docs/methods.md that compares algorithms.
 
 The figures are those of ``benchmarks/methods.py``, in ``benchmarks/results/methods.json``.
 """
@@ -23,11 +23,7 @@ BASELINE = "grpo"
 
 def parts(found: Mapping[str, Any]) -> Parts:
     """What of the page is made from what ``benchmarks.methods`` printed."""
-    return {
-        "comparison": lambda: comparison(found),
-        "tuning": lambda: tuning(found),
-        "cost": lambda: cost(found),
-    }
+    return {"comparison": lambda: comparison(found)}
 
 
 def comparison(found: Mapping[str, Any]) -> Iterator[str]:
@@ -45,32 +41,6 @@ def comparison(found: Mapping[str, Any]) -> Iterator[str]:
     start = found["start"]
     rows.append(("imitation start", _percent(start["pass_at_1"]), NONE, NONE, _percent(start["area"]), NONE))
     yield from table(heads, rows)
-
-
-def tuning(found: Mapping[str, Any]) -> Iterator[str]:
-    """Pass@1 on the tuning seed's validation tasks at every learning rate that was tried."""
-    scales = [f"{scale:g}" for scale in found["setting"]["scales"]]
-    rows = []
-    for name, entry in found["algorithms"].items():
-        tried = {scale: percent(each["validation"]["mean"]) for scale, each in entry["tried"].items()}
-        chosen = f"{entry['chosen_scale']:g}"
-        cells = (f"**{tried[scale]}**" if scale == chosen else tried[scale] for scale in scales)
-        rows.append((f"`{name}`", *cells))
-    yield from table(("", *(f"× {scale}" for scale in scales)), rows)
-
-
-def cost(found: Mapping[str, Any]) -> Iterator[str]:
-    """What a training step took, and how many there were until the environment steps were spent."""
-    rows = []
-    for name, entry in found["algorithms"].items():
-        steps = [each["training_steps"] for each in entry["trainings"]]
-        rows.append((
-            f"`{name}`",
-            " to ".join(map(str, sorted({min(steps), max(steps)}))),
-            f"{entry['core_seconds_per_step']:.2f}",
-            f"{entry['peak_memory_mb']:.0f}",
-        ))  # fmt: skip
-    yield from table(("", "training steps", "core seconds per step", "peak memory, MB"), rows)
 
 
 def _less(entry: Mapping[str, Any]) -> Mapping[str, Any]:

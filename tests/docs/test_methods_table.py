@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from docs.methods_table import FIGURES, PAGE, comparison, cost, page, tuning
+from docs.methods_table import FIGURES, PAGE, comparison, page
 from skillpress.core.registry import ALGORITHMS
 from skillpress.core.storage import read_json
 
@@ -29,22 +29,17 @@ def around(mean: float, p: float | None = None) -> dict[str, Any]:
 def made_up() -> dict[str, Any]:
     """Two algorithms beside GRPO; the first is better by two points."""
 
-    def entry(mean: float, p: float | None, chosen: float) -> dict[str, Any]:
+    def entry(mean: float, p: float | None) -> dict[str, Any]:
         less = {"pass_at_1": around(mean - 0.8, p), "area": around(mean - 0.8, p)}
         return {
             "pass_at_1": around(mean),
             "area": around(mean / 2),
             "less_grpo": None if p is None else less,
-            "chosen_scale": chosen,
-            "tried": {scale: {"validation": around(mean)} for scale in ("0.5", "1")},
-            "trainings": [{"training_steps": 30}, {"training_steps": 28}],
-            "core_seconds_per_step": 2.345,
-            "peak_memory_mb": 1000.4,
         }
 
-    algorithms = {"grpo": entry(0.8, None, 0.5), "ppo": entry(0.7, 0.5, 1.0), "rloo": entry(0.82, 0.02, 1.0)}
+    algorithms = {"grpo": entry(0.8, None), "ppo": entry(0.7, 0.5), "rloo": entry(0.82, 0.02)}
     start = {"pass_at_1": around(0.6), "area": around(0.3)}
-    return {"start": start, "algorithms": algorithms, "setting": {"scales": [0.5, 1.0]}}
+    return {"start": start, "algorithms": algorithms}
 
 
 def test_the_best_comes_first_and_p_values_are_corrected_for_how_many_there_are() -> None:
@@ -52,11 +47,3 @@ def test_the_best_comes_first_and_p_values_are_corrected_for_how_many_there_are(
     assert [row.split(" | ")[0] for row in rows] == ["| `rloo`", "| `grpo`", "| `ppo`", "| imitation start"]
     assert rows[0].split(" | ")[2:4] == ["+2.0 (+1.0 to +3.0)", "0.04"]
     assert rows[1].split(" | ")[2:4] == ["–", "–"]
-
-
-def test_the_learning_rate_that_was_chosen_is_in_bold() -> None:
-    assert list(tuning(made_up()))[2] == "| `grpo` | **80.0** | 80.0 |"
-
-
-def test_the_steps_that_the_same_budget_lasted_for_are_told() -> None:
-    assert list(cost(made_up()))[2] == "| `grpo` | 28 to 30 | 2.35 | 1000 |"
