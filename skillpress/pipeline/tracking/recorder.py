@@ -34,7 +34,9 @@ SETTING = "SKILLPRESS_TRACES"
 
 
 REPORTS = Path(".dvc/tmp/stages")
-"""The folder of these files; they are named by the stage, and the first line is the key."""
+"""The folder of the ids and steps of unfinished runs, in files named by the stage."""
+RUN, KEPT = ".run", ".reports"
+"""Their suffixes. The first line of the steps is the key."""
 
 
 class TrackingError(RuntimeError):
@@ -110,6 +112,8 @@ class Recorder:
         if self._process.wait():
             self._fail()
         self._kept.unlink(missing_ok=True)
+        if status == "FINISHED":
+            self._kept.with_suffix(RUN).unlink(missing_ok=True)
 
     def _call(self, name: str, **arguments: Any) -> None:
         self._write({"call": name, "arguments": arguments})
@@ -144,7 +148,7 @@ def most_traces() -> int:
 
 def kept_reports(stage: str, key: str) -> tuple[Path, int]:
     """(the file of the steps that an unfinished run with this key has reported, their number)."""
-    path = REPORTS / f"{stage}.reports"
+    path = REPORTS / f"{stage}{KEPT}"
     make_folder(path.parent)
     with named_disk_errors(path):
         text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -174,8 +178,11 @@ def main(stage: str, key: str, kept: str, steps: str) -> int:
         return 0
     params = check_params(json.loads(first), "the stage's parameters")
     replies, sys.stdout = sys.stdout, sys.stderr  # output of libraries must not mix with replies
+    unfinished = Path(kept).with_suffix(RUN)
     try:
-        run = StageRun(stage, params, key)
+        known = unfinished.read_text(encoding="utf-8") if unfinished.exists() else None
+        run = StageRun(stage, params, key, known)
+        write_text(unfinished, run.run_id)
         _reply(replies, run_id=run.run_id)
         for line in Path(kept).read_text(encoding="utf-8").splitlines()[1 : int(steps) + 1]:
             run.log_metrics(**json.loads(line))  # steps that were recorded are passed over

@@ -2,11 +2,12 @@
 children of its run (``comparison_run.py``).
 
 The parent is found by a tag, ``pipeline_run_id``, which is the hash of the resolved parameters. So the
-stages, which are separate processes, need not tell each other its id. A stage that was killed finds its own
-unfinished run by another tag, ``skillpress.key``, and continues in it. This key is the hash of all that
-affects the stage's result (code, inputs, parameters), the same as for its unfinished work; under another key
-it gets a new run. Further tags connect a run with DVC's graph (``dvc.stage``, ``dvc.rev``, one ``dvc.dep.*``
-per data input) and with Prefect (``prefect.flow_run_id``).
+stages, which are separate processes, need not tell each other its id. A stage that was killed continues in
+its own unfinished run. Its folder keeps the id of that run (``recorder.py``), since another clone may do the
+same work at the same time. The run must have the stage's ``skillpress.key``, the hash of all that affects the
+stage's result (code, inputs, parameters); otherwise the stage gets a new run. Further tags connect a run with
+DVC's graph (``dvc.stage``, ``dvc.rev``, one ``dvc.dep.*`` per data input) and with Prefect
+(``prefect.flow_run_id``).
 
 ``python -m skillpress.pipeline.tracking`` creates the database. Processes that would create it at the same
 time take turns; otherwise their migrations would crash each other. Artifacts are files: beside an SQLite
@@ -170,13 +171,18 @@ def _now() -> int:
 class StageRun:
     """The nested run of one stage of one experiment."""
 
-    def __init__(self, stage: str, params: Params, key: str) -> None:
-        """Find or create both runs; ``key`` is a hash of all that affects the stage's result."""
+    def __init__(self, stage: str, params: Params, key: str, unfinished: str | None = None) -> None:
+        """Find or create both runs.
+
+        Args:
+            key: a hash of all that affects the stage's result.
+            unfinished: the id of the run in which a killed predecessor worked in this folder.
+        """
         self._params, self._stage = params, stage
         self._experiment_id = create_database()
         self._client = MlflowClient()
         self.parent_id = self._parent(params)
-        self.run_id = self._nested(stage, pipeline_run_id(params), key)
+        self.run_id = self._nested(stage, pipeline_run_id(params), key, unfinished)
         self._logged_until: int | None = None
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
@@ -251,23 +257,28 @@ class StageRun:
         self._client.log_batch(run.info.run_id, params=values)
         return str(run.info.run_id)
 
-    def _nested(self, stage: str, identity: str, key: str) -> str:
+    def _nested(self, stage: str, identity: str, key: str, unfinished: str | None) -> str:
         own = {_PARENT: self.parent_id, "level": "stage", "dvc.stage": stage, KEY: key}
         tags = {**own, "pipeline_run_id": identity, "dvc.rev": revision()}
         tags |= {f"dvc.dep.{path}": digest for path, digest in data_hashes(stage).items()}
         flow_run = os.environ.get(FLOW_RUN_VARIABLE)
-        same = [f"tags.`{name}` = '{value}'" for name, value in own.items()]
-        same.append("attributes.status != 'FINISHED'")
-        found = first_run(self._client, self._experiment_id, " AND ".join(same))
-        if found is not None:
-            self._client.update_run(found.info.run_id, status="RUNNING")
-            run_id = str(found.info.run_id)
+        if unfinished is not None and self._continues(unfinished, own):
+            run_id = unfinished
+            self._client.update_run(run_id, status="RUNNING")
         else:
             run_id = self._client.create_run(self._experiment_id, tags=tags, run_name=stage).info.run_id
         if flow_run:
             for run in (run_id, self.parent_id):
                 self._client.log_batch(run, tags=[RunTag("prefect.flow_run_id", flow_run)])
         return run_id
+
+    def _continues(self, run_id: str, own: Mapping[str, str]) -> bool:
+        """Whether this run is unfinished and has these tags; False if this database does not have it."""
+        try:
+            run = self._client.get_run(run_id)
+        except MlflowException:
+            return False
+        return run.info.status != "FINISHED" and own.items() <= run.data.tags.items()
 
     def _last_logged(self, metric: str) -> int:
         if self._logged_until is None:

@@ -138,8 +138,8 @@ def _open_folder() -> Path:
         if folder.is_dir() and all(map(_is_open, (folder, *folder.parents))):
             return folder
     raise SandboxUnavailableError(
-        f"{tempfile.gettempdir()}: only its owner may enter it, as well as /tmp and /var/tmp. Sandboxes run "
-        "as the user nobody if this program is root; set TMPDIR to a folder that all users may enter"
+        f"{tempfile.gettempdir()}: only its owner may enter it, and /tmp and /var/tmp are closed as well. "
+        "Sandboxes of root run as a user without rights; set TMPDIR to a folder that all users may enter"
     )
 
 

@@ -16,6 +16,7 @@ from random import Random
 import pytest
 
 from skillpress.play.sandbox.sandbox import check_walls
+from skillpress.play.sandbox.spawner import spawner
 from skillpress.play.sandbox.watchdog import watchdog
 from tests.support.play import haunted
 from tests.support.play.held import held_descriptors
@@ -28,7 +29,8 @@ SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of temporary files. Its path is short, since it holds the endpoint's socket."""
-    watchdog(), check_walls("bubblewrap")  # their threads and files last as long as this process
+    # Their threads and files last as long as this process.
+    watchdog(), check_walls("bubblewrap"), spawner().folder()
     made = Path(tempfile.mkdtemp(prefix="h-"))
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     yield made

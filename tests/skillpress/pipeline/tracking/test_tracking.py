@@ -146,7 +146,7 @@ def test_a_killed_stage_goes_on_in_its_own_run_and_logs_no_step_twice(params: Pa
     killed = StageRun("train", params, "key-t")
     for step in (1, 2, 3):
         killed.log_metrics({"success": step / 10}, step)
-    resumed = StageRun("train", params, "key-t")
+    resumed = StageRun("train", params, "key-t", killed.run_id)
     for step in (3, 4):  # the checkpoint was taken after step 2
         resumed.log_metrics({"success": step / 10}, step)
     resumed.finish("FINISHED")
@@ -158,9 +158,15 @@ def test_a_killed_stage_goes_on_in_its_own_run_and_logs_no_step_twice(params: Pa
 def test_a_finished_stage_or_one_with_another_key_gets_a_new_run(params: Params) -> None:
     finished = StageRun("train", params, "key-t")
     finished.finish("FINISHED")
-    unfinished = StageRun("train", params, "key-t")
-    other = StageRun("train", params, "key-u")
-    assert len({finished.run_id, unfinished.run_id, other.run_id}) == 3
+    unfinished = StageRun("train", params, "key-t", finished.run_id)
+    other = StageRun("train", params, "key-u", unfinished.run_id)
+    elsewhere = StageRun("train", params, "key-t", "of another database")
+    assert len({run.run_id for run in (finished, unfinished, other, elsewhere)}) == 4
+
+
+def test_the_same_stage_of_another_clone_has_a_run_of_its_own_under_the_same_parent(params: Params) -> None:
+    here, there = (StageRun("train", params, "key-t") for _ in range(2))
+    assert here.parent_id == there.parent_id and here.run_id != there.run_id
 
 
 def test_a_stage_killed_on_a_dirty_tree_whose_code_was_edited_then_writes_no_step_into_the_old_run(
@@ -169,7 +175,7 @@ def test_a_stage_killed_on_a_dirty_tree_whose_code_was_edited_then_writes_no_ste
     """The revision is the same, ``<commit>-dirty``; the key distinguishes the trees."""
     killed = StageRun("train", params, "before the edit")
     killed.log_metrics({"success": 0.1}, 1)
-    edited = StageRun("train", params, "after the edit")
+    edited = StageRun("train", params, "after the edit", killed.run_id)
     edited.log_metrics({"success": 0.9}, 1)
     client = MlflowClient()
     values = [[p.value for p in client.get_metric_history(run.run_id, "success")] for run in (killed, edited)]
@@ -182,7 +188,7 @@ def test_a_killed_stage_goes_on_in_its_run_at_another_revision_that_decides_noth
     """A change to the README, for example."""
     killed = StageRun("train", params, "key-t")
     monkeypatch.setattr(runs, "revision", lambda: "another")
-    assert StageRun("train", params, "key-t").run_id == killed.run_id
+    assert StageRun("train", params, "key-t", killed.run_id).run_id == killed.run_id
 
 
 def test_a_summary_and_files_stand_on_the_experiments_own_run_too(params: Params, tmp_path: Path) -> None:
