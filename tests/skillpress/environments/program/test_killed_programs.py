@@ -29,8 +29,8 @@ SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of temporary files. Its path is short, since it holds the endpoint's socket."""
-    # Their threads and files last as long as this process.
-    watchdog(), check_walls("bubblewrap"), spawner().folder()
+    watchdog(), spawner().folder()  # their threads and files last as long as this process
+    check_walls("bubblewrap")
     made = Path(tempfile.mkdtemp(prefix="h-"))
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     yield made

@@ -13,7 +13,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillpress.play.sandbox import Sandbox, SandboxLostError, SandboxPool, SandboxUnavailableError
+from skillpress.environments.code_repair.judge import Judge
+from skillpress.environments.sandboxed import PooledEnvironments
+from skillpress.play.sandbox import (
+    Limits,
+    Sandbox,
+    SandboxLostError,
+    SandboxPool,
+    SandboxUnavailableError,
+)
 from skillpress.play.sandbox.gvisor import probe
 from skillpress.play.sandbox.spawner import spawner
 from tests.support.play.attacking import ROOT, gone
@@ -26,8 +34,15 @@ needs_runsc = pytest.mark.skipif(shutil.which("runsc") is None, reason="gVisor's
 
 def test_without_runsc_the_error_names_it_and_the_other_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SandboxUnavailableError, match=r"no runsc on PATH.*or choose walls: bubblewrap"):
-        probe()
+    for start in (
+        probe,
+        lambda: Sandbox.start(walls="gvisor"),
+        lambda: SandboxPool(walls="gvisor"),
+        lambda: Judge(1.0, "gvisor"),
+        lambda: PooledEnvironments(pytest.fail, Limits(), 1, 1.0, walls="gvisor"),
+    ):
+        with pytest.raises(SandboxUnavailableError, match=r"no runsc on PATH.*or choose walls: bubblewrap"):
+            start()
 
 
 def test_a_runsc_that_cannot_start_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
