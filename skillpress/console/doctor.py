@@ -200,13 +200,13 @@ def sandbox() -> Finding:
 
 
 def gvisor() -> Finding:
-    """Whether programs can run in gVisor; sandboxes cannot."""
+    """Whether sandboxes and programs can run in gVisor."""
     try:
         place = str(find_runsc())
         probe_gvisor()
     except SandboxUnavailableError as error:
         return Finding("gVisor", False, str(error))
-    return Finding("gVisor", True, f"{place}; programs with walls: gvisor run in it, sandboxes do not")
+    return Finding("gVisor", True, f"{place}; sandboxes and programs with walls: gvisor run in it")
 
 
 def chromium() -> Finding:

@@ -26,6 +26,7 @@ from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.text.spaces import AnyText
 from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
+from skillpress.play.sandbox.isolation import Kind
 from skillpress.play.sandbox.limits import MOST_WAITED
 
 Result = TypeVar("Result")
@@ -208,16 +209,25 @@ class PooledEnvironments:
     """Environments of this process whose sandboxes come from one pool (``bundle.SharedEnvironments``)."""
 
     def __init__(
-        self, make: Callable[[Lease], Environment], limits: Limits, slots: int, seconds: float
+        self,
+        make: Callable[[Lease], Environment],
+        limits: Limits,
+        slots: int,
+        seconds: float,
+        *,
+        walls: Kind = "bubblewrap",
     ) -> None:
         """Args:
         make: makes an environment that gets its sandboxes from the given lease.
         limits: limits of each sandbox.
         slots: number of concurrent environments.
-        seconds: maximum total time of work of one episode's sandbox."""
+        seconds: maximum total time of work of one episode's sandbox.
+        walls: what isolates each sandbox."""
         self._make = make
         ready = min(slots, STOCK)
-        self._pool = SandboxPool(limits, ready=ready, max_concurrency=slots, wait_seconds=WAIT_SECONDS)
+        self._pool = SandboxPool(
+            limits, ready=ready, max_concurrency=slots, wait_seconds=WAIT_SECONDS, walls=walls
+        )
         self.seconds = ATTEMPTS * ((1 + MOST_WAITED) * seconds + WAIT_SECONDS)
         """Maximum time of a start or a step, reached if the whole episode is replayed."""
 

@@ -260,25 +260,28 @@ class CodeRepair(SandboxedEnvironment):
         self, parameters: CodeRepairParameters, lease: Lease | None = None, judge: Judge | None = None
     ) -> None:
         programs = all_programs(find_data(parameters.data))
-        own_judge = judge or Judge(parameters.test_seconds)
+        own_judge = judge or Judge(parameters.test_seconds, parameters.walls)
 
         def begin(task: Task, sandbox: EpisodeSandbox) -> RepairEpisode:
             program = program_of(task, programs)
             return RepairEpisode(program, own_judge, sandbox, parameters.max_steps, parameters.measure_edits)
 
-        super().__init__(begin, lease or (lambda: Sandbox.start(LIMITS)), parameters.episode_seconds)
+        def own_lease() -> Sandbox:
+            return Sandbox.start(LIMITS, walls=parameters.walls)
+
+        super().__init__(begin, lease or own_lease, parameters.episode_seconds)
 
 
 class SharedRepairs(PooledEnvironments):
     """The environments of a process: one pool of sandboxes for their agents, and one judge."""
 
     def __init__(self, parameters: CodeRepairParameters, slots: int) -> None:
-        self._judge = Judge(parameters.test_seconds)
+        self._judge = Judge(parameters.test_seconds, parameters.walls)
 
         def make(lease: Lease) -> Environment:
             return CodeRepair(parameters, lease, self._judge)
 
-        super().__init__(make, LIMITS, slots, parameters.episode_seconds)
+        super().__init__(make, LIMITS, slots, parameters.episode_seconds, walls=parameters.walls)
 
     def close(self) -> None:
         """End the judge's sandboxes too."""

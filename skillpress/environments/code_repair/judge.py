@@ -37,6 +37,7 @@ from skillpress.environments.code_repair.judge_sandboxes import (
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.environments.remembered import Remembered
 from skillpress.play.sandbox import SandboxEndedError, SandboxLostError, SandboxPool
+from skillpress.play.sandbox.isolation import Kind
 from skillpress.play.sandbox.processes import kernel_kills
 
 Found = TypeVar("Found")
@@ -106,14 +107,17 @@ NOT_PARSED = LintReport("it cannot be parsed", 0)
 class Judge:
     """Judges programs for all environments of a process."""
 
-    def __init__(self, test_seconds: float) -> None:
-        """``test_seconds``: maximum processor time of one call of the program in its first try."""
+    def __init__(self, test_seconds: float, walls: Kind = "bubblewrap") -> None:
+        """Args:
+        test_seconds: maximum processor time of one call of the program in its first try.
+        walls: what isolates its sandboxes."""
         self._test_seconds = test_seconds
         self._pool = SandboxPool(
             LIMITS,
             ready=CONCURRENT,
             max_concurrency=3 * CONCURRENT,  # per judgement: examiner, candidate, and a shared one that waits
             wait_seconds=600.0,
+            walls=walls,
         )
         self._turns = threading.Semaphore(CONCURRENT)
         self._examiners: list[Examiner] = []

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.play.sandbox.isolation import Kind
 
 
 class CodeRepairParameters(EnvironmentParameters):
@@ -20,5 +21,7 @@ class CodeRepairParameters(EnvironmentParameters):
     tried again with twice as much, or four times what the correct program takes then."""
     episode_seconds: Annotated[float, Field(gt=0)]
     """How long the agent's own sandbox may work in one episode."""
+    walls: Kind = "bubblewrap"
+    """Isolation of the sandboxes. ``gvisor`` runs each on a kernel of its own and needs ``runsc``."""
     measure_edits: bool
     """Whether each edit is linted and tested, for a dense reward."""

@@ -217,13 +217,15 @@ def setting(parameters: NotebookQaParameters) -> NotebookSetting:
 def make(parameters: NotebookQaParameters) -> SandboxedEnvironment:
     """An environment that starts its own sandboxes."""
     made = setting(parameters)
-    return made.environment(lambda: Sandbox.start(made.limits))
+    return made.environment(lambda: Sandbox.start(made.limits, walls=parameters.walls))
 
 
 def share(parameters: NotebookQaParameters, slots: int) -> PooledEnvironments:
     """Environments whose sandboxes come from one pool."""
     made = setting(parameters)
-    return PooledEnvironments(made.environment, made.limits, slots, parameters.episode_seconds)
+    return PooledEnvironments(
+        made.environment, made.limits, slots, parameters.episode_seconds, walls=parameters.walls
+    )
 
 
 def explorer_actions(info: Info) -> Sequence[str]:

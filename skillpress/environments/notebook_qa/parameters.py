@@ -11,6 +11,7 @@ from pydantic import Field
 
 from skillpress.core.errors import UserError
 from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.play.sandbox.isolation import Kind
 
 DATA_VARIABLE = "QA_DATA"
 """Environment variable with the data folder, used if ``data`` is empty."""
@@ -57,6 +58,8 @@ class NotebookQaParameters(EnvironmentParameters):
     """Maximum total time of an episode's cells, without the policy's own time."""
     memory_mb: Annotated[int, Field(ge=16)] = 512
     """Memory of the interpreter and all processes that it starts."""
+    walls: Kind = "bubblewrap"
+    """Isolation of the sandboxes. ``gvisor`` runs each on a kernel of its own and needs ``runsc``."""
     output_characters: Annotated[int, Field(ge=100, le=40_000)] = 4000
     """Maximum number of characters of a cell's output that the agent sees; longer output is cut in the
     middle."""

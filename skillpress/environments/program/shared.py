@@ -16,6 +16,7 @@ from skillpress.play.programs.functions import START_SECONDS, Functions
 from skillpress.play.programs.launch import Commands, Launcher, end_orphans
 from skillpress.play.programs.walls import Isolated
 from skillpress.play.sandbox.limits import MOST_WAITED
+from skillpress.play.sandbox.sandbox import check_walls
 from skillpress.play.workers.pool import cores
 
 
@@ -33,7 +34,7 @@ class SharedPrograms:
         self._section, self._verify = section, verifier(section.verify, section.verify_seconds)
         self._isolated = section.walls != "none"
         if section.walls != "none":
-            Isolated.check(section.walls)
+            check_walls(section.walls)
         passed, copied = _passed(section), section.copied
         end_orphans()
         self._folder = TemporaryFolder("programs")

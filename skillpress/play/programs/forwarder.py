@@ -1,25 +1,21 @@
 """Inside the isolation: pass connections to a port on to a Unix socket, and run a command.
 
-    python forwarder.py PORT SOCKET FILE_BYTES PROCESSES FILTER COMMAND...
+    python forwarder.py PORT SOCKET FILE_BYTES PROCESSES COMMAND...
 
 It imports the standard library alone, since nothing else may be there. It exits with the command's code, or
 with ``NO_ENDPOINT`` if nothing listens at the socket: the command is not at fault then. Where the endpoint's
-queue is full, or a program has more connections than the forwarder can hold, a connection waits. FILTER is
-the file of a seccomp filter for all that runs inside, or empty for none.
+queue is full, or a program has more connections than the forwarder can hold, a connection waits.
 """
 
 import asyncio
-import ctypes
 import os
 import resource
 import socket
-import struct
 import subprocess
 import sys
 import threading
 
 NO_ENDPOINT = 97
-PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 DESCRIPTORS = 1024
 """Open files of one process; pipes and sockets hold memory that belongs to no process."""
 CONNECTIONS = DESCRIPTORS // 2 - 32
@@ -81,21 +77,9 @@ def _limit(file_bytes: int, processes: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _load_filter(path: str) -> None:
-    """Load a seccomp filter; ``OSError`` if the kernel refuses."""
-    with open(path, "rb") as file:
-        content = file.read()
-    instructions = ctypes.create_string_buffer(content, len(content))
-    program = struct.pack("HP", len(content) // 8, ctypes.addressof(instructions))  # struct sock_fprog
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0):
-        raise OSError(ctypes.get_errno(), f"the seccomp filter {path} cannot be loaded")
-
-
 def main() -> int:
     """Run the command beside the forwarder."""
-    port, path, file_bytes, processes, seccomp, *command = sys.argv[1:]
-    if seccomp:
-        _load_filter(seccomp)
+    port, path, file_bytes, processes, *command = sys.argv[1:]
     listener = socket.create_server(("127.0.0.1", int(port)))  # what connects from now on waits in its queue
     listener.setblocking(False)
     threading.Thread(target=lambda: asyncio.run(_serve(listener, path)), daemon=True).start()

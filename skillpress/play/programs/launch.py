@@ -28,10 +28,10 @@ from skillpress.core.errors import UserError
 from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.play.programs.forwarder import NO_ENDPOINT
 from skillpress.play.programs.session import Ended
-from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated, Kind
+from skillpress.play.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
 from skillpress.play.sandbox.gvisor import held_in_gvisor
 from skillpress.play.sandbox.held import Held, files_in
-from skillpress.play.sandbox.isolation import inodes_in_memory
+from skillpress.play.sandbox.isolation import Kind, inodes_in_memory
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.process import END_SECONDS
 from skillpress.play.sandbox.processes import children_of_all, namespace_bytes, start_ticks, tree, waits

@@ -20,14 +20,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
-from skillpress.play.sandbox import bubblewrap, gvisor
-from skillpress.play.sandbox.isolation import VARIABLES, Bind, Inside, start_isolated
+from skillpress.play.sandbox.gvisor import FIRST, start_in_gvisor
+from skillpress.play.sandbox.isolation import VARIABLES, Bind, Inside, Kind, start_isolated
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.spawner import spawner
 
-Kind = Literal["bubblewrap", "gvisor"]
 PORT = 8000
 """The forwarder's port inside."""
 HOME = "/home/agent"
@@ -81,15 +79,6 @@ class Isolated:
             memory_mb=memory_mb, processes=PROCESSES, disk_mb=DISK_MB, inodes=INODES, ip_sockets=True
         )
 
-    @staticmethod
-    def check(walls: Kind) -> None:
-        """Test whether this isolation can be built here.
-
-        Raises:
-            SandboxUnavailableError: it cannot; the message names the cause and the remedy.
-        """
-        (gvisor if walls == "gvisor" else bubblewrap).probe()
-
     def start(self, folder: Path, variables: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
         """Start the command.
 
@@ -108,19 +97,16 @@ class Isolated:
             disk_mb=self.limits.disk_mb,
             ip_sockets=self.limits.ip_sockets,
             routes=True,
-            mounts=(),
             binds=binds,
             files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
             variables={"PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}", **self.passed, **variables},
         )
         command = [self._program, *(part.replace("{folder}", HOME) for part in self.command[1:])]
         limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
-        in_gvisor = self.walls == "gvisor"
-        to_load = gvisor.FILTER if in_gvisor else ""  # bwrap loads the filter itself
-        started = [sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *limits, to_load, *command]
-        if in_gvisor:
-            return gvisor.start_in_gvisor(started, inside, folder.parent, output)
-        return start_isolated(started, inside, output=output)
+        python, forwarder = [sys.executable, "-I"], [FORWARDER, str(PORT), SOCKET, *limits, *command]
+        if self.walls == "gvisor":
+            return start_in_gvisor([*python, FIRST, *forwarder], inside, folder.parent, output)
+        return start_isolated([*python, *forwarder], inside, output=output)
 
     @cached_property
     def _program(self) -> str:

@@ -1,4 +1,4 @@
-"""Sandboxes behind bubblewrap: what is inside them, and what bwrap's error messages mean.
+"""Sandboxes behind bubblewrap, and what bwrap's error messages mean.
 
 Inside are /usr (read-only), the interpreter with its standard library (``interpreter.py``), an empty working
 folder, /tmp and /dev/shm in memory, and a /proc of its own. Nothing else is there: no network, no other
@@ -7,26 +7,21 @@ processes, no installed packages and no environment variables of the host.
 
 from __future__ import annotations
 
-import json
 import resource
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from contextlib import suppress
 from pathlib import Path
 
 from skillpress.play.sandbox.held import Held
-from skillpress.play.sandbox.interpreter import this_interpreter
-from skillpress.play.sandbox.isolation import Inside, inodes_in_memory, start_isolated
+from skillpress.play.sandbox.interpreter import HOME, SEEN, command, inside
+from skillpress.play.sandbox.isolation import inodes_in_memory, start_isolated
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.play.sandbox.processes import namespace_bytes
-from skillpress.play.sandbox.spawner import spawner
 
-RUNNER = Path(str(files("skillpress.play.sandbox") / "runner.py"))  # a path: Bubblewrap mounts it
-INSIDE = "/opt/agent"
-PACKAGES = f"{INSIDE}/packages"
-"""The folder in which packages that are given to the sandbox appear."""
-HOME = "/home/agent"
 WRITABLE = (HOME, "/tmp", "/dev/shm")
 PROBE_SECONDS = 30.0
 """Maximum time for a probe on a busy machine; it usually takes about 20 ms."""
@@ -49,92 +44,6 @@ CURES = {
 """Maps a part of bwrap's error message to the cause and the remedy."""
 
 
-def start_walled(
-    command: list[str],
-    limits: Limits,
-    descriptors: tuple[int, ...] = (),
-    bwrap: Path | None = None,
-    scripts: Mapping[str, Path] | None = None,
-    shown: Mapping[str, Path] | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start a command inside new walls; its stdout and stderr are pipes.
-
-    Args:
-        descriptors: the descriptors that it inherits.
-        bwrap: the program; None uses the result of ``find_bwrap``.
-        scripts: maps places inside to files that appear there as copies; None for none.
-        shown: maps places inside to other paths of the host that appear there, read-only; None for none.
-
-    Raises:
-        SandboxUnavailableError: bwrap or libseccomp is missing, or the user ``nobody`` cannot reach it.
-    """
-    birth, interpreter = spawner(), this_interpreter()
-    size = str(limits.disk_mb << 20)
-    mounts = ["--size", size, "--tmpfs", HOME, *interpreter.mounts(birth.shown)]
-    for place, path in (shown or {}).items():
-        mounts += ["--ro-bind", str(birth.shown(path)), place]
-    copies = {place: path.read_bytes() for place, path in (scripts or {}).items()}
-    inside = Inside(
-        home=HOME,
-        disk_mb=limits.disk_mb,
-        ip_sockets=limits.ip_sockets,
-        mounts=mounts,
-        files={**interpreter.replaced, **copies},
-    )
-    return start_isolated(command, inside, descriptors, bwrap=bwrap)
-
-
-SEEN: dict[str, object] = {
-    "Seccomp": "2",
-    "NoNewPrivs": "1",
-    "CapEff": f"{0:016x}",
-    "CapBnd": f"{0:016x}",
-    "process": 2,
-    "memory": "PermissionError",
-    "interfaces": ["lo"],
-}
-"""What the interpreter must report of its walls before it runs anything."""
-
-
-class Bubblewrap:
-    """bwrap's walls around one sandbox: its own namespaces, an empty root, and seccomp."""
-
-    def __init__(self, limits: Limits, packages: Path | None) -> None:
-        """``packages`` is a folder that code inside can import from; None for none."""
-        self._limits = limits
-        self.home = HOME
-        """The path of the working folder inside."""
-        self.shown = {} if packages is None else {PACKAGES: packages}
-
-    def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
-        """Start the interpreter with its end of the socket, and pipes; or ``SandboxUnavailableError``."""
-        python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
-        told = {**setting, "socket": descriptor, "paths": [PACKAGES] if PACKAGES in self.shown else []}
-        script = f"{INSIDE}/runner.py"
-        command = [*python, script, json.dumps(told)]
-        scripts = {script: RUNNER}
-        return start_walled(command, self._limits, (descriptor,), scripts=scripts, shown=self.shown)
-
-    def last(self, runner: int) -> int:
-        """Process 1 inside, given the interpreter's pid. When it ends, the kernel kills all others."""
-        return int(Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[1])
-
-    def held(self, last: int, processes: Sequence[int]) -> Held:
-        """The inodes in the writable folders and the memory of sockets; nothing once ``last`` has ended. The
-        agent cannot change the sandbox's root and mounts."""
-        return Held(inodes_in_memory(last, WRITABLE), disk_bytes=0, memory_bytes=namespace_bytes(last))
-
-    def gaps(self, seen: object) -> str:
-        """What is missing in the walls that the interpreter reports; empty if they are complete."""
-        if not isinstance(seen, dict):
-            return "the interpreter did not say what it sees"
-        return ", ".join(
-            f"{name} is {seen.get(name)!r} and not {right!r}"
-            for name, right in SEEN.items()
-            if seen.get(name) != right
-        )
-
-
 def explain(said: str) -> str:
     """bwrap's error message, with the cause and the remedy if they are known."""
     for part, cure in CURES.items():
@@ -143,13 +52,55 @@ def explain(said: str) -> str:
     return f"bubblewrap cannot build a sandbox here: {said.strip() or 'it said nothing'}"
 
 
+class Bubblewrap:
+    """bwrap's walls around one sandbox: its own namespaces, an empty root, and seccomp."""
+
+    seen: Mapping[str, object] = {**SEEN, "memory": "PermissionError"}
+    """What the interpreter must report of them before it runs anything."""
+    explain = staticmethod(explain)
+    """The error message of a start that failed, with the cause and the remedy if they are known."""
+
+    def __init__(self, limits: Limits, packages: Path | None) -> None:
+        """``packages`` is a folder that code inside can import from; None for none."""
+        self._limits, self._packages = limits, packages
+
+    def start(self, setting: Mapping[str, object], channel: socket.socket) -> subprocess.Popen[bytes]:
+        """Start the interpreter with its end of the channel, and pipes of its output.
+
+        Raises:
+            SandboxUnavailableError: a program or a library is missing, or ``nobody`` cannot reach it.
+        """
+        descriptor = channel.fileno()
+        python = command(setting, descriptor, self._packages)
+        return start_isolated(python, inside(self._limits, self._packages), (descriptor,))
+
+    def lasts(self, outer: int, sender: int) -> list[int]:
+        """The processes whose end is the sandbox's, given the outermost one and the one that sends its
+        messages. Here it is process 1 inside: when it ends, the kernel kills all others."""
+        return [int(Path(f"/proc/{sender}/stat").read_text().rpartition(")")[2].split()[1])]
+
+    def interrupt(self, sender: int) -> None:
+        """Do what Ctrl-C does, to the interpreter only. ``sender`` is a descriptor of the process that sends
+        its messages."""
+        with suppress(OSError):
+            signal.pidfd_send_signal(sender, signal.SIGINT)
+
+    def held(self, first: int, processes: Sequence[int]) -> Held:
+        """The inodes in the writable folders and the memory of sockets; nothing once the first process has
+        ended. The agent cannot change the sandbox's root and mounts."""
+        return Held(inodes_in_memory(first, WRITABLE), disk_bytes=0, memory_bytes=namespace_bytes(first))
+
+    def close(self) -> None:
+        """Remove what the start has made; call it after the end."""
+
+
 def probe(bwrap: Path | None = None) -> None:
     """Test in 20 ms whether sandboxes can be built here, by default with the result of ``find_bwrap``.
 
     Raises:
         SandboxUnavailableError: they cannot be built; the message names the cause and the remedy.
     """
-    process = start_walled(["/usr/bin/true"], Limits(), bwrap=bwrap)
+    process = start_isolated(["/usr/bin/true"], inside(Limits()), bwrap=bwrap)
     try:
         _, said = process.communicate(timeout=PROBE_SECONDS)
     except subprocess.TimeoutExpired:

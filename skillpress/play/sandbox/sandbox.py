@@ -13,8 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from skillpress.core.errors import UserError
+from skillpress.play.sandbox import bubblewrap, gvisor
 from skillpress.play.sandbox.bubblewrap import Bubblewrap
 from skillpress.play.sandbox.conversation import Conversation, Execution
+from skillpress.play.sandbox.gvisor import GVisor
+from skillpress.play.sandbox.interpreter import HOME
+from skillpress.play.sandbox.isolation import Kind
 from skillpress.play.sandbox.limits import Limits, SandboxEndedError
 from skillpress.play.sandbox.packages import installed
 from skillpress.play.sandbox.process import SandboxProcess
@@ -25,20 +29,24 @@ PIECE_BYTES = 256 << 10
 """Size of an archive's piece in one message."""
 
 
-BUBBLEWRAP = "bubblewrap"
-REMOVED = ("jupyter", "sandlock")
-"""Backends of earlier versions, which a lab's own environment may still name."""
+WALLS: dict[str, type[Bubblewrap | GVisor]] = {"bubblewrap": Bubblewrap, "gvisor": GVisor}
+PROBES = {"bubblewrap": bubblewrap.probe, "gvisor": gvisor.probe}
 
 
-def check_backend(backend: str) -> None:
-    """``UserError`` unless it is bubblewrap."""
-    if backend in REMOVED:
-        raise UserError(
-            f"sandbox backend {backend!r} was removed: use {BUBBLEWRAP!r}, the default; "
-            "docs/sandbox.md says how a machine allows the user namespaces that it needs"
-        )
-    if backend != BUBBLEWRAP:
-        raise UserError(f"sandbox backend {backend!r}: there is only {BUBBLEWRAP!r}, the default")
+def check_walls(walls: Kind) -> None:
+    """Test whether this isolation can be built here.
+
+    Raises:
+        SandboxUnavailableError: it cannot; the message names the cause and the remedy.
+        UserError: there are no such walls.
+    """
+    _known(walls)
+    PROBES[walls]()
+
+
+def _known(walls: str) -> None:
+    if walls not in WALLS:
+        raise UserError(f"sandbox walls: {walls!r} is none of {', '.join(WALLS)}")
 
 
 class Sandbox:
@@ -58,7 +66,7 @@ class Sandbox:
         limits: Limits | None = None,
         tools: Mapping[str, Tool] | None = None,
         *,
-        backend: str = BUBBLEWRAP,
+        walls: Kind = "bubblewrap",
         wheels: Path | None = None,
     ) -> Sandbox:
         """Return a sandbox that is ready to execute code.
@@ -66,19 +74,19 @@ class Sandbox:
         Args:
             limits: None for the default ones.
             tools: maps names to functions of the host, which code inside calls by these names; None for none.
-            backend: earlier versions had others; anything but bubblewrap is refused.
+            walls: what isolates it. ``gvisor`` has a kernel of its own and needs gVisor's ``runsc``.
             wheels: a folder of wheels that code inside can import, installed once and without a network;
                 None for only the standard library.
 
         Raises:
             SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
-            UserError: the wheels cannot be installed, or there is no such backend.
+            UserError: the wheels cannot be installed, or there are no such walls.
             SandboxEndedError: the interpreter did not answer in time.
         """
         limits = limits or Limits()
-        check_backend(backend)
-        walls = Bubblewrap(limits, None if wheels is None else installed(wheels))
-        sandbox = cls(limits, SandboxProcess(limits, walls))
+        _known(walls)
+        built = WALLS[walls](limits, None if wheels is None else installed(wheels))
+        sandbox = cls(limits, SandboxProcess(limits, built))
         watchdog().watch(sandbox._process, limits)
         if tools:
             sandbox.use_tools(tools)
@@ -106,7 +114,7 @@ class Sandbox:
 
     @property
     def first_pid(self) -> int:
-        """Pid of the sandbox's first process. When it ends, the kernel kills all the others."""
+        """Pid of the process whose end is that of all the others."""
         return self._process.first_pid
 
     @property
@@ -156,7 +164,7 @@ class Sandbox:
             SandboxEndedError: the sandbox has ended, or did not answer.
         """
         archive = bytearray()
-        request = {"do": "snapshot", "folder": self._process.walls.home}
+        request = {"do": "snapshot", "folder": HOME}
         self._succeed(self._conversation().hold([request], archive))
         return bytes(archive)
 
@@ -168,9 +176,7 @@ class Sandbox:
         """
         pieces = [archive[start : start + PIECE_BYTES] for start in range(0, len(archive), PIECE_BYTES)]
         messages = [{"piece": base64.b64encode(piece).decode()} for piece in [*pieces, b""]]
-        self._succeed(
-            self._conversation().hold([{"do": "reset", "folder": self._process.walls.home}, *messages])
-        )
+        self._succeed(self._conversation().hold([{"do": "reset", "folder": HOME}, *messages]))
 
     def close(self) -> None:
         """End it with all its processes; return when none of them is left."""

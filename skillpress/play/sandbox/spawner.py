@@ -44,7 +44,12 @@ class Spawner:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sandbox-spawner")
         self._shown: dict[Path, Path] = {}
         self._places = itertools.count()
+        self._has_mounts = False
         self._folder: TemporaryFolder | None = None
+
+    def folder(self) -> Path:
+        """A folder for temporary files that its processes may enter; it is removed with this process."""
+        return self._thread.submit(self._own_folder).result()
 
     def shown(self, path: Path) -> Path:
         """Where its processes find the path, mounted if need be; or ``SandboxUnavailableError``.
@@ -69,17 +74,22 @@ class Spawner:
         return self.shown(folder.parent) / folder.name
 
     def spawn(
-        self, command: Sequence[str], descriptors: Sequence[int], output: int | None = None
+        self,
+        command: Sequence[str],
+        descriptors: Sequence[int],
+        output: int | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         """Start a command with these descriptors.
 
         Args:
             output: the descriptor of its stdout and stderr; None makes a pipe of each.
+            stdin: the descriptor of its input; by default it has none.
         """
-        return self._thread.submit(self._spawn, command, descriptors, output).result()
+        return self._thread.submit(self._spawn, command, descriptors, output, stdin).result()
 
     def _spawn(
-        self, command: Sequence[str], descriptors: Sequence[int], output: int | None
+        self, command: Sequence[str], descriptors: Sequence[int], output: int | None, stdin: int
     ) -> subprocess.Popen[bytes]:
         forked = self._root and self._setpriv is None
         if self._setpriv is not None:
@@ -87,7 +97,7 @@ class Spawner:
             command = [*nobody, "--", *command]
         return subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE if output is None else output,
             stderr=subprocess.PIPE if output is None else output,
             bufsize=0,
@@ -100,20 +110,22 @@ class Spawner:
         )
 
     def _mount(self, path: Path) -> Path:
-        if self._folder is None:
+        if not self._has_mounts:
             _own_mounts()
-        if self._folder is None or not self._folder.path.is_dir():
-            self._folder = TemporaryFolder("sandboxes", _open_folder())
-            atexit.register(
-                self._folder.remove
-            )  # outside of the thread's namespace the mount points are empty
-        place = self._folder.path / str(next(self._places))
+            self._has_mounts = True
+        place = self._own_folder() / str(next(self._places))
         if path.is_dir():
             place.mkdir()
         else:
             place.touch()
         _mount(path, place, MS_BIND | MS_REC)
         return place
+
+    def _own_folder(self) -> Path:
+        if self._folder is None or not self._folder.path.is_dir():
+            self._folder = TemporaryFolder("sandboxes", _open_folder())
+            atexit.register(self._folder.remove)  # outside of the thread's namespace its mounts are empty
+        return self._folder.path
 
 
 def _is_open(folder: Path) -> bool:

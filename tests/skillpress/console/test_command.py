@@ -122,7 +122,7 @@ def test_a_gvisor_that_is_absent_or_runs_nothing_is_not_called_there(
     (tmp_path / "runsc").write_text("#!/bin/sh\necho it cannot >&2\nexit 1\n")
     (tmp_path / "runsc").chmod(0o755)
     broken = doctor.gvisor()
-    assert not broken.there and "gVisor cannot run a program here (it cannot)" in broken.detail
+    assert not broken.there and "gVisor cannot run anything here (it cannot)" in broken.detail
 
 
 def test_packages_are_told_with_their_versions_and_how_to_get_those_that_are_missing() -> None:

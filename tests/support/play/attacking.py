@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from skillpress.play.sandbox import Execution, Limits, Sandbox
+from skillpress.play.sandbox.isolation import Kind
 from tests.support.play.isolated import IsolatedSnippets
 
 ROOT = Path(__file__).parents[3]
@@ -31,8 +32,9 @@ def call(number, *arguments):
     return errno.errorcode[ctypes.get_errno()] if failed else "done"
 """
 FRAME = """
-import json, os, struct
-wire = next(n for n in range(256) if os.path.exists(p := f"/proc/self/fd/{n}") and "socket" in os.readlink(p))
+import json, os, stat, struct
+open_ones = [n for n in range(256) if os.path.exists(f"/proc/self/fd/{n}")]
+wire = next(n for n in open_ones if stat.S_ISSOCK(os.fstat(n).st_mode))
 def frame(body):
     body = body.encode() if isinstance(body, str) else body
     os.write(wire, struct.pack(">I", len(body)) + body)
@@ -50,10 +52,12 @@ x86_64 = pytest.mark.skipif(
 )
 
 
-BACKEND: Literal["bubblewrap", "program", "program in gVisor"] = "bubblewrap"
-"""The walls of the current test: a sandbox's, or those of programs."""
-NOT_HELD = {"program in gVisor": {"million_files", "setuid"}}
-"""Rows whose test fails, and must fail, with these walls."""
+COLUMNS = ("bubblewrap", "gVisor", "program", "program in gVisor")
+"""Sandboxes by their walls, and isolated programs by theirs."""
+BACKEND = COLUMNS[0]
+"""The column of the current test."""
+NOT_HELD = {"gVisor": {"million_files"}, "program in gVisor": {"million_files", "setuid", "write_elsewhere"}}
+"""Rows whose test fails, and must fail, in these columns."""
 OF_PROGRAMS = {
     "signals_ignored", "signals_blocked", "interrupt_caught", "c_code_holds_the_interpreter", "stops_itself",
     "raises_its_limits", "child_answers_for_it", "memory_of_one_process", "memory_of_eight_processes",
@@ -66,13 +70,13 @@ OF_PROGRAMS = {
 (``test_attacks_on_programs.py``) or attack what a program has not."""
 
 
-@pytest.fixture(params=["bubblewrap", "program", "program in gVisor"], autouse=True)
+@pytest.fixture(params=COLUMNS, autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Try each attack against all walls that have a column in the docs."""
     attack = request.node.originalname.removeprefix("test_attack_")
-    if request.param != "bubblewrap" and attack not in OF_PROGRAMS:
+    if "program" in request.param and attack not in OF_PROGRAMS:
         pytest.skip("docs/sandbox.md says why, or a test of its own tries it")
-    if request.param == "program in gVisor" and shutil.which("runsc") is None:
+    if "gVisor" in request.param and shutil.which("runsc") is None:
         pytest.skip("gVisor's runsc is not on PATH")
     monkeypatch.setattr(sys.modules[__name__], "BACKEND", request.param)
     if attack in NOT_HELD.get(request.param, ()):
@@ -81,11 +85,14 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Any:
     """A sandbox, or what runs programs, behind the isolation of the current test."""
-    if BACKEND == "program":
-        return IsolatedSnippets(limits)
-    if BACKEND == "program in gVisor":
-        return IsolatedSnippets(limits, "gvisor")
-    return Sandbox.start(limits, tools)
+    if "program" in BACKEND:
+        return IsolatedSnippets(limits, walls())
+    return Sandbox.start(limits, tools, walls=walls())
+
+
+def walls() -> Kind:
+    """What isolates in the current test."""
+    return "gvisor" if "gVisor" in BACKEND else "bubblewrap"
 
 
 def attack(code: str, limits: Limits | None = None) -> Execution:

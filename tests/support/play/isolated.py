@@ -13,8 +13,9 @@ from pathlib import Path
 from skillpress.core.storage import remove_tree
 from skillpress.play.programs.launch import Commands, Start
 from skillpress.play.programs.session import Ended
-from skillpress.play.programs.walls import Isolated, Kind
+from skillpress.play.programs.walls import Isolated
 from skillpress.play.sandbox import Execution, Limits
+from skillpress.play.sandbox.isolation import Kind
 
 RESULT, ERROR = "the result: ", "the error: "
 LOST = "variables, files and processes are lost"

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from skillpress.play.programs.walls import Isolated
+from skillpress.play.sandbox.sandbox import check_walls
 from skillpress.play.sandbox.spawner import spawner
 from skillpress.play.sandbox.watchdog import watchdog
 from tests.support.play import haunted
@@ -29,11 +29,9 @@ SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of temporary files. Its path is short, since it holds the endpoint's socket."""
+    watchdog(), spawner().folder()  # their threads and files last as long as this process
+    check_walls("bubblewrap")
     made = Path(tempfile.mkdtemp(prefix="h-"))
-    (made / "shown").touch()
-    # Their threads and files last as long as this process.
-    watchdog(), Isolated.check("bubblewrap"), spawner().shown(made / "shown")
-    (made / "shown").unlink()
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     yield made
     shutil.rmtree(made)

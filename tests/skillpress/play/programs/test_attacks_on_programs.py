@@ -21,8 +21,8 @@ from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.play.programs.endpoint import LARGEST_BODY, Endpoint
-from skillpress.play.programs.walls import Kind
 from skillpress.play.sandbox import Limits, Sandbox
+from skillpress.play.sandbox.isolation import Kind
 from tests.skillpress.environments.program.test_program_environment import TASKS, play, section
 from tests.support.play import asking
 from tests.support.play.attacking import ROOT, SECRET

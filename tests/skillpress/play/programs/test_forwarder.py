@@ -57,7 +57,7 @@ def forwarded(path: Path, connections: int) -> subprocess.CompletedProcess[str]:
     limits = [str(1 << 20), "4096"]
     command = [sys.executable, "-c", CLIENT, port, str(connections)]
     return subprocess.run(
-        [sys.executable, "-I", forwarder.__file__, port, str(path), *limits, "", *command],
+        [sys.executable, "-I", forwarder.__file__, port, str(path), *limits, *command],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 

@@ -11,9 +11,11 @@ import pytest
 
 from skillpress.core.errors import UserError
 from skillpress.play.sandbox import SandboxUnavailableError, probe
-from skillpress.play.sandbox.bubblewrap import SEEN, Bubblewrap, explain, start_walled
-from skillpress.play.sandbox.isolation import VARIABLES, find_bwrap
+from skillpress.play.sandbox.bubblewrap import Bubblewrap, explain
+from skillpress.play.sandbox.interpreter import inside
+from skillpress.play.sandbox.isolation import VARIABLES, find_bwrap, start_isolated
 from skillpress.play.sandbox.limits import Limits
+from skillpress.play.sandbox.process import gaps
 from tests.support.play.ordinary_user import said_by_nobody
 
 ROOT = Path(__file__).parents[4]
@@ -63,16 +65,16 @@ def test_unknown_refusal_is_told_as_it_is() -> None:
 
 
 def test_walls_are_looked_at_from_inside() -> None:
-    gaps, whole = Bubblewrap(Limits(), None).gaps, SEEN
+    whole = Bubblewrap.seen
     assert {"Seccomp", "NoNewPrivs", "CapEff", "CapBnd", "process", "interfaces", "memory"} == whole.keys()
-    assert gaps(whole) == ""
+    assert gaps(whole, whole) == ""
     for name in whole:
-        assert name in gaps(whole | {name: "other"})
-    assert gaps(None)
+        assert name in gaps({**whole, name: "other"}, whole)
+    assert gaps({}, whole)
 
 
 def test_command_runs_without_privileges_and_sees_nothing_of_the_host() -> None:
-    process = start_walled(["/usr/bin/bash", "-c", "id -u; ls -A /home/agent; env"], Limits())
+    process = start_isolated(["/usr/bin/bash", "-c", "id -u; ls -A /home/agent; env"], inside(Limits()))
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert said.decode().splitlines()[0] == "1000"

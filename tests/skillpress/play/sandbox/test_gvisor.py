@@ -1,19 +1,31 @@
-"""Programs on gVisor's kernel: files, limits that the watchdog keeps, and errors without gVisor."""
+"""Sandboxes and programs on gVisor's kernel: files, limits that the watchdog keeps, and errors without
+gVisor."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import psutil
 import pytest
 
-from skillpress.play.sandbox import SandboxUnavailableError
-from skillpress.play.sandbox.gvisor import probe, start_in_gvisor
-from skillpress.play.sandbox.isolation import Inside
+from skillpress.environments.code_repair.judge import Judge
+from skillpress.environments.sandboxed import PooledEnvironments
+from skillpress.play.sandbox import (
+    Limits,
+    Sandbox,
+    SandboxLostError,
+    SandboxPool,
+    SandboxUnavailableError,
+)
+from skillpress.play.sandbox.gvisor import probe
+from skillpress.play.sandbox.spawner import spawner
 from tests.support.play.attacking import ROOT, gone
+from tests.support.play.held import held_descriptors
 from tests.support.play.isolated import IsolatedSnippets
 from tests.support.play.ordinary_user import said_by_nobody
 
@@ -22,21 +34,65 @@ needs_runsc = pytest.mark.skipif(shutil.which("runsc") is None, reason="gVisor's
 
 def test_without_runsc_the_error_names_it_and_the_other_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SandboxUnavailableError, match=r"no runsc on PATH.*or choose walls: bubblewrap"):
-        probe()
+    for start in (
+        probe,
+        lambda: Sandbox.start(walls="gvisor"),
+        lambda: SandboxPool(walls="gvisor"),
+        lambda: Judge(1.0, "gvisor"),
+        lambda: PooledEnvironments(pytest.fail, Limits(), 1, 1.0, walls="gvisor"),
+    ):
+        with pytest.raises(SandboxUnavailableError, match=r"no runsc on PATH.*or choose walls: bubblewrap"):
+            start()
 
 
 def test_a_runsc_that_cannot_start_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.joinpath("runsc").write_text("#!/bin/sh\necho cannot clone >&2\nexit 128\n")
     tmp_path.joinpath("runsc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(SandboxUnavailableError, match=r"gVisor cannot run a program here \(cannot clone\)"):
+    with pytest.raises(SandboxUnavailableError, match=r"gVisor cannot run anything here \(cannot clone\)"):
         probe()
+    before = held_descriptors()
+    with pytest.raises(SandboxUnavailableError, match=r"gVisor cannot run anything here \(cannot clone\)"):
+        Sandbox.start(walls="gvisor")
+    assert held_descriptors() == before and list(spawner().folder().glob("walls-*")) == []
 
 
-def test_arguments_of_bwrap_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="gVisor reads no arguments for bwrap"):
-        start_in_gvisor(["true"], Inside("/tmp", 1, ip_sockets=False, mounts=["--tmpfs", "/x"]), tmp_path)
+@needs_runsc
+def test_a_sandbox_has_a_kernel_of_its_own_and_the_same_inside() -> None:
+    code = (
+        "import os, sys\nos.environ.pop('PWD', None)\n"
+        "[os.uname().release, os.getuid(), os.getpid(), sys.executable, dict(os.environ)]"
+    )
+    with Sandbox.start(walls="gvisor") as sandbox, Sandbox.start() as other:
+        release, *same = eval(sandbox.execute(code).result or "")
+        host, *expected = eval(other.execute(code).result or "")
+        assert release == "4.4.0" != host and same == expected
+        assert sandbox.bash("echo gone > /dev/null; echo here > kept; cat kept").stdout == "here\n"
+        folder = sandbox.snapshot()
+        assert len(list(spawner().folder().glob("walls-*"))) == 1
+    with SandboxPool(ready=1, walls="gvisor") as pool, pool.sandbox({"double": lambda n: 2 * n}) as sandbox:
+        sandbox.reset(folder)
+        assert sandbox.execute("open('kept').read(), double(21), os").error
+        assert sandbox.execute("open('kept').read(), double(21)").result == "('here\\n', 42)"
+    assert list(spawner().folder().glob("walls-*")) == []
+
+
+@needs_runsc
+def test_no_process_of_a_sandbox_outlives_its_end_and_a_killed_one_is_lost() -> None:
+    with Sandbox.start(walls="gvisor") as sandbox:
+        sandbox.execute("import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(1000)")
+        processes = psutil.Process(sandbox.pid).children(recursive=True)
+    assert len(processes) > 5 and all(gone(process.pid) for process in processes)
+    with Sandbox.start(walls="gvisor") as sandbox:
+        threading.Timer(0.5, os.kill, (sandbox.pid, signal.SIGKILL)).start()
+        with pytest.raises(SandboxLostError):
+            sandbox.execute("import time\ntime.sleep(1000)")
+
+
+@needs_runsc
+def test_programs_write_to_the_null_device() -> None:
+    with IsolatedSnippets(None, "gvisor") as program:
+        assert program.execute("open('/dev/null', 'w').write('12')").result == "2"
 
 
 @needs_runsc
