@@ -36,7 +36,7 @@ def p_value(value: float | None) -> str:
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """A Markdown table."""
-    yield "| " + " | ".join(heads) + " |"
-    yield "|" + "---|" * len(heads)
-    for row in rows:
-        yield "| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |"
+    head, *lines = (
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in (heads, *rows)
+    )
+    yield from (head, "|" + "---|" * len(heads), *lines)

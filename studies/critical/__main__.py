@@ -1,4 +1,4 @@
-"""``python -m studies.critical``: update docs/critical_experiment.md, the README and the drawings."""
+"""``python -m studies.critical``: make docs/critical_experiment.md, its tables, drawings and the README."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from studies.critical.results import Critical, read_critical
 from studies.study.command import make_pages
 
 PAGE = Path("docs/critical_experiment.md")
+TABLES = Path("studies/critical/tables.md")
 README = Path("README.md")
 FIGURES = Path("docs/figures")
 
@@ -22,7 +23,7 @@ def files(found: Critical, root: Path) -> dict[Path, str]:
     known = parts(found)
     made = {
         page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
-        for page, others in {PAGE: (), README: IN_README}.items()
+        for page, others in {PAGE: (), TABLES: (), README: IN_README}.items()
     }
     return made | {FIGURES / f"{name}.svg": drawing for name, drawing in draw(found).items()}
 

@@ -1,4 +1,4 @@
-"""What of docs/critical_experiment.md is made from the record."""
+"""What of docs/critical_experiment.md, and of the tables beside the record, is made from the record."""
 
 from __future__ import annotations
 
@@ -40,12 +40,10 @@ def parts(found: Critical) -> Parts:
         "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
         "summary": lambda: chain(
             _figure("critical_routines", "The share of wins by routine of every cell and method"),
+            _figure("critical_predictions", "The predicted preference against the change that was found"),
             summary(found),
         ),
-        "claims": lambda: chain(
-            _figure("critical_predictions", "The predicted preference against the change that was found"),
-            *(claims(found, name) for name in found.results.plan.questions),
-        ),
+        "claims": lambda: (line for name in found.results.plan.questions for line in claims(found, name)),
         "compression": lambda: compression(found),
         "choices": lambda: choices(found.choices),
     }
@@ -57,7 +55,11 @@ def _figure(name: str, words: str) -> Iterator[str]:
 
 def _state(found: Critical) -> Iterator[str]:
     """How many runs are there, and what is missing of the predictions."""
-    yield from state(found.results)
+    planned, recorded = found.results.planned, found.results.recorded
+    if recorded == planned:
+        yield f"All {sum(planned.values())} runs of the plan are recorded."
+    else:
+        yield from state(found.results)
     cells = found.results.plan.chosen()
     unpredicted = [
         cell for cell, methods in cells.items() if set(methods) - found.predictions.get(cell, {}).keys()
@@ -217,25 +219,21 @@ def _outcome(found: Critical, finding: Finding) -> str:
 
 
 def compression(found: Critical) -> Iterator[str]:
-    """Compression of training successes against the gap between known and unseen tasks."""
+    """Compression of training successes against the gap between known and unseen tasks, a row per scope."""
     every = found.agreements
     if not every:
         yield "No run with probes is recorded yet."
         return
     corrected = holm([1.0 if one.p is None else one.p for one in every])
-    rows = [
-        (
-            one.scope if one.scope not in found.results.plan.benchmarks else f"`{one.scope}`",
-            MEASURES[one.measure],
-            f"{one.runs} runs, {one.seeds} seeds",
-            _correlation(one),
-            p_value(None if one.p is None else value),
-            verdict_of_agreement(one, value, _complete(found, one.scope)),
-        )
-        for one, value in zip(every, corrected, strict=True)
-    ]
-    heads = ("over", "measure", "from", "correlation with the gap (95%)", "p, corrected", "verdict")
-    yield from table(heads, rows)
+    by_scope: dict[tuple[str, str], dict[str, str]] = {}
+    for one, value in zip(every, corrected, strict=True):
+        scope = one.scope if one.scope not in found.results.plan.benchmarks else f"`{one.scope}`"
+        verdict = verdict_of_agreement(one, value, _complete(found, one.scope))
+        p = p_value(None if one.p is None else value)
+        row = by_scope.setdefault((scope, f"{one.runs} runs, {one.seeds} seeds"), {})
+        row[one.measure] = verdict if one.correlation is None else f"{_correlation(one)}, p {p}: {verdict}"
+    rows = [(*key, *(row.get(name, NONE) for name in MEASURES)) for key, row in by_scope.items()]
+    yield from table(("over", "from", *MEASURES.values()), rows)
 
 
 def _complete(found: Critical, scope: str) -> bool:
@@ -283,7 +281,5 @@ def _choice(name: str, found: Conditions) -> tuple[str, ...]:
 
 
 def _correlation(one: Agreement) -> str:
-    if one.correlation is None:
-        return NONE
     interval = "" if one.low is None else f" ({one.low:+.2f} to {one.high:+.2f})"
     return f"{one.correlation:+.2f}{interval}"

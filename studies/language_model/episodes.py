@@ -30,6 +30,8 @@ FOLDER = Path(__file__).parent
 FILE = "episodes.json"
 PUZZLES = 10
 """How many are kept."""
+SHOWN = 5
+"""How many of them the page shows."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,18 @@ def _played(episode: Trajectory) -> Played:
 
 
 def puzzles(kept: Kept) -> Iterator[str]:
-    """The page's part: a table per run, a row per puzzle."""
+    """The page's part: a table per start and its puzzles, with a column for each run that shares them."""
     if not kept:
         yield "No episodes are kept yet."
+    sharing: dict[tuple[tuple[str, Played], ...], list[str]] = {}
     for run, found in kept.items():
-        rows = [(one.words, _in_words(one.start), _in_words(one.trained)) for one in found]
-        yield from ("", *table(("puzzle", "the start", run), rows))
+        sharing.setdefault(tuple((one.words, one.start) for one in found[:SHOWN]), []).append(run)
+    for puzzles_and_starts, runs in sharing.items():
+        rows = [
+            (words, _in_words(start), *(_in_words(kept[run][place].trained) for run in runs))
+            for place, (words, start) in enumerate(puzzles_and_starts)
+        ]
+        yield from ("", *table(("puzzle", "the start", *runs), rows))
 
 
 def _in_words(played: Played) -> str:

@@ -1,4 +1,4 @@
-"""``python -m studies.study``: update the record's figures in docs/study.md, its drawings and the README."""
+"""``python -m studies.study``: update docs/study.md, its tables and drawings, and the README."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from studies.study.page import parts
 from studies.study.results import Results, read_results
 
 PAGE = Path("docs/study.md")
+TABLES = FOLDER / "tables.md"
 README = Path("README.md")
 FIGURES = Path("docs/figures")
 
@@ -34,7 +35,7 @@ def files(found: Study, root: Path) -> dict[Path, str]:
     known = parts(results, again)
     made = {
         page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
-        for page, others in {PAGE: (), README: IN_README}.items()
+        for page, others in {PAGE: (), TABLES: (), README: IN_README}.items()
     }
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 

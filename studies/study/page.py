@@ -1,4 +1,4 @@
-"""What of docs/study.md is made from the study's record."""
+"""What of docs/study.md, and of the tables beside the record, is made from the study's record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from docs.made import Parts
 from studies.study.again import again_parts
 from studies.study.buffers import buffers
-from studies.study.paper import BEHAVIOR, SCALES, behavior, direction_table, table_1
+from studies.study.paper import PRINTED, SCALES, behavior, direction_table, table_1
 from studies.study.results import Results
 from studies.study.sections import compression, findings, levels, state
 from studies.study.summary import methods_in_short, starts, summary
@@ -28,21 +28,26 @@ def parts(results: Results, again: Results) -> Parts:
         "levels": lambda: (line for name in results.plan.benchmarks for line in levels(results, name)),
         "table_1": lambda: table_1(results),
         "tables": lambda: (
-            line for table in BEHAVIOR for ending in SCALES for line in behavior(results, table, ending)
+            line for table in PRINTED for ending in SCALES for line in behavior(results, table, ending)
         ),
     }
     found |= again_parts(again)
     for question in results.plan.questions:
         found[question] = lambda question=question: answer(results, question)  # type: ignore[misc]
+        found[f"{question}_claims"] = lambda question=question: claims(results, question)  # type: ignore[misc]
     return found
 
 
 def answer(results: Results, question: str) -> Iterator[str]:
-    """A question, its figure, what counts as yes and no, and its findings."""
+    """A question's figure and what counts as yes and no."""
     entry = results.plan.questions[question]
     yield from (f"![{entry.title}](figures/study_{question}.svg)", "")
     yield from (f"*Yes:* {' '.join(entry.counts_as_yes.split())}", "")
     yield f"*No:* {' '.join(entry.counts_as_no.split())}"
+
+
+def claims(results: Results, question: str) -> Iterator[str]:
+    """A question's findings, claim by claim."""
     if question.startswith("q6"):
         yield from compression(results, question)
     elif question.startswith("q7"):

@@ -16,6 +16,8 @@ from skillpress.measure.study.behavior_signs import TRAINED, Sign, signs
 from studies.study.results import FLOORS, Results
 
 BEHAVIOR = (2, 4, 5, 6, 7, 8, 9)
+PRINTED = BEHAVIOR[1:]
+"""The tables that a page shows: every figure of Table 2 is one of Tables 6, 8 and 9 too."""
 SCALES = {"": "without the group's deviation in the advantage", "_std": "with it, as in the paper"}
 """What a method's name ends with to what it means."""
 ENVIRONMENTS = {"countdown": "countdown", "cooking": "textworld_cooking", "alfworld": "alfworld"}

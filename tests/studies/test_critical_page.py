@@ -15,7 +15,7 @@ from skillpress.measure.study.gap_of_runs import Agreement
 from skillpress.measure.study.plan import Claim, read_plan
 from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.store import Record
-from studies.critical.__main__ import PAGE, files
+from studies.critical.__main__ import PAGE, TABLES, files
 from studies.critical.figures import draw
 from studies.critical.found import critical_in_short
 from studies.critical.page import compression, levels, parts, summary, verdict_of_agreement
@@ -225,7 +225,7 @@ def test_the_verdict_on_compression(
 
 
 def test_the_page_has_every_part_that_is_made(repository: Path, tmp_path: Path) -> None:
-    text = (repository / PAGE).read_text(encoding="utf-8")
+    text = "".join((repository / page).read_text(encoding="utf-8") for page in (PAGE, TABLES))
     made = parts(made_up(repository, tmp_path)).keys() - {"critical_in_short"}
     assert all(f"<!-- made: {name} -->" in text for name in made)
 

@@ -75,10 +75,12 @@ def test_the_page_shows_actions_refusals_and_ends_and_says_where_none_are_kept(t
         start=Played((Turn("op(+, 9, 9)", "no_such_number"),), won=False),
         trained=Played((Turn("op(+, 2, 12)", None),), won=True),
     )
-    _, head, _, row, *others = puzzles({"segcost, seed 2": (puzzle,), "segcost, seed 3": (puzzle,)})
-    assert head == "| puzzle | the start | segcost, seed 2 |"
-    assert row == (
-        "| Target: 14. Numbers: 2 12 | `op(+, 9, 9)` (no such number): **lost** | `op(+, 2, 12)`: **won** |"
-    )
-    assert others[1] == "| puzzle | the start | segcost, seed 3 |", "a table per run"
+    lost = replace(puzzle, trained=puzzle.start)
+    other = replace(puzzle, words="Target: 3. Numbers: 1 2")
+    kept = {"grpo, seed 2": (lost,), "segcost, seed 2": (puzzle,), "segcost, seed 3": (other,)}
+    _, head, _, row, *others = puzzles(kept)
+    assert head == "| puzzle | the start | grpo, seed 2 | segcost, seed 2 |"
+    refused = "`op(+, 9, 9)` (no such number): **lost**"
+    assert row == f"| Target: 14. Numbers: 2 12 | {refused} | {refused} | `op(+, 2, 12)`: **won** |"
+    assert others[1] == "| puzzle | the start | segcost, seed 3 |", "a table per start and its puzzles"
     assert list(puzzles(read_episodes(tmp_path))) == ["No episodes are kept yet."]
