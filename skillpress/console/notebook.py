@@ -21,7 +21,7 @@ import polars as pl
 
 from skillpress.console import layers
 from skillpress.console.parameter_options import named_layers
-from skillpress.core.lab import overlay
+from skillpress.core.lab import lab_file, overlay
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.task_files import write_tasks
@@ -121,7 +121,7 @@ def train(
 
     Args:
         environment: its name, or a whole section with ``name``.
-        overlays: files of parameters, in the working directory or the lab.
+        overlays: files of parameters: of the working directory, the lab, or skillpress itself.
         on_step: receives (step, metrics) after every training step.
         sections: keys of params.yaml and what they change.
 
@@ -131,7 +131,7 @@ def train(
     """
     layers.need(["train"])
     section = {"name": environment} if isinstance(environment, str) else dict(environment)
-    below, *above = named_layers(section.get("name"), [overlay(str(file)) for file in overlays])
+    below, *above = named_layers(section.get("name"), [_file(str(name)) for name in overlays])
     found = [
         below,
         Layer("the default of train", {"processes": 1}),
@@ -148,6 +148,12 @@ def train(
         raise
     weakref.finalize(trained, temporary.remove)
     return trained
+
+
+def _file(name: str) -> Path:
+    """An overlay of the working directory, of the lab, or of the reference lab."""
+    here = overlay(name)
+    return here if here.is_file() else next(filter(Path.is_file, [lab_file(name)]), here)
 
 
 def _train(params: Params, folder: Path, on_step: Callable[[int, dict[str, float]], None]) -> Trained:

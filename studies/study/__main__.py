@@ -1,11 +1,11 @@
-"""``python -m studies.study``: update the record's figures in docs/study.md, its drawings and the README."""
+"""``python -m studies.study``: update the record's figures in docs/study.md, and its drawings."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from docs.made import IN_README, made_anew
+from docs.made import made_anew
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.store import FOLDER
 from studies.study.again import read_again
@@ -15,7 +15,6 @@ from studies.study.page import parts
 from studies.study.results import Results, read_results
 
 PAGE = Path("docs/study.md")
-README = Path("README.md")
 FIGURES = Path("docs/figures")
 
 
@@ -31,12 +30,10 @@ def read_study(root: Path) -> Study:
 def files(found: Study, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
     results, again = found
-    known = parts(results, again)
-    made = {
-        page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
-        for page, others in {PAGE: (), README: IN_README}.items()
+    page = made_anew((root / PAGE).read_text(encoding="utf-8"), PAGE, parts(results, again))
+    return {PAGE: page} | {
+        FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions
     }
-    return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 
 
 def main() -> int:
