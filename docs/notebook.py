@@ -38,8 +38,8 @@ def outputs(cell: dict[str, Any], names: dict[str, object], count: int) -> list[
         if last is not None:
             value = eval(compile(ast.Expression(last.value), f"cell {count}", "eval"), names)
     found: list[dict[str, Any]] = []
-    if printed.getvalue():
-        text = printed.getvalue().splitlines(keepends=True)
+    text = [line for line in printed.getvalue().splitlines(keepends=True) if line.strip()]
+    if text:  # blank lines come from the progress bars of libraries
         found.append({"name": "stdout", "output_type": "stream", "text": text})
     if value is not None:
         data = {"text/plain": repr(value).splitlines(keepends=True)}

@@ -188,6 +188,8 @@ def _as_a_stage() -> Iterator[None]:
     before, threads = dict(os.environ), torch.get_num_threads()
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"  # for processes that are started here
+    if not torch.cuda.is_available():
+        os.environ["DS_ACCELERATOR"] = "cpu"  # or DeepSpeed prints that it looks for one
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", "")])
     try:
         yield

@@ -40,6 +40,20 @@ def test_the_first_page_is_short() -> None:
     assert len(README.split()) <= MOST_WORDS
 
 
+def test_ten_lines_of_python_print_what_their_comments_say(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (each.code for each in blocks(README) if each.language == "python")
+    lines = [line for line in (first + second).splitlines() if line]
+    assert len(lines) <= 10
+    names: dict[str, object] = {}
+    exec(first, names)
+    (comment,) = re.findall(r"^print\(.*\)  # (.+)$", first, re.MULTILINE)
+    assert capsys.readouterr().out == f"{comment}\n"
+    exec(second, names)
+    rates = (line for line in capsys.readouterr().out.splitlines() if "SuccessRate" in line)
+    players = [line.split()[0] for line in rates]
+    assert players == ["explorer", "start", "trained"]
+
+
 @pytest.mark.slow
 def test_an_environment_in_one_file_is_trained_in_and_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
