@@ -41,7 +41,6 @@ import psutil
 
 from benchmarks.machine import machine
 from benchmarks.methods import Rows, estimate, kept, less, scores
-from benchmarks.training_folder import job_in
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import write_tasks
@@ -49,7 +48,7 @@ from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, load_params, merge
-from skillpress.experiment.training import train
+from skillpress.experiment.training import job_in, train
 from skillpress.models.engines.serve import ModelServer, ServerOptions
 
 LAST = 10

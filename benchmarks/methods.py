@@ -44,7 +44,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.training_folder import job_in
 from skillpress.core.intervals import Z_95
 from skillpress.core.registry import ALGORITHMS
 from skillpress.core.resume import ResumeStore
@@ -56,7 +55,7 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, load_params, merge, read_yaml
-from skillpress.experiment.training import TrainingJob, train
+from skillpress.experiment.training import TrainingJob, job_in, train
 from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
 from skillpress.measure.evaluation import evaluation_steps
 from skillpress.measure.evaluation.episodes import episode_table

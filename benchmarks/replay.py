@@ -30,12 +30,11 @@ from typing import Any
 import torch
 
 from benchmarks.lag import changed, prepare
-from benchmarks.training_folder import job_in
 from skillpress.core.storage import read_json, write_json
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
-from skillpress.experiment.training import train
+from skillpress.experiment.training import job_in, train
 from skillpress.models.policy import load_policy
 from skillpress.play.rollout import requests
 

@@ -25,11 +25,10 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment.collection import CollectionJob, play_episodes
+from skillpress.experiment.collection import CollectionJob, play_episodes, play_of
 from skillpress.experiment.params import Params, load_params
 from skillpress.measure.evaluation import Comparison, EvaluationSteps, compare, evaluate, evaluation_steps
 from skillpress.pipeline.files import split_file
-from skillpress.pipeline.playing import play_of
 
 
 def unseen_tasks(params: Params, workspace: Path, count: int) -> list[Task]:

@@ -9,16 +9,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-IN_README = (
-    "methods_in_short",
-    "critical_in_short",
-    "language_model_in_short",
-    "language_model_found",
-)
-"""The parts of the README, which the programs of several pages make."""
 MADE = re.compile(r"<!-- made: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 Parts = Mapping[str, Callable[[], Iterator[str]]]
@@ -41,19 +34,14 @@ class UnknownPartError(ValueError):
     """The page asks for a part that nothing makes."""
 
 
-def made_anew(text: str, page: Path, known: Parts, others: Collection[str] = ()) -> str:
+def made_anew(text: str, page: Path, known: Parts) -> str:
     """The page's text with all its made parts.
-
-    Args:
-        others: parts that another program makes; they stay as they are.
 
     Raises:
         UnknownPartError: one of its markers names none.
     """
 
     def part(match: re.Match[str]) -> str:
-        if match[1] not in known and match[1] in others:
-            return match[0]
         if match[1] not in known:
             raise UnknownPartError(f"{page}: no part {match[1]!r}; there are {', '.join(known)}")
         lines = "\n".join(known[match[1]]()).strip("\n")

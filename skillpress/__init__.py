@@ -15,6 +15,7 @@ from skillpress.core.lazy import lazy_names
 from skillpress.core.version import __version__
 
 if TYPE_CHECKING:
+    from skillpress.console.notebook import Trained, train
     from skillpress.core.engine import Sampling
     from skillpress.core.errors import UserError
     from skillpress.core.interface import Environment, Info
@@ -48,6 +49,7 @@ __all__ = [
     "Step",
     "SuccessBuffer",
     "Task",
+    "Trained",
     "Trajectory",
     "UserError",
     "__version__",
@@ -70,6 +72,7 @@ __all__ = [
     "scan_rollouts",
     "segment",
     "segmentation_cost",
+    "train",
     "write_rollouts",
     "write_tasks",
 ]

@@ -16,6 +16,7 @@ from skillpress.core.rollout_files import join_rollouts, scan_rollouts
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
 from skillpress.environments import bundle
+from skillpress.experiment.collection import play_of
 from skillpress.learn.training.keeping.selected_checkpoint import read_selected
 from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
 from skillpress.measure.evaluation.budget import budget_rows
@@ -34,7 +35,7 @@ from skillpress.pipeline.files import (
     load_tasks,
     write_curve,
 )
-from skillpress.pipeline.playing import play, play_of
+from skillpress.pipeline.playing import play
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage

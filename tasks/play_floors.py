@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillpress.environments import bundle
+from skillpress.experiment.collection import play_of
 from skillpress.pipeline.files import BASE_POLICY, EXPLORER, FLOOR_ROLLOUTS, START, load_tasks
-from skillpress.pipeline.playing import play, play_of
+from skillpress.pipeline.playing import play
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage

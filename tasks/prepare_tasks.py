@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillpress.core.storage import named_disk_errors, write_json
 from skillpress.core.task_files import write_tasks
-from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
-from skillpress.pipeline.files import RESULTS, SPLITS, UNSEEN, split_file
+from skillpress.pipeline.files import RESULTS, UNSEEN, split_file
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
@@ -23,12 +22,8 @@ def main(stage: Stage) -> None:
     sizes = params.tasks.make()
     with named_disk_errors(split_file(UNSEEN)):  # an earlier experiment in this folder may have left it
         split_file(UNSEEN).unlink(missing_ok=True)
-    made: dict[str, list[Task]] = {split: [] for split in (*SPLITS, *([UNSEEN] if sizes.unseen else []))}
     with stage.progress(sizes.train + sizes.validation + sizes.test + sizes.unseen, "task") as progress:
-        for count, task in enumerate(environment.make_tasks(params.environment, sizes, params.seed), 1):
-            made[task.split].append(task)
-            progress(count)
-    environment.check_tasks([task for tasks in made.values() for task in tasks])
+        made = environment.splits(params.environment, sizes, params.seed, progress)
     for split, tasks in made.items():
         write_tasks(split_file(split), tasks)
     strata = sorted({task.stratum for tasks in made.values() for task in tasks})

@@ -43,18 +43,16 @@ from benchmarks.lag import changed
 from benchmarks.program_countdown.agent import STEPS
 from benchmarks.program_countdown.same import compare_calls
 from benchmarks.program_countdown.setting import ARMS, BUILT_IN, PROGRAM, SAME_DRAWS, arm, prepare, tasks_of
-from benchmarks.training_folder import job_in
 from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.rollout_files import read_rollouts, scan_rollouts
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
-from skillpress.experiment.collection import CollectionJob, play_episodes
+from skillpress.experiment.collection import CollectionJob, play_episodes, play_of
 from skillpress.experiment.params import Params, load_params
-from skillpress.experiment.training import train
+from skillpress.experiment.training import job_in, train
 from skillpress.measure.evaluation import EvaluationSteps, compare_trainings, evaluation_steps
 from skillpress.models.policy import load_policy
-from skillpress.pipeline.playing import play_of
 
 RESULT = Path(__file__).parents[1] / "results" / "program_countdown.json"
 START, AGAIN = "start", "program_again"

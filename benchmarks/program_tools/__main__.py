@@ -34,7 +34,6 @@ import polars as pl
 from benchmarks.program_tools.agent import make_task
 from benchmarks.program_tools.model import LONGEST, save_fresh
 from benchmarks.program_tools.player import write_log
-from benchmarks.training_folder import job_in
 from skillpress.core.intervals import Z_95, Interval, wilson
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts
@@ -46,7 +45,7 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
-from skillpress.experiment.training import train
+from skillpress.experiment.training import job_in, train
 from skillpress.measure.analysis.mdl_report import ARROW, phrase_table, savings
 from skillpress.measure.evaluation.scores import Scores
 from skillpress.measure.evaluation.trainings import over_trainings

@@ -19,7 +19,7 @@ from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
 from skillpress.core.names import UnknownPartError, check_name
 from skillpress.core.registry import ENVIRONMENTS
-from skillpress.experiment.layers import assigned_layers, file_layer
+from skillpress.experiment.layers import Layer, assigned_layers, file_layer
 from skillpress.experiment.params import Params, check_params, merge, merged, read_yaml, sources
 
 _TRAINING_ALONE = frozenset({"imitation", "rollouts", "skills", "algorithm", "experience", "training"})
@@ -65,8 +65,7 @@ def playing_params(environment: str | None, overlays: Sequence[Path], assignment
         ParamsError: a file, a key or a value is wrong.
         UserError: the parameters describe another environment.
     """
-    own = None if overlays or environment is None else own_overlay(environment)
-    files = [file_layer(file) for file in (lab_file("params.yaml"), *(overlays or ([own] if own else [])))]
+    files = named_layers(environment, overlays)
     layers = [*files, *assigned_layers(assignments)]
     source = sources(files)
     params = check_params(merge(merged(layers), _PLAYS_ALONE), source, layers)
@@ -76,6 +75,16 @@ def playing_params(environment: str | None, overlays: Sequence[Path], assignment
             f"overlay of {environment} with --params"
         )
     return params
+
+
+def named_layers(environment: str | None, overlays: Sequence[Path]) -> list[Layer]:
+    """The lab's params.yaml and the overlays; without any, the environment's own.
+
+    Raises:
+        ParamsError: see :func:`own_overlay`; or a file is missing or holds no mapping.
+    """
+    own = None if overlays or environment is None else own_overlay(environment)
+    return [file_layer(file) for file in (lab_file("params.yaml"), *(overlays or ([own] if own else [])))]
 
 
 def own_overlay(environment: str) -> Path | None:

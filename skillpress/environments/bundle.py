@@ -206,6 +206,29 @@ class EnvironmentBundle:
     """Maps the section to counts of dropped task candidates: data set to reason to number; None if no
     candidates are dropped."""
 
+    def splits(
+        self,
+        section: EnvironmentParameters,
+        sizes: SplitSizes,
+        seed: int,
+        on_task: Callable[[int], None] = lambda made: None,
+    ) -> dict[str, list[Task]]:
+        """The tasks of every split, checked together; the split ``unseen`` only if it has a size.
+
+        Args:
+            on_task: receives the number of tasks that are made.
+
+        Raises:
+            TaskError: a split has another size, splits overlap, or a task is repeated.
+        """
+        named = [split.name for split in fields(sizes) if split.name != "unseen" or sizes.unseen]
+        made: dict[str, list[Task]] = {split: [] for split in named}
+        for count, task in enumerate(self.make_tasks(section, sizes, seed), 1):
+            made[task.split].append(task)
+            on_task(count)
+        self.check_tasks([task for tasks in made.values() for task in tasks])
+        return made
+
     def projection_of(self, section: EnvironmentParameters) -> Projection:
         """φ of this section's episodes."""
         return self.projection if self.rules is None else self.rules(section)

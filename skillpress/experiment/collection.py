@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Literal
 
 from skillpress.core.resume import ResumeStore
+from skillpress.core.trajectory import Task
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
-from skillpress.play.rollout import CollectionStatistics
+from skillpress.play.rollout import CollectionStatistics, Requests, requests
 from skillpress.play.rollout.ordered import write_in_order
 from skillpress.play.rollout.requests import EpisodeRequest
 from skillpress.play.workers.ranks import Report, run_ranks
@@ -32,6 +33,22 @@ class Play:
     wanted: Sequence[EpisodeRequest]
     version: int = 0
     """Version of the policy, recorded with each trajectory."""
+
+
+def play_of(params: Params, tasks: Sequence[Task], policy: str, model: Path | None, version: int = 0) -> Play:
+    """The episodes of an evaluation: each of its ``runs`` runs plays every task ``votes`` times.
+
+    Args:
+        policy: its name in the rollouts.
+        model: its folder; None means the random explorer.
+        version: the training step whose weights play.
+    """
+    section = params.evaluation
+    runs = (
+        requests(tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run)
+        for run in range(section.runs)
+    )
+    return Play(policy=model, wanted=sum(runs, start=Requests(())), version=version)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,38 @@ class TrainingJob:
     """Where an interrupted run resumes; their key covers everything that decides the result."""
 
 
+def job_in(
+    folder: Path,
+    params: Params,
+    prepared: Path,
+    *,
+    key: str = "training",
+    validation: str = "train.parquet",
+    episodes: type[TrainedEpisodes] = TrainedEpisodes,
+) -> TrainingJob:
+    """The training of the policy ``start``, which writes ``policy`` and all its files into one folder.
+
+    Args:
+        prepared: the folder with ``start`` and the tasks.
+        key: the key of the checkpoints: a training only resumes from checkpoints with its own key.
+        validation: the file of validation tasks; the training tasks replace it if none are played.
+        episodes: the kind of files for a sample of episodes.
+    """
+    return TrainingJob(
+        params=params,
+        tasks=prepared / "train.parquet",
+        validation=prepared / validation,
+        unseen=prepared / "unseen.parquet",
+        start=prepared / "start",
+        output=folder / "policy",
+        history=folder / "dictionaries.json",
+        library=folder / "library.json",
+        probes=folder / "probes.parquet",
+        episodes=episodes(folder / "training.parquet", folder / "advantages.parquet"),
+        checkpoints=Checkpoints(folder / "checkpoints", key),
+    )
+
+
 OnStep = Callable[[int, dict[str, float]], None]
 """Receives (step, metrics) after every step that this call trains, and of step 0 if it is probed."""
 

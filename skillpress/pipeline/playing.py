@@ -1,4 +1,4 @@
-"""Plays the episodes of an evaluation: each of the ``runs`` runs plays every test task ``votes`` times."""
+"""Plays the episodes of an evaluation, with the progress of a stage."""
 
 from __future__ import annotations
 
@@ -10,32 +10,13 @@ import polars as pl
 
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import NOTHING_ASKED, TAKEN, scan_rollouts
-from skillpress.core.trajectory import Task
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
-from skillpress.experiment.params import Params
-from skillpress.play.rollout import Requests, requests
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
 
 LAST_WORDS = 500
 """Characters of a program's last words in a message."""
-
-
-def play_of(params: Params, tasks: Sequence[Task], policy: str, model: Path | None, version: int = 0) -> Play:
-    """The episodes that a policy has to play.
-
-    Args:
-        policy: its name in the rollouts.
-        model: its folder; None means the random explorer.
-        version: the training step whose weights play.
-    """
-    section = params.evaluation
-    runs = (
-        requests(tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run)
-        for run in range(section.runs)
-    )
-    return Play(policy=model, wanted=sum(runs, start=Requests(())), version=version)
 
 
 def play(stage: Stage, plays: Sequence[Play], output: Path) -> None:

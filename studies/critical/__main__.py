@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from docs.made import IN_README, made_anew
+from docs.made import made_anew
 from skillpress.pipeline.settings import ROOT
 from studies.critical.figures import draw
 from studies.critical.page import parts
@@ -22,8 +22,8 @@ def files(found: Critical, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
     known = parts(found)
     made = {
-        page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
-        for page, others in {PAGE: (), TABLES: (), README: IN_README}.items()
+        page: made_anew((root / page).read_text(encoding="utf-8"), page, known)
+        for page in (PAGE, TABLES, README)
     }
     return made | {FIGURES / f"{name}.svg": drawing for name, drawing in draw(found).items()}
 

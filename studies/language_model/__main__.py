@@ -1,11 +1,11 @@
-"""``python -m studies.language_model``: update the figures in docs/language_model.md and the README."""
+"""``python -m studies.language_model``: update the figures in docs/language_model.md."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from docs.made import IN_README, made_anew
+from docs.made import made_anew
 from skillpress.pipeline.settings import ROOT
 from studies.language_model.curves import draw
 from studies.language_model.page import parts
@@ -15,18 +15,13 @@ from studies.study.results import Results, read_results
 PLAN = Path("params/language_model")
 RECORD = Path("studies/language_model")
 PAGE = Path("docs/language_model.md")
-README = Path("README.md")
 FIGURE = Path("docs/figures/language_model_curves.svg")
 
 
 def files(results: Results, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
-    known = parts(results)
-    made = {
-        page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others=others)
-        for page, others in {PAGE: (), README: IN_README}.items()
-    }
-    return made | {FIGURE: draw(results)}
+    page = made_anew((root / PAGE).read_text(encoding="utf-8"), PAGE, parts(results))
+    return {PAGE: page} | {FIGURE: draw(results)}
 
 
 def main() -> int:

@@ -3,4 +3,4 @@
 BENCHMARK = "smollm2"
 QUESTION = "q1_learns"
 NAMES = {"grpo": "GRPO, 40 steps", "segcost": "SegCost, 40 steps"}
-"""Methods that train, as the README names them."""
+"""Methods that train, as a reader knows them."""

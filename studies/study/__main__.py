@@ -1,11 +1,11 @@
-"""``python -m studies.study``: update docs/study.md, its tables and drawings, and the README."""
+"""``python -m studies.study``: update docs/study.md, its tables and its drawings."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from docs.made import IN_README, made_anew
+from docs.made import made_anew
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.store import FOLDER
 from studies.study.again import read_again
@@ -16,7 +16,6 @@ from studies.study.results import Results, read_results
 
 PAGE = Path("docs/study.md")
 TABLES = FOLDER / "tables.md"
-README = Path("README.md")
 FIGURES = Path("docs/figures")
 
 
@@ -34,8 +33,7 @@ def files(found: Study, root: Path) -> dict[Path, str]:
     results, again = found
     known = parts(results, again)
     made = {
-        page: made_anew((root / page).read_text(encoding="utf-8"), page, known, others)
-        for page, others in {PAGE: (), TABLES: (), README: IN_README}.items()
+        page: made_anew((root / page).read_text(encoding="utf-8"), page, known) for page in (PAGE, TABLES)
     }
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 

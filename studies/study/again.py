@@ -1,7 +1,7 @@
 """A benchmark of the study that was run again by a plan of its own: what the pages show of it.
 
 The plan in params/cooking_again repeats four methods on cooking without the word at which the study's starts
-fail. The README's table takes its column when all its runs are there, and the study's until then.
+fail.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from studies.study.buffers import buffers
 from studies.study.paper import PRINTED, SCALES, behavior, direction_table, table_1
 from studies.study.results import Results
 from studies.study.sections import compression, findings, levels, state
-from studies.study.summary import methods_in_short, starts, summary
+from studies.study.summary import starts, summary
 
 
 def parts(results: Results, again: Results) -> Parts:
@@ -24,7 +24,6 @@ def parts(results: Results, again: Results) -> Parts:
         "summary": lambda: summary(results),
         "starts": lambda: starts(results),
         "buffers": lambda: buffers(results),
-        "methods_in_short": lambda: methods_in_short(results, again),
         "levels": lambda: (line for name in results.plan.benchmarks for line in levels(results, name)),
         "table_1": lambda: table_1(results),
         "tables": lambda: (

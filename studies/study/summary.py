@@ -1,4 +1,4 @@
-"""The study in short: a table of all questions, one for the README, and which seeds had several starts."""
+"""The study in short: a table of all questions, and which seeds had several starts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from docs.words import NONE, table
-from skillpress.measure.paper.layout import METHODS
-from skillpress.measure.study.behavior_signs import TRAINED
 from skillpress.measure.study.contrasts import MISSING
 from skillpress.pipeline.files import START
 from studies.study.paper import ENVIRONMENTS, SCALES, directions
-from studies.study.results import FLOORS, Results
+from studies.study.results import Results
 from studies.study.sections import compression_verdict, corrected_predictions
-
-OUTCOMES = {"pass_at_1": "Pass@1", "sc_at_k": "SC@7"}
-"""The plan's primary outcomes, as readers know them."""
 
 
 def summary(results: Results) -> Iterator[str]:
@@ -54,40 +49,6 @@ def _counted(found: Sequence[str]) -> str:
     if set(found) == {MISSING}:
         return MISSING
     return "; ".join(f"{count} × {verdict}" for verdict, count in Counter(found).most_common())
-
-
-def methods_in_short(*plans: Results) -> Iterator[str]:
-    """Success of the floors and the paper's four methods, on the benchmarks that have all runs of these.
-
-    Args:
-        plans: the study, and after it what was run again. A benchmark's column is from the last plan that has
-            all of its runs.
-    """
-    ready = {
-        name: results
-        for results in plans
-        for name in results.plan.benchmarks
-        if _has_all_of(results, name, TRAINED)
-    }
-    if not ready:
-        yield "No benchmark has all of its runs yet."
-        return
-    names = FLOORS | {name: METHODS[name] for name in TRAINED}
-    rows = {words: [words] for words in ("", *names.values())}
-    for benchmark, results in ready.items():
-        entry = results.plan.benchmarks[benchmark]
-        for method, words in names.items():
-            level = results.level(benchmark, method, entry.outcome)
-            rows[words].append(level.in_percent() if level else NONE)
-            size = f"{level.seeds} seeds of {level.tasks:,} tasks" if level else ""
-        rows[""].append(f"{entry.words}, {OUTCOMES[entry.outcome]} (%), {size}")
-    heads, *lines = rows.values()
-    yield from table(heads, lines)
-
-
-def _has_all_of(results: Results, benchmark: str, methods: Sequence[str]) -> bool:
-    wanted = set(results.plan.benchmarks[benchmark].seeds)
-    return all(wanted <= results.runs.get((benchmark, method), {}).keys() for method in methods)
 
 
 def starts(results: Results) -> Iterator[str]:

@@ -57,8 +57,8 @@ def test_every_file_of_the_page_of_methods_is_there() -> None:
     assert all((ROOT / file).is_file() for file in re.findall(r"`(skillpress/\S+\.py)`", METHODS))
 
 
-def test_the_first_page_has_every_command_and_every_target() -> None:
-    page = (ROOT / "docs" / "start.md").read_text()
+def test_the_page_of_commands_has_every_command_and_every_target() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
     commands = set(re.findall(r"^\| `skillpress ([\w-]+)", page, re.MULTILINE))
     assert commands == set(COMMANDS)
     (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -18,7 +18,7 @@ from studies.language_model.__main__ import PAGE, PLAN, RECORD, files
 from studies.language_model.behaviour import STEPS
 from studies.language_model.curves import draw, means, raw
 from studies.language_model.names import NAMES, QUESTION
-from studies.language_model.page import in_short, parts
+from studies.language_model.page import parts
 from studies.language_model.trainings import corrected
 from studies.study.results import Results, assembled, read_results
 from tests.support.pipeline.small_study import recorded, runs_of
@@ -64,15 +64,15 @@ def outcomes_of(won: int, seed: int, times: int, explorer: int) -> pl.DataFrame:
     return pl.DataFrame(ids | lists, schema_overrides=dict.fromkeys(lists, pl.List(pl.UInt8)))
 
 
-def test_page_readme_and_figure_are_what_the_record_gives(repository: Path) -> None:
+def test_page_and_figure_are_what_the_record_gives(repository: Path) -> None:
     found = read_results(repository, repository / PLAN, repository / RECORD)
     for path, text in files(found, repository).items():
         assert (repository / path).read_text() == text, f"{path}: run python -m studies.language_model"
 
 
-def test_the_page_has_every_part_but_the_readmes(repository: Path) -> None:
+def test_the_page_has_every_part(repository: Path) -> None:
     text = (repository / PAGE).read_text(encoding="utf-8")
-    made = parts(made_up(repository)).keys() - {"language_model_in_short", "language_model_found"}
+    made = parts(made_up(repository)).keys()
     assert all(f"<!-- made: {name} -->" in text for name in made)
 
 
@@ -84,18 +84,6 @@ def test_each_method_is_compared_with_the_start_and_with_the_other(repository: P
         "`segcost` ≠ `grpo`",
     ]
     assert [line.split(" | ")[1].split()[0] for line in lines] == ["+50.0", "+25.0", "-25.0"]
-
-
-def test_the_readmes_table_has_success_and_what_training_added(repository: Path) -> None:
-    heads, _, *rows = in_short(made_up(repository))
-    assert "3 seeds of 4 puzzles" in heads
-    cells = [[cell.split(" (")[0] for cell in row.strip("| ").split(" | ")] for row in rows]
-    assert cells == [
-        ["Random explorer", "0.0", "–"],
-        ["Imitation start", "25.0", "–"],
-        ["GRPO, 40 steps", "75.0", "+50.0"],
-        ["SegCost, 40 steps", "50.0", "+25.0"],
-    ]
 
 
 def test_each_training_is_compared_with_its_own_start_puzzle_by_puzzle(repository: Path) -> None:
@@ -126,10 +114,6 @@ def test_the_columns_of_wins_are_all_steps_of_an_episode() -> None:
 def test_trainings_that_are_missing_count_in_the_correction() -> None:
     """Three trainings whose p is 0.01 are corrected by six, as planned."""
     assert corrected([0.01] * 3, planned=6) == pytest.approx([0.06, 0.06, 0.06])
-
-
-def test_while_runs_are_missing_the_readme_has_no_table(repository: Path) -> None:
-    assert list(in_short(made_up(repository, seeds=(1,)))) == ["Runs are missing: 6 of 9."]
 
 
 def test_a_line_is_the_mean_of_at_most_a_fifth_of_its_dots() -> None:

@@ -23,9 +23,9 @@ from skillpress.measure.study.plan import Claim, read_plan
 from skillpress.pipeline.study.store import Record
 from studies.study.__main__ import files, read_study
 from studies.study.page import parts
-from studies.study.results import Results, assembled
+from studies.study.results import assembled
 from studies.study.sections import findings, levels, what_would_tell
-from studies.study.summary import methods_in_short, starts, summary
+from studies.study.summary import starts, summary
 from tests.support.pipeline.small_study import outcomes, recorded, runs_of, write_plan
 
 
@@ -148,38 +148,6 @@ def test_the_summary_counts_verdicts_by_question_and_benchmark(repository: Path,
 def test_the_summary_says_where_runs_are_missing(repository: Path, tmp_path: Path) -> None:
     (row,) = [line for line in summary(made_up(repository, tmp_path, (10,))) if "Q1" in line]
     assert row == "| Q1. Which? | runs are missing | – |"
-
-
-def papers_methods(repository: Path, folder: Path, won: list[int], missing: int = 0) -> Results:
-    """The paper's methods on one benchmark, whose first task each wins by ``won``, less the last runs."""
-    plan = read_plan(write_plan(folder, runs={"small": [*TRAINED]}))
-    runs = runs_of(plan)
-    rows = [outcomes(won, [0, 0], [2, 0], [0, 0]).with_columns(id=pl.lit(run.name)) for run in runs]
-    there = tuple(map(recorded, runs))[: len(runs) - missing]
-    return assembled(plan, Record(there, pl.concat(rows)), repository)
-
-
-def test_the_readmes_table_has_a_benchmark_when_the_papers_methods_are_all_there(
-    repository: Path, tmp_path: Path
-) -> None:
-    heads, _, *rows = methods_in_short(papers_methods(repository, tmp_path, [3, 0]))
-    assert heads == "|  | small, Pass@1 (%), 2 seeds of 4 tasks |"
-    assert len(rows) == 2 + len(TRAINED)
-    assert all(" | 25.0" in row for row in rows[-len(TRAINED) :])  # 2 of 8 episodes
-    fewer = papers_methods(repository, tmp_path, [3, 0], missing=1)
-    assert [*methods_in_short(fewer)] == ["No benchmark has all of its runs yet."]
-
-
-def test_the_readmes_table_takes_a_benchmark_that_was_run_again_once_all_its_runs_are_there(
-    repository: Path, tmp_path: Path
-) -> None:
-    study = papers_methods(repository, tmp_path, [3, 0])
-
-    def last_row(again: Results) -> str:
-        return [*methods_in_short(study, again)][-1]
-
-    assert " | 37.5" in last_row(papers_methods(repository, tmp_path, [3, 4]))  # 3 of 8 episodes
-    assert " | 25.0" in last_row(papers_methods(repository, tmp_path, [3, 4], missing=1))
 
 
 def test_a_seed_with_one_start_is_not_named(repository: Path, tmp_path: Path) -> None:
