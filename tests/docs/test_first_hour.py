@@ -15,7 +15,6 @@ import yaml
 from docs.build.markdown import blocks
 from docs.notebook import code_cells, outputs, read
 from skillpress.console.command import main
-from tests.support.clone import Clone
 from tests.support.pages import ROOT
 
 pytestmark = pytest.mark.heavy
@@ -103,17 +102,6 @@ def test_a_log_of_ones_own_is_read_as_both_pages_say(
     assert [f"{100 * share:.0f}%" for share in with_reproduce[2:4]] == ["64%", "11%"]
     for page in (START, README):
         assert "64% of the successes" in page and "11% of the failures" in page
-
-
-@pytest.mark.slow
-def test_a_finished_run_has_what_is_looked_at(reproduced: Clone, tmp_path: Path) -> None:
-    clone = reproduced.copied(tmp_path / "run")
-    assert (clone.folder / "results/report.html").is_file()
-    for line in block("skillpress evaluate").splitlines():
-        done = clone.python("skillpress.console.command", *line.split()[1:])
-        assert done.returncode == 0, done.stderr
-    runs = clone.python("skillpress.console.command", "runs", ".")
-    assert runs.returncode == 0 and "Pass@1" in runs.stdout
 
 
 @pytest.mark.slow
