@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from skillpress.core.storage import named_disk_errors, write_json
 from skillpress.core.task_files import write_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
 from skillpress.pipeline.files import RESULTS, SPLITS, UNSEEN, split_file
 
 if TYPE_CHECKING:
@@ -19,13 +18,13 @@ def main(stage: Stage) -> None:
     """Write data/tasks/{train,validation,test}.parquet, unseen.parquet if the parameters ask for such tasks,
     the number of tasks per stratum, and how many were dropped for which reason."""
     params = stage.params
-    environment = bundle(params.environment.name)
+    environment = params.environment
     sizes = params.tasks.make()
     with named_disk_errors(split_file(UNSEEN)):  # an earlier experiment in this folder may have left it
         split_file(UNSEEN).unlink(missing_ok=True)
     made: dict[str, list[Task]] = {split: [] for split in (*SPLITS, *([UNSEEN] if sizes.unseen else []))}
     with stage.progress(sizes.train + sizes.validation + sizes.test + sizes.unseen, "task") as progress:
-        for count, task in enumerate(environment.make_tasks(params.environment, sizes, params.seed), 1):
+        for count, task in enumerate(environment.checked_tasks(sizes, params.seed), 1):
             made[task.split].append(task)
             progress(count)
     environment.check_tasks([task for tasks in made.values() for task in tasks])
@@ -37,7 +36,7 @@ def main(stage: Stage) -> None:
         | {stratum: sum(task.stratum == stratum for task in tasks) for stratum in strata}
         for split, tasks in made.items()
     }
-    if environment.dropped is not None:
-        counts["dropped"] = environment.dropped(params.environment)
+    if (dropped := environment.dropped()) is not None:
+        counts["dropped"] = dropped
     write_json(RESULTS / "tasks.json", counts)
     stage.run.log_metrics({f"tasks/{split}": len(tasks) for split, tasks in made.items()})

@@ -17,8 +17,8 @@ from gymnasium.spaces import Text
 
 from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.core.names import search_lab
-from skillpress.environments.bundle import Oracle
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
+from skillpress.environments.section import Oracle
 
 
 def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:

@@ -255,8 +255,3 @@ def program_alone(section: ProgramParameters) -> ProgramEnvironment:
     from skillpress.environments.program.shared import SharedPrograms
 
     return SharedPrograms(section, 1)()
-
-
-def explorer_actions(info: Info) -> Sequence[str]:
-    """The random explorer's one action: an empty response. A random text means nothing to a program."""
-    return [Reply("").to_json()]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
 
-from skillpress.core.errors import ParamsError
 from skillpress.core.interface import AgentState, Info
-from skillpress.environments.bundle import AgentParts
 from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.section import AgentParts
 from skillpress.play.programs.agent import ProgramAgent
 
 
@@ -33,11 +31,6 @@ class Requests:
         return action
 
 
-def requests(section: ProgramParameters, turns: int) -> Requests:
-    """The rendering ``requests``."""
-    return Requests()
-
-
 def program_agent(section: ProgramParameters, parts: AgentParts) -> ProgramAgent:
     """The agent that answers a program's requests with a policy."""
     return ProgramAgent(
@@ -49,12 +42,3 @@ def program_agent(section: ProgramParameters, parts: AgentParts) -> ProgramAgent
         engine=parts.engine,
         sampling=parts.sampling,
     )
-
-
-def no_oracle(section: ProgramParameters) -> NoReturn:
-    """Refuse to demonstrate.
-
-    Raises:
-        ParamsError: always.
-    """
-    raise ParamsError("environment: a program has no demonstrator; imitate recorded episodes instead")
