@@ -177,32 +177,35 @@ def test_the_engine_samples_for_an_agent_evenly_and_by_seed(lab: Lab) -> None:
 
 def test_the_environment_is_learned_by_imitation_and_played(lab: Lab, tmp_path: Path) -> None:
     folder = lab("An environment")
-    from skillpress.environments import bundle
+    from skillpress.environments import environment_class
     from skillpress.experiment.training import train
     from tests.support.programs.training_program import job, prepare
 
     overlay = yaml.safe_load((folder / "params" / "my_lab.yaml").read_text())
     overlay |= {"imitation": {"epochs": 4}, "training": {"steps": 2, "learning_rate": 0.001}}
-    found = bundle("my_lab.number_line:NumberLine")
-    section = found.parameters.model_validate({**overlay["environment"], "farthest": 90})
-    tasks = list(found.make_tasks(section, SplitSizes(12, 4, 8), 0))
-    found.check_tasks(tasks)
-    environment = found.make(section)
+    found = environment_class("my_lab.number_line:NumberLine")
+    section = found.model_validate({**overlay["environment"], "farthest": 90})
+    tasks = list(section.checked_tasks(SplitSizes(12, 4, 8), 0))
+    section.check_tasks(tasks)
+    environment = section.make()
     for task in tasks[:12]:
         observation, info = environment.reset(task)
-        moves = found.oracle(section)(task, 1.0, 0)
+        moves = section.make_oracle()(task, 1.0, 0)
         if len(moves) <= section.max_steps:
             for move in moves:
                 observation, terminated, truncated, info = environment.step(move)
             assert info.won and terminated and not truncated, observation
-    with pytest.raises(TaskError, match="farthest is too small"):
-        list(found.make_tasks(section, SplitSizes(90, 4, 8), 0))
+    with pytest.raises(TaskError, match=r"tasks.validation is 4, and make_tasks made 0; tasks.test is 8"):
+        list(section.checked_tasks(SplitSizes(90, 4, 8), 0))
 
     overlay["environment"]["farthest"] = 90  # the program makes 64 + 16 + 1 tasks
     overlay["environment"]["max_steps"] = 40
     prepare(tmp_path, yaml.safe_dump(overlay))
     curve = train(job(tmp_path, "trained"))
     assert curve[-1]["success"] > 0.5, "imitation of the demonstrator wins most walks"
-    text = section.rendering("text", 2)
-    state = AgentState(tasks[0], *environment.reset(tasks[0]), notes="1. Action: leap")
-    assert f"reach {tasks[0].spec['goal']}" in text.prompt(state) and "1. Action: leap" in text.prompt(state)
+    state = AgentState(tasks[0], *environment.reset(tasks[0]))
+    assert section.rendering("compact", 2).prompt(state) == f"{tasks[0].spec['goal']} 0"
+
+
+def test_the_smallest_environment_is_one_file_of_at_most_60_lines() -> None:
+    assert len((TEMPLATE / "my_lab" / "number_line.py").read_text().splitlines()) <= 60
