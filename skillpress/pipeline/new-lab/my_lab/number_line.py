@@ -1,8 +1,9 @@
-"""Walk from 0 to a number in steps of 1 and 9, forwards and back; who goes below 0 has lost."""
+"""Walk from 0 to a number in steps of 1 and 9, forwards and back."""
 
 from collections.abc import Iterator
 
 from skillpress.core.interface import AgentState, Info, ScratchVocabulary
+from skillpress.core.sections import PositiveInt
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Task
 from skillpress.environments import AnyText, EnvironmentSection, Oracle, SplitSizes, VerbProjection
@@ -10,7 +11,7 @@ from skillpress.environments import AnyText, EnvironmentSection, Oracle, SplitSi
 MOVES = {"forward": 1, "leap": 9, "back": -1, "retreat": -9}
 
 
-class Walk:
+class Walk:  # a walk that goes below 0 is lost
     action_space = observation_space = AnyText(64)
 
     def __init__(self, max_steps: int) -> None:
@@ -35,7 +36,7 @@ def demonstrate(task: Task, detour_rate: float, seed: int) -> list[str]:
 
 
 class NumberLine(EnvironmentSection):
-    farthest: int  # a key of its own: the largest number to walk to
+    farthest: PositiveInt  # a key of its own: the largest number to walk to
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         goals = generator(seed, "number line").permutation(self.farthest) + 1

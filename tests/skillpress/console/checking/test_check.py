@@ -164,8 +164,9 @@ def test_demonstrations_that_never_win_are_wrong(line: ModuleType, look: Look) -
 def test_a_success_that_is_never_seen_is_found(line: ModuleType, look: Look) -> None:
     class Silent(line.Walk):  # type: ignore[name-defined,misc]
         def step(self, action: str) -> tuple[str, bool, bool, Info]:
-            observation, terminated, truncated, info = super().step(action)
-            return observation, terminated, truncated, replace(info, won=False)
+            observation, _, _, info = super().step(action)
+            lost = info.lost is not None
+            return observation, lost, not lost and self.steps == self.max_steps, replace(info, won=False)
 
     findings = look(Silent)
     assert {"demonstrations", "success is seen"} == set(wrong(findings))
