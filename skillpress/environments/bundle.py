@@ -133,7 +133,7 @@ class EnvironmentBundle:
 
 
 def _as_method(part: Callable[..., Any]) -> Callable[..., Any]:
-    """A function, since a class that stands in a class is no method of it."""
+    """A method that calls the part. An attribute that is a class would not receive the section."""
     return lambda *arguments: part(*arguments)
 
 

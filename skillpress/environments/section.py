@@ -204,8 +204,8 @@ class EnvironmentSection(Section):
     # How it is put into words.
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt in a state, for an environment with this one rendering: the task, what is seen and, if
-        they matter, ``state.history`` and ``state.notes``. The response is the action alone."""
+        """The prompt in a state, for an environment with this one rendering: the task, the observation and,
+        if they matter, ``state.history`` and ``state.notes``. The response is the action alone."""
         self._lacks("prompt")
 
     def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
@@ -328,7 +328,7 @@ class Prompted:
     """The rendering by :meth:`EnvironmentSection.prompt`."""
 
     section: EnvironmentSection
-    history: int
+    history: int | None
     parser: str = "plain"
 
     def prompt(self, state: AgentState) -> str:

@@ -85,20 +85,13 @@ class CountdownParameters(EnvironmentSection):
         return explorer_actions(info)
 
     def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
-        from skillpress.environments.countdown.prompts import (
-            BRIEF,
-            OWN,
-            PAPER,
-            BriefRendering,
-            CompactRendering,
-            TextRendering,
-        )
+        from skillpress.environments.countdown import prompts
 
         return {
-            "compact": lambda history: CompactRendering(self.largest_pool, history),
-            "text": lambda history: TextRendering(history, OWN),
-            "brief": lambda history: BriefRendering(history, BRIEF, parser="plain"),
-            "paper": lambda history: TextRendering(history, PAPER % self.max_steps),
+            "compact": lambda history: prompts.CompactRendering(self.largest_pool, history),
+            "text": lambda history: prompts.TextRendering(history, prompts.OWN),
+            "brief": lambda history: prompts.BriefRendering(history, prompts.BRIEF, parser="plain"),
+            "paper": lambda history: prompts.TextRendering(history, prompts.PAPER % self.max_steps),
         }
 
     def vocabulary(self, history: int) -> ScratchVocabulary:

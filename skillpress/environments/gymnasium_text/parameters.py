@@ -144,9 +144,9 @@ class GymnasiumTextParameters(EnvironmentSection):
         return vocabulary(self, history)
 
     def make_oracle(self) -> Oracle:
-        from skillpress.environments.gymnasium_text.foreign import given_oracle
+        from skillpress.environments.gymnasium_text.foreign import oracle_named
 
-        return given_oracle(self)
+        return oracle_named(self.oracle)(self)
 
     def inputs(self) -> Mapping[str, str]:
         from skillpress.environments.gymnasium_text.foreign import identities

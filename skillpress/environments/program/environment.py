@@ -248,10 +248,3 @@ class _Episode:
             measures=verdict.measures,
         )
         return end.printed[-2000:], True, False, info
-
-
-def program_alone(section: ProgramParameters) -> ProgramEnvironment:
-    """One environment with an endpoint of its own."""
-    from skillpress.environments.program.shared import SharedPrograms
-
-    return SharedPrograms(section, 1)()

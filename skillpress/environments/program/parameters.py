@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from skillpress.core.errors import ParamsError
-from skillpress.core.interface import Agent, Environment, Info, Rendering
+from skillpress.core.interface import Agent, AgentState, Environment, Info, Rendering
 from skillpress.core.lab import ROOT, found_here
 from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.core.sections import NonNegative, Positive, PositiveInt, registered
@@ -21,6 +21,7 @@ from skillpress.environments.section import (
     EnvironmentSection,
     Hosting,
     Projection,
+    Prompted,
     SharedEnvironments,
     SplitSizes,
 )
@@ -168,9 +169,7 @@ class ProgramParameters(EnvironmentSection):
         check_tasks(tasks)
 
     def make(self) -> Environment:
-        from skillpress.environments.program.environment import program_alone
-
-        return program_alone(self)
+        return self.make_shared(1)()
 
     def make_projection(self) -> Projection:
         from skillpress.environments.program.skills import projection
@@ -182,10 +181,13 @@ class ProgramParameters(EnvironmentSection):
 
         return [Reply("").to_json()]
 
-    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
-        from skillpress.environments.program.policy import Requests
+    def prompt(self, state: AgentState) -> str:
+        """What a request adds to earlier ones, for what shows an episode as text. The agent renders requests
+        with the model's chat template."""
+        return state.observation
 
-        return {"requests": lambda history: Requests(), "compact": lambda history: Requests()}
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        return dict.fromkeys(("requests", "compact"), lambda history: Prompted(self, history=None))
 
     def make_shared(self, slots: int) -> SharedEnvironments:
         from skillpress.environments.program.shared import SharedPrograms
@@ -193,9 +195,17 @@ class ProgramParameters(EnvironmentSection):
         return SharedPrograms(self, slots)
 
     def make_agent(self, parts: AgentParts) -> Agent:
-        from skillpress.environments.program.policy import program_agent
+        from skillpress.play.programs.agent import ProgramAgent
 
-        return program_agent(self, parts)
+        return ProgramAgent(
+            render=parts.encode_request,
+            budget=parts.budget,
+            read=self.make_reader(),
+            decode=parts.decode,
+            reward=parts.reward,
+            engine=parts.engine,
+            sampling=parts.sampling,
+        )
 
     def inputs(self) -> Mapping[str, str]:
         from skillpress.environments.program.tasks import identities

@@ -126,7 +126,7 @@ def test_a_budget_below_the_walkthrough_cannot_be_met(
 def test_the_expert_told_of_its_moves_finds_two_objects_in_most_rooms(
     parameters: AlfworldParameters, searching: SearchingOracle
 ) -> None:
-    from skillpress.environments.alfworld import make_tasks
+    from skillpress.environments.alfworld.tasks import make_tasks
     from skillpress.environments.section import SplitSizes
 
     train = [task for task in make_tasks(parameters, SplitSizes(120, 1, 1), 0) if task.split == "train"]
