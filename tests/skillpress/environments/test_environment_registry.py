@@ -135,6 +135,7 @@ def test_a_prompt_is_the_compact_rendering_where_there_are_words_for_it_and_text
         assert rendering.response("go", None) == "go"
 
 
+@pytest.mark.filterwarnings("ignore:Field name")
 def test_a_key_with_the_name_of_a_method_is_refused_where_the_class_is_written() -> None:
     with pytest.raises(TypeError, match="the key 'vocabulary' has the name of a part"):
 
