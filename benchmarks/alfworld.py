@@ -29,12 +29,13 @@ from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
 from textworld import EnvInfos
 from textworld.envs.pddl.pddl import PddlEnv
 
-from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters
 from skillpress.environments.alfworld.engine import read_game
 from skillpress.environments.alfworld.engine_patches import PATCHES, patched
+from skillpress.environments.alfworld.environment import Alfworld
 from skillpress.environments.alfworld.games import TASK_TYPES, find_tree, game_paths
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.translations import translated
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 
 ABOUT = ("look", "inventory", "help", "no such command")
 Times = dict[str, list[float]]
@@ -95,7 +96,7 @@ def compare(paths: list[Path]) -> dict[str, Any]:
 
 def endure(section: AlfworldParameters, episodes: int) -> dict[str, Any]:
     """Play ``episodes`` random episodes of up to ``max_steps`` in one environment."""
-    tasks = [task for task in BUNDLE.make_tasks(section, SplitSizes(1, 1, 140), 0) if task.split == "test"]
+    tasks = [task for task in section.make_tasks(SplitSizes(1, 1, 140), 0) if task.split == "test"]
     environment, drawn, process = Alfworld(section), random.Random(0), psutil.Process()
     times: Times = {"reset": [], "step": []}
     memory: dict[str, float] = {"0": process.memory_info().rss / 2**20}
@@ -105,7 +106,7 @@ def endure(section: AlfworldParameters, episodes: int) -> dict[str, Any]:
         _, info = timed(times["reset"], lambda t=task: environment.reset(t))
         over = False
         while not over:
-            action = drawn.choice(BUNDLE.explorer_actions(info))
+            action = drawn.choice(section.explorer_actions(info))
             answer = timed(times["step"], lambda a=action: environment.step(a))
             over, info = answer[1] or answer[2], answer[3]
         if number % max(1, episodes // 10) == 0:

@@ -30,7 +30,7 @@ import torch
 
 from benchmarks.machine import setting
 from skillpress.core.trajectory import Step
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.training.samples import Samples, sampled_steps
@@ -95,7 +95,7 @@ def play(model: str, calls: int, words: int, new: int) -> tuple[Policy, list[Ste
         }
         experiment = Experiment(check_params(merge(read_yaml(ROOT / "params.yaml"), overlay), "benchmark"))
         policy = experiment.starting_policy()
-        made = [*experiment.bundle.make_tasks(experiment.params.environment, SplitSizes(1, 0, 0), 0)]
+        made = [*experiment.params.environment.checked_tasks(SplitSizes(1, 0, 0), 0)]
         agent = experiment.agent(policy, LocalEngine(policy), experiment.training_sampling)
         with experiment.collector(agent) as collector:
             played = collector.collect(requests(made, 1, 0, "benchmark"))

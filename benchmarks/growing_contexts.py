@@ -27,7 +27,7 @@ import torch
 
 from benchmarks.machine import setting
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.training.samples import Samples, sampled_steps
@@ -101,7 +101,7 @@ def compare(model: str, tasks: int, rollouts: int, steps: int, new: int) -> dict
     """All measurements."""
     window, growing = (experiment_of(model, name, steps, new) for name in ("window", "concatenate"))
     policy = growing.starting_policy()
-    made = [*window.bundle.make_tasks(window.params.environment, SplitSizes(tasks, 0, 1), 0)][:tasks]
+    made = [*window.params.environment.checked_tasks(SplitSizes(tasks, 0, 1), 0)][:tasks]
     LocalEngine(policy).generate([(1, 2)], window.training_sampling, [0])
     anew, window_cost = collect(window, policy, made, rollouts, keeps=False)
     _, concatenate_cost = collect(growing, policy, made, rollouts, keeps=False)

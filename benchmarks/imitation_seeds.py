@@ -42,7 +42,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.learn.imitation.dataset import Sample, demonstrated
@@ -65,7 +65,7 @@ def make_tasks(params: Params, folder: Path) -> None:
     if all((folder / f"{split}.parquet").exists() for split in SPLITS):
         return
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, 1)
-    made = list(Experiment(params).bundle.make_tasks(params.environment, sizes, params.seed))
+    made = list(params.environment.checked_tasks(sizes, params.seed))
     for split in SPLITS:
         write_tasks(folder / f"{split}.parquet", [task for task in made if task.split == split])
 
@@ -82,7 +82,6 @@ def samples(params: Params, folder: Path, split: str) -> list[Sample]:
         return demonstrate(
             tasks,
             count,
-            experiment.bundle,
             params.environment,
             experiment.rendering,
             experiment.state_update,
@@ -118,7 +117,7 @@ def play(params: Params, policy: Policy, tasks: Sequence[Task], rollouts: int, n
     policy.model.eval()
     experiment = Experiment(params)
     agent = experiment.agent(policy, experiment.engine(policy), experiment.evaluation_sampling)
-    environments = SyncVectorEnv(lambda: experiment.bundle.make(params.environment))
+    environments = SyncVectorEnv(lambda: params.environment.make())
     with Collector(environments, agent, params.sampling.slots) as collector:
         played = collector.collect(requests(tasks, rollouts, params.seed, name))
     agent.close()

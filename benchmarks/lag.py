@@ -44,8 +44,7 @@ from benchmarks.methods import Rows, estimate, kept, less, scores
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import write_tasks
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, load_params, merge
 from skillpress.experiment.training import job_in, train
@@ -75,7 +74,7 @@ def prepare(params: Params, folder: Path, tested: int = 1) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     sizes = SplitSizes(params.tasks.train, 1, tested)
-    made = list(bundle(params.environment.name).make_tasks(params.environment, sizes, params.seed))
+    made = list(params.environment.checked_tasks(sizes, params.seed))
     for split in ("train", "test"):
         write_tasks(folder / f"{split}.parquet", [task for task in made if task.split == split])
     store = ResumeStore(folder, "unfinished")

@@ -50,8 +50,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks, write_tasks
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, load_params, merge, read_yaml
@@ -135,7 +134,7 @@ def prepare(params: Params, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
-    made = list(bundle(params.environment.name).make_tasks(params.environment, sizes, params.seed))
+    made = list(params.environment.checked_tasks(sizes, params.seed))
     for split in ("train", "validation", "test"):
         write_tasks(folder / f"{split}.parquet", [task for task in made if task.split == split])
     store = ResumeStore(folder / "imitation", "imitation")

@@ -31,7 +31,7 @@ import torch
 
 from benchmarks.lag import changed, prepare
 from skillpress.core.storage import read_json, write_json
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import job_in, train
@@ -79,7 +79,7 @@ def held_out(params: Params, model: Path) -> float:
     """The share of held-out tasks that a policy wins, with one episode each."""
     experiment = Experiment(params)
     sizes = SplitSizes(params.tasks.train, 1, HELD_OUT)
-    made = experiment.bundle.make_tasks(params.environment, sizes, params.seed)
+    made = params.environment.checked_tasks(sizes, params.seed)
     tasks = [task for task in made if task.split == "test"]
     policy = load_policy(model)
     agent = experiment.agent(policy, experiment.engine(policy), experiment.training_sampling)

@@ -40,8 +40,7 @@ from skillpress.core.rollout_files import iterate_rollouts, scan_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, skill_sequence
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.params import Params, load_params, merge, read_yaml
 from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
@@ -94,9 +93,7 @@ def prepare(runs: int) -> None:
     values = merge(read_yaml(Path(__file__).parents[1] / "params.yaml"), overlay)
     Path("params.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     params = load_params()
-    made = bundle(params.environment.name).make_tasks(
-        params.environment, SplitSizes(**params.tasks.model_dump()), params.seed
-    )
+    made = params.environment.checked_tasks(SplitSizes(**params.tasks.model_dump()), params.seed)
     write_tasks(split_file("test"), [task for task in made if task.split == "test"])
 
 
@@ -168,15 +165,15 @@ def reported() -> dict[str, float]:
 def fit_once() -> dict[str, float]:
     """Make the dictionary of a few successes and the records of a training, which the report also shows."""
     params = load_params()
-    environment, tasks = bundle(params.environment.name), read_tasks(split_file("test"))
+    projection, tasks = params.environment.make_projection(), read_tasks(split_file("test"))
     by_id = {task.task_id: task for task in tasks}
     wins = (pl.col("policy") == START) & (pl.col("run") == 0) & pl.col("won")
     played = iterate_rollouts(EVALUATION_ROLLOUTS, wins, tokens=False)
-    corpus = [skill_sequence(environment.projection, by_id[each.task_id], each) for each in played]
+    corpus = [skill_sequence(projection, by_id[each.task_id], each) for each in played]
     section = params.skills
     fitted = fit(
         corpus,
-        environment.projection.alphabet,
+        projection.alphabet,
         section.max_phrase_length,
         section.search,
         params.seed,

@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from skillpress.core.seeds import derive, generator
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.skills import skill
+from skillpress.environments.section import SplitSizes, projection_without_keys
 
 Sequences = list[tuple[str, ...]]
 
@@ -23,7 +22,7 @@ ALFWORLD = ("Explore", "Take", "Transport", "Deliver", "Transform")
 COOKING = (
     "Read_Recipe", "Inspect", "Explore", "Open", "Take", "Deliver", "Cut", "Cook", "Prepare_Meal", "Eat_Meal",
 )  # fmt: skip
-COUNTDOWN = bundle("countdown").projection.alphabet
+COUNTDOWN = projection_without_keys("countdown").alphabet
 
 
 def alfworld_like(count: int, seed: int) -> Sequences:
@@ -71,10 +70,9 @@ def countdown_like(count: int, seed: int) -> Sequences:
     section = CountdownParameters(
         name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
     )
-    countdown = bundle("countdown")
-    solve, environment = countdown.oracle(section), countdown.make(section)
+    solve, environment = section.make_oracle(), section.make()
     sequences: Sequences = []
-    for task in countdown.make_tasks(section, SplitSizes(train=count, validation=0, test=0), seed):
+    for task in section.make_tasks(SplitSizes(train=count, validation=0, test=0), seed):
         environment.reset(task)
         infos = [environment.step(word)[3] for word in solve(task, 0.2, derive(seed, task.task_id))]
         labels = [skill(info.action, task.spec["target"]) for info in infos if info.action is not None]

@@ -36,7 +36,7 @@ import textworld.gym
 
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
 from skillpress.environments.textworld_cooking.games import GameCache

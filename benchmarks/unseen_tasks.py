@@ -23,8 +23,7 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.collection import CollectionJob, play_episodes, play_of
 from skillpress.experiment.params import Params, load_params
 from skillpress.measure.evaluation import Comparison, EvaluationSteps, compare, evaluate, evaluation_steps
@@ -42,10 +41,9 @@ def unseen_tasks(params: Params, workspace: Path, count: int) -> list[Task]:
     there = [task for tasks in splits.values() for task in tasks]
     taken = {task.task_id for task in there}
     sizes = SplitSizes(2 * params.tasks.train, params.tasks.validation, params.tasks.test)
-    environment = bundle(params.environment.name)
-    drawn = environment.make_tasks(params.environment, sizes, params.seed)
+    drawn = params.environment.checked_tasks(sizes, params.seed)
     others = [task for task in drawn if task.split == "train" and task.task_id not in taken]
-    environment.check_tasks([*there, *others])  # a different name does not make a different task
+    params.environment.check_tasks([*there, *others])  # a different name does not make a different task
     tasks = [*splits["validation"], *others][:count]
     if len(tasks) < count:
         raise ValueError(f"--tasks: is {count}; there are {len(tasks)} that training did not draw")

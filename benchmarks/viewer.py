@@ -173,7 +173,7 @@ def make_tasks() -> list[Task]:
 
 def prepare(home: Path, steps: int, seed: int) -> None:
     """An experiment's folder with one large rollout file."""
-    from skillpress.environments import bundle
+    from skillpress.environments.section import projection_without_keys
     from skillpress.models.policy.scratch import word_tokenizer
     from skillpress.skills.dictionary import save_fitted
     from skillpress.skills.fit import fit
@@ -182,7 +182,7 @@ def prepare(home: Path, steps: int, seed: int) -> None:
     (home / "params.yaml").write_text("", encoding="utf-8")
     make_file(home / EVALUATION_ROLLOUTS, steps, seed)
     write_tasks(home / split_file("test"), make_tasks())
-    alphabet = bundle("countdown").projection.alphabet
+    alphabet = projection_without_keys("countdown").alphabet
     dice = random.Random(seed)
     routines = [[dice.choice(alphabet) for _ in range(dice.randint(2, 4))] for _ in range(12)]
     corpus = [[skill for _ in range(3) for skill in dice.choice(routines)] for _ in range(500)]

@@ -31,7 +31,7 @@ import psutil
 from skillpress.core.interface import Agent, AgentState, Decision, DecisionRequest, Environment, Info
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.params import Params, load_params
 from skillpress.play.rollout import (
     Collector,
@@ -209,11 +209,10 @@ def measure(params: Params, count: int, episodes: int) -> dict[str, Any]:
     from skillpress.experiment.experiment import Experiment
 
     experiment = Experiment(params)
-    bundle = experiment.bundle
     sizes = SplitSizes(count, 1, 1)
-    made = bundle.make_tasks(params.environment, sizes, params.seed)
+    made = params.environment.checked_tasks(sizes, params.seed)
     tasks = [task for task in made if task.split == "train"]
-    make, agent = partial(bundle.make, params.environment), experiment.explorer()
+    make, agent = params.environment.make, experiment.explorer()
     return {
         "environment": params.environment.name,
         "tasks": len(tasks),

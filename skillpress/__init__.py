@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillpress.core.task_files import read_tasks, write_tasks
     from skillpress.core.trajectory import Step, Task, Trajectory
     from skillpress.doors.traces.log import read_log
-    from skillpress.environments import bundle
+    from skillpress.environments import environment_class
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.params import Params, load_params
     from skillpress.measure.evaluation import compare, compare_trainings, evaluate, evaluation_steps
@@ -53,9 +53,9 @@ __all__ = [
     "Trajectory",
     "UserError",
     "__version__",
-    "bundle",
     "compare",
     "compare_trainings",
+    "environment_class",
     "evaluate",
     "evaluation_steps",
     "fit",

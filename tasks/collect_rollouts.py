@@ -10,7 +10,6 @@ import polars as pl
 from skillpress.core.rollout_files import TAKEN, scan_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.tables import write_table
-from skillpress.environments import bundle
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS, PASS_RATES, RESULTS, START, load_tasks
 from skillpress.play.rollout import requests
@@ -23,7 +22,7 @@ def main(stage: Stage) -> None:
     """Write data/rollouts/base.parquet, how often each task was won (pass_rates.parquet beside it), and
     figures on speed and success."""
     params = stage.params
-    tasks = load_tasks(bundle(params.environment.name))["train"][: params.rollouts.tasks]
+    tasks = load_tasks(params.environment)["train"][: params.rollouts.tasks]
     wanted = requests(tasks, params.rollouts.per_task, params.seed, "base", policy=START)
     job = CollectionJob(params, "training", [Play(BASE_POLICY, wanted)], stage.store)
     started = time.perf_counter()

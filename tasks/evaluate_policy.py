@@ -15,7 +15,6 @@ import polars as pl
 from skillpress.core.rollout_files import join_rollouts, scan_rollouts
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
-from skillpress.environments import bundle
 from skillpress.experiment.collection import play_of
 from skillpress.learn.training.keeping.selected_checkpoint import read_selected
 from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
@@ -48,7 +47,7 @@ def main(stage: Stage) -> None:
     """Write the rollouts, results/evaluation.json, the headline figures and the budget curves."""
     params, section, own = stage.params, stage.params.evaluation, stage.store.folder / "trained.parquet"
     longest, seed = params.environment.max_steps, derive(params.seed, "compare")
-    tasks, selected = load_tasks(bundle(params.environment.name))["test"], read_selected(SELECTED)
+    tasks, selected = load_tasks(params.environment)["test"], read_selected(SELECTED)
     play(stage, [play_of(params, tasks, TRAINED, POLICY, selected.step)], own)
     refuse_unread(scan_rollouts(own), section.accept_unread)
     join_rollouts(EVALUATION_ROLLOUTS, [FLOOR_ROLLOUTS, own])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json
-from skillpress.environments import bundle
 from skillpress.measure.analysis.fitted import description_lengths, generalisation_bounds, read_corpus
 from skillpress.measure.analysis.mdl_report import write_phrases
 from skillpress.pipeline.files import DICTIONARY, PHRASES, RESULTS, SEQUENCES
@@ -27,7 +26,7 @@ def main(stage: Stage) -> None:
     metrics = {"sequences": float(len(corpus))}
     dictionary = None
     if corpus:
-        alphabet = bundle(params.environment.name).projection_of(params.environment).alphabet
+        alphabet = params.environment.make_projection().alphabet
         dictionary = fit_as(params.skills, corpus, alphabet, params.seed)
         metrics |= description_lengths(dictionary, corpus)
         metrics |= generalisation_bounds(dictionary, corpus, params.environment.max_steps)

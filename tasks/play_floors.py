@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillpress.environments import bundle
 from skillpress.experiment.collection import play_of
 from skillpress.pipeline.files import BASE_POLICY, EXPLORER, FLOOR_ROLLOUTS, START, load_tasks
 from skillpress.pipeline.playing import play
@@ -20,6 +19,6 @@ if TYPE_CHECKING:
 def main(stage: Stage) -> None:
     """Write data/rollouts/floors.parquet: every test task ``votes`` times in each of ``runs`` runs."""
     params = stage.params
-    tasks = load_tasks(bundle(params.environment.name))["test"]
+    tasks = load_tasks(params.environment)["test"]
     floors = [play_of(params, tasks, EXPLORER, None), play_of(params, tasks, START, BASE_POLICY)]
     play(stage, floors, FLOOR_ROLLOUTS)

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json
-from skillpress.environments import bundle
 from skillpress.experiment import imitation
 from skillpress.pipeline.files import BASE_POLICY, RESULTS, load_tasks, split_file, write_curve
 
@@ -20,7 +19,7 @@ MLFLOW_UPDATES = 20
 def main(stage: Stage) -> None:
     """Write models/base, and the imitation's loss curve."""
     if stage.params.imitation.wanted:
-        load_tasks(bundle(stage.params.environment.name))  # checks that splits do not overlap
+        load_tasks(stage.params.environment)  # checks that splits do not overlap
         result = warm_start(stage)
     else:
         result = imitation.without_demonstrations(stage.params, BASE_POLICY)
@@ -33,7 +32,7 @@ def main(stage: Stage) -> None:
     write_curve(RESULTS / "imitation.csv", [{"update": float(n), "loss": losses[n - 1]} for n in shown])
     write_json(RESULTS / "imitation.json", metrics)
     stage.run.log_metrics({f"imitation/{name}": value for name, value in metrics.items()})
-    if bundle(stage.params.environment.name).reader is not None:
+    if stage.params.environment.offers("make_reader"):
         note_of_tools()
 
 

@@ -10,8 +10,7 @@ import polars as pl
 from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.sequence_files import write_sequences
 from skillpress.core.trajectory import SkillSequence, Task, skill_sequence
-from skillpress.environments import bundle
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection
 from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES, load_tasks
 
 if TYPE_CHECKING:
@@ -20,12 +19,11 @@ if TYPE_CHECKING:
 
 def main(stage: Stage) -> None:
     """Write data/skills/sequences.parquet."""
-    section = stage.params.environment
-    environment = bundle(section.name)
+    environment = stage.params.environment
     tasks = load_tasks(environment)["train"]
     count = scan_rollouts(BASE_ROLLOUTS).select(((pl.col("step") == 0) & TAKEN).sum()).collect().item()
     with stage.progress(count, "trajectory") as progress:
-        write_sequences(SEQUENCES, projected(environment.projection_of(section), tasks, progress))
+        write_sequences(SEQUENCES, projected(environment.make_projection(), tasks, progress))
     labelled = scan_rollouts(BASE_ROLLOUTS).filter(TAKEN).select((pl.col("skills").list.len() > 0).mean())
     stage.run.log_metrics({"skills/sequences": count, "skills/labelled_share": labelled.collect().item()})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillpress.environments import bundle
 from skillpress.experiment.training import TrainingJob, train
 from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
 from skillpress.learn.training.keeping.checkpoint import Checkpoints
@@ -58,7 +57,7 @@ def main(stage: Stage) -> None:
     """Write models/policy with its training step, the learning curve, the phrases of every step, the skill
     library, the results of probes, and some of the episodes with their advantages."""
     params = stage.params
-    load_tasks(bundle(params.environment.name))  # checks that splits do not overlap
+    load_tasks(params.environment)  # checks that splits do not overlap
     job = training_job(params, stage.store)
     with stage.progress(params.training.steps, "step") as progress:
 

@@ -33,7 +33,7 @@ from benchmarks.revisions import ROOT, clone
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import write_tasks
 from skillpress.core.yaml_files import write_yaml
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
@@ -81,7 +81,7 @@ def prepare(params: Params, folder: Path) -> None:
         return
     experiment = Experiment(params)
     sizes = SplitSizes(params.tasks.train, 1, 1)
-    made = experiment.bundle.make_tasks(params.environment, sizes, params.seed)
+    made = params.environment.checked_tasks(sizes, params.seed)
     write_tasks(folder / "train.parquet", [task for task in made if task.split == "train"])
     save_policy(experiment.starting_policy(), folder / "start")
 

@@ -8,19 +8,19 @@ built-in agent says the same words as the program, and all that is computed from
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
 from gymnasium.spaces import Space
 
-from skillpress.core.interface import AgentState, Info, Turn
+from skillpress.core.interface import AgentState, Environment, Info, Rendering, Turn
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import EnvironmentBundle
-from skillpress.environments.countdown import BUNDLE as COUNTDOWN
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import CompactRendering
-from skillpress.environments.text.stated_rules import StatedProjection, StatedRules
+from skillpress.environments.section import Projection
+from skillpress.environments.text.stated_rules import StatedRules
 from skillpress.play.programs.requests import Asked, Message, ModelRequest
 
 HISTORY = 4
@@ -33,6 +33,15 @@ class BuiltInParameters(CountdownParameters):
     skills: StatedRules
     """Rules that name words, as in a program's section."""
     draws: Literal["own", "program"]
+
+    def make(self) -> Environment:
+        return BuiltIn(self)
+
+    def make_projection(self) -> Projection:
+        return self.skills.projection()
+
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        return {"requests": lambda history: CompactRendering(self.largest_pool, history)}
 
 
 class BuiltIn:
@@ -69,18 +78,3 @@ class BuiltIn:
         occurrence = self._asked[request.digest]
         self._asked[request.digest] += 1
         return replace(info, draw=Asked(request, occurrence).draw)
-
-
-def _rules(section: BuiltInParameters) -> StatedProjection:
-    return section.skills.projection()
-
-
-BUNDLE = replace(
-    COUNTDOWN,
-    parameters=BuiltInParameters,
-    make=BuiltIn,
-    projection=StatedRules().projection(),
-    rules=_rules,
-    renderings={"requests": lambda section, history: CompactRendering(section.largest_pool, history)},
-)
-assert isinstance(BUNDLE, EnvironmentBundle)

@@ -21,7 +21,7 @@ def built_in_prompts(
     experiment: Experiment, policy: Policy, task: Task, steps: Sequence[Step]
 ) -> list[TokenIds | None]:
     """The prompts of the built-in agent in an episode in which it gives the responses of these steps."""
-    game, prompter = experiment.bundle.make(experiment.params.environment), experiment.prompter(policy)
+    game, prompter = experiment.params.environment.make(), experiment.prompter(policy)
     observation, info = game.reset(task)
     state, found = AgentState(task=task, observation=observation, info=info), list[TokenIds | None]()
     for step in steps:

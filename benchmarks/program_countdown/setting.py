@@ -12,9 +12,8 @@ from benchmarks.lag import changed
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import write_text
 from skillpress.core.task_files import write_tasks
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.actions import action_words
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params
 
@@ -35,12 +34,12 @@ def prepare(params: Params, folder: Path) -> None:
     if (folder / "start").is_dir():
         return
     sizes = SplitSizes(params.tasks.train, 0, params.tasks.test)
-    made = list(bundle("countdown").make_tasks(params.environment, sizes, params.seed))
+    made = list(params.environment.checked_tasks(sizes, params.seed))
     lines = [json.dumps({"id": task.task_id, "split": task.split, **task.spec}) for task in made]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tasks.jsonl").write_text("".join(f"{line}\n" for line in lines))
     section = arm(params, folder, PROGRAM).environment
-    read = list(bundle(section.name).make_tasks(section, sizes, params.seed))
+    read = list(section.checked_tasks(sizes, params.seed))
     for name, tasks in ((BUILT_IN, made), (PROGRAM, read)):
         for split in SPLITS:
             write_tasks(folder / name / f"{split}.parquet", [task for task in tasks if task.split == split])
@@ -83,7 +82,7 @@ def _section(params: Params, folder: Path, name: str) -> dict[str, Any]:
     words = {"verbs": list(action_words(game["max_numbers"]))}
     if name != PROGRAM:
         draws = "program" if name == SAME_DRAWS else "own"
-        return {**game, "name": f"{HERE}.built_in:BUNDLE", "skills": words, "draws": draws}
+        return {**game, "name": f"{HERE}.built_in:BuiltInParameters", "skills": words, "draws": draws}
     return {
         "name": "program",
         "run": f"{HERE}.agent:play",

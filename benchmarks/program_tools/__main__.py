@@ -40,8 +40,7 @@ from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
@@ -153,7 +152,7 @@ def one_seed(seed: int, folder: Path) -> dict[str, Any]:
     write_log(log, [make_task(n + seed * LOGGED, "shown") for n in range(LOGGED)], ERRS, MOST_CALLS, seed)
     save_fresh(folder / "fresh", seed)
     params = experiment(seed, lines, folder / "fresh", log)
-    every = list(bundle("program").make_tasks(params.environment, SplitSizes(TRAIN, 0, TEST), seed))
+    every = list(params.environment.checked_tasks(SplitSizes(TRAIN, 0, TEST), seed))
     tasks = {split: [task for task in every if task.split == split] for split in ("train", "test")}
     for split, those in tasks.items():
         write_tasks(folder / f"{split}.parquet", those)
@@ -217,7 +216,7 @@ def over_tasks(values: Sequence[float], shares: bool) -> dict[str, float]:
 
 def routines(params: Params, episodes: Sequence[Trajectory], tasks: Mapping[str, Task]) -> dict[str, Any]:
     """The dictionary of the successes, its phrases and what it saves."""
-    project = bundle("program").projection_of(params.environment)
+    project = params.environment.make_projection()
     corpus = [
         [skill for step in project(tasks[each.task_id], each) for skill in step]
         for each in episodes

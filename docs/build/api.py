@@ -35,7 +35,7 @@ MODULES = {
     ),
     "Sandboxes": ("skillpress.play.sandbox",),
     "Parts to build on": (
-        "skillpress.environments.bundle",
+        "skillpress.environments.section",
         "skillpress.environments.sandboxed",
         "skillpress.environments.text.rules",
         "skillpress.learn.algorithms.algorithm",

@@ -6,8 +6,8 @@ import numpy as np
 
 from docs.figures.drawing import BLUE, GREEN, MUTED, ORANGE, RED, YELLOW, Drawing
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.environments.countdown.skills import CountdownProjection
 
 TASK = Task("191=4,96,99", "countdown", 0, {"target": 191, "numbers": [4, 96, 99]})
 ACTIONS = ("op(*, 96, 4)", "rollback", "op(-, 99, 4)", "op(+, 96, 95)")
@@ -24,11 +24,10 @@ ABOUT = "An episode of Countdown as four actions, what the environment said to e
 
 def episode() -> tuple[Trajectory, list[str]]:
     """The episode, played, and what numbers were left after each action."""
-    environment = BUNDLE.make(
-        CountdownParameters(
-            name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-        )
+    section = CountdownParameters(
+        name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
     )
+    environment = section.make()
     environment.reset(TASK)
     steps, said = [], []
     for action in ACTIONS:
@@ -46,7 +45,7 @@ def episode() -> tuple[Trajectory, list[str]]:
 def draw() -> str:
     """The picture."""
     played, _ = episode()
-    skills = BUNDLE.projection(TASK, played)
+    skills = CountdownProjection()(TASK, played)
     page = Drawing(760, 190, ABOUT)
     page.text(20, 30, "Reach 191 from 4, 96 and 99", anchor="start", bold=True)
     page.text(20, 78, "actions", anchor="start", color=MUTED)

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import ParamsError, StorageError
-from skillpress.environments import bundle
 from skillpress.experiment.params import Params, load_params
 from skillpress.measure.analysis.choice import Choice, choice, read_wins
 from skillpress.measure.analysis.reuse_conditions import (
@@ -42,7 +41,7 @@ def choice_of(experiment: Path) -> Choice:
     """
     params = load_params(experiment / "params.yaml")
     wins = read_wins(experiment / SEQUENCES)
-    alphabet = bundle(params.environment.name).projection_of(params.environment).alphabet
+    alphabet = params.environment.make_projection().alphabet
     if strange := {skill for won in wins.values() for win in won for skill in win} - set(alphabet):
         raise StorageError(
             f"{experiment / SEQUENCES}: has the skill {min(strange)!r}, which is not one of "

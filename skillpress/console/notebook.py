@@ -27,7 +27,6 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.task_files import write_tasks
 from skillpress.core.temporary import TemporaryFolder
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
 from skillpress.experiment import imitation, training
 from skillpress.experiment.collection import CollectionJob, play_episodes, play_of
 from skillpress.experiment.layers import Layer
@@ -157,7 +156,7 @@ def _file(name: str) -> Path:
 
 
 def _train(params: Params, folder: Path, on_step: Callable[[int, dict[str, float]], None]) -> Trained:
-    tasks = bundle(params.environment.name).splits(params.environment, params.tasks.make(), params.seed)
+    tasks = params.environment.splits(params.tasks.make(), params.seed)
     for split, made in tasks.items():
         write_tasks(folder / f"{split}.parquet", made)
     if params.imitation.wanted:

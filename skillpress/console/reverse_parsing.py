@@ -40,12 +40,11 @@ from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.doors.formats.hugging_face import write_tables
-from skillpress.environments import bundle
-from skillpress.environments.bundle import EnvironmentBundle, SplitSizes
+from skillpress.environments.section import Oracle, SplitSizes
 from skillpress.experiment.params import Params
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame
-from skillpress.learn.reverse_parsing.targets import Target, demonstrating, shortest_successes, targets_of
+from skillpress.learn.reverse_parsing.targets import Recorded, Target, shortest_successes, targets_of
 from skillpress.pipeline.identities import environment_data, environment_libraries
 from skillpress.pipeline.progress import Progress
 from skillpress.play.agents.parameters import ASKED_FOR, OWN_WORDS
@@ -65,7 +64,8 @@ class Wanted:
     """Tasks, and the demonstrator that shows the right actions in them."""
 
     tasks: list[Task]
-    environment: EnvironmentBundle
+    oracle: Oracle | None = None
+    """None for the environment's own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,7 +142,7 @@ def _demonstrations(wanted: Wanted, experiment: Experiment, first: int) -> Itera
     shown = demonstrate(
         tasks=wanted.tasks,
         count=len(wanted.tasks),
-        bundle=wanted.environment,
+        oracle=wanted.oracle,
         section=experiment.params.environment,
         rendering=experiment.rendering,
         update_state=experiment.state_update,
@@ -240,22 +240,22 @@ def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
 
 def _wanted(chosen: Namespace, params: Params) -> Wanted:
     """The training tasks and their demonstrator."""
-    environment = bundle(params.environment.name)
     if chosen.tasks_file:
         there: Iterator[Task] = iter(read_tasks(chosen.tasks_file))
     else:
         sizes = SplitSizes(chosen.tasks, params.tasks.validation, params.tasks.test)
-        there = environment.make_tasks(params.environment, sizes, params.seed)
+        there = params.environment.checked_tasks(sizes, params.seed)
     training = (task for task in there if task.split == "train")
+    oracle: Oracle | None = None
     if not chosen.rollouts:
         found = list(islice(training, chosen.tasks))
     else:
         successes = shortest_successes(iterate_rollouts(chosen.rollouts, tokens=False))
         found = list(islice((task for task in training if task.task_id in successes), chosen.tasks))
-        environment = demonstrating(environment, successes)
+        oracle = Recorded(successes)
     if not found:
         raise UserError(f"{chosen.rollouts or chosen.tasks_file}: has no success of a training task")
-    return Wanted(found, environment)
+    return Wanted(found, oracle)
 
 
 def _parser() -> Parser:

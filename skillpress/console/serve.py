@@ -44,7 +44,6 @@ from skillpress.doors.serving import (
     make_app,
     server_of,
 )
-from skillpress.environments import bundle
 
 if TYPE_CHECKING:
     import uvicorn
@@ -67,8 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     params = playing_params(chosen.environment, chosen.params, chosen.set)
     with listen(chosen.host, chosen.port) as listening:
         tasks = tasks_of(params, chosen.split)
-        found = bundle(chosen.environment)
-        host = host_of(found, params.environment, limits.sessions)
+        host = host_of(params.environment, limits.sessions)
         signal.signal(signal.SIGTERM, _interrupt)
         try:
             offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
@@ -118,7 +116,7 @@ def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
     def prepare() -> None:
         try:
             tasks = tasks_of(params, chosen.split)
-            host = host_of(bundle(chosen.environment), params.environment, limits.sessions)
+            host = host_of(params.environment, limits.sessions)
             offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
             prepared.set_result(Episodes(offer, host, limits))
         except Exception as error:  # noqa: BLE001  said by every tool

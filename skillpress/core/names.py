@@ -305,7 +305,7 @@ def _from_outside(part: Part, attribute: str, has: str) -> Any:
 
 
 def _one_of_a_module(name: str, has: str) -> str:
-    """``"; did you mean 'my_lab.line:BUNDLE'?"`` for a name that leads to a module of the lab: the module
+    """``"; did you mean 'my_lab.line:Line'?"`` for a name that leads to a module of the lab: the module
     alone, its file, or an attribute behind a dot. Empty if none of its attributes fits.
 
     Args:

@@ -16,19 +16,19 @@ ENVIRONMENTS = Registry(
     "environments",
     "environment.name",
     {
-        "alfworld": "skillpress.environments.alfworld:BUNDLE",
-        "code_repair": "skillpress.environments.code_repair:BUNDLE",
-        "countdown": "skillpress.environments.countdown:BUNDLE",
-        "gymnasium_text": "skillpress.environments.gymnasium_text:BUNDLE",
-        "notebook_qa": "skillpress.environments.notebook_qa:BUNDLE",
-        "openenv": "skillpress.environments.openenv:BUNDLE",
-        "program": "skillpress.environments.program:BUNDLE",
-        "textworld_cooking": "skillpress.environments.textworld_cooking:BUNDLE",
-        "workshop": "skillpress.environments.workshop:BUNDLE",
+        "alfworld": "skillpress.environments.alfworld.parameters:AlfworldParameters",
+        "code_repair": "skillpress.environments.code_repair.parameters:CodeRepairParameters",
+        "countdown": "skillpress.environments.countdown.parameters:CountdownParameters",
+        "gymnasium_text": "skillpress.environments.gymnasium_text.parameters:GymnasiumTextParameters",
+        "notebook_qa": "skillpress.environments.notebook_qa.parameters:NotebookQaParameters",
+        "openenv": "skillpress.environments.openenv.parameters:OpenEnvParameters",
+        "program": "skillpress.environments.program.parameters:ProgramParameters",
+        "textworld_cooking": "skillpress.environments.textworld_cooking.parameters:CookingParameters",
+        "workshop": "skillpress.environments.workshop.parameters:WorkshopParameters",
     },
-    "parameters",
+    "make_tasks",
 )
-"""``environment.name`` to its ``EnvironmentBundle``."""
+"""``environment.name`` to the class, which is its section."""
 
 STATE_UPDATES = Registry(
     "state_updates",
@@ -213,7 +213,7 @@ SELECTIONS = Registry(
 
 RENDERINGS = Registry("renderings", "policy.rendering", {})
 """``policy.rendering`` to a function from the ``environment`` section and the number of past turns shown to a
-``Rendering``, for renderings from outside; an environment's own are in its bundle."""
+``Rendering``, for renderings from outside; an environment's own are methods of its section."""
 
 EXPERIENCES = Registry(
     "experiences",

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from skillpress.core.errors import did_you_mean
+from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import Registry, check_name, lookup, named
 
@@ -61,17 +61,16 @@ class ByName:
     """The dotted key of params.yaml that gives the name, such as ``engine.name``, for messages."""
 
     def section(self, name: str) -> type[Section]:
-        """The class that checks the section of the part called ``name``: the part itself, or what an
-        environment's bundle has as ``parameters``.
+        """The class of the part called ``name``.
 
         Raises:
-            ParamsError: the name is not in the registry.
+            ParamsError: the name is not in the registry, or the part is not a section.
         """
         found = lookup(self.registry, name, self.parameter)
+        found = getattr(found, "section", found)  # an environment in the form before 0.2 (EnvironmentBundle)
         if isinstance(found, type) and issubclass(found, Section):
             return found
-        chosen: type[Section] = found.parameters
-        return chosen
+        raise ParamsError(f"{self.parameter}: is {name!r}, which is not a section; see docs/extending.md")
 
     def read(self, value: Any, base: type[Section] = Section) -> Any:
         """A section, checked by the class that its name selects; a checked section is returned unchanged.

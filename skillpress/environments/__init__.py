@@ -2,12 +2,28 @@
 
 An environment's folder contains everything that determines its episodes: dynamics (``environment.py``),
 skills (``skills.py``), wording (``prompts.py``), tasks (``tasks.py``) and demonstrations (``oracle.py``). Its
-``__init__.py`` collects them in a ``BUNDLE``. ``skillpress/measure/paper`` defines how its episodes are
-described in tables.
+section of params.yaml (``parameters.py``) is the environment: a class whose methods make these parts.
+``skillpress/measure/paper`` defines how its episodes are described in tables.
 """
 
 from __future__ import annotations
 
-from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters, bundle
+from skillpress.environments.section import (
+    EnvironmentSection,
+    Oracle,
+    Projection,
+    SplitSizes,
+    environment_class,
+)
+from skillpress.environments.text.rules import VerbProjection
+from skillpress.environments.text.spaces import AnyText
 
-__all__ = ["EnvironmentBundle", "EnvironmentParameters", "bundle"]
+__all__ = [
+    "AnyText",
+    "EnvironmentSection",
+    "Oracle",
+    "Projection",
+    "SplitSizes",
+    "VerbProjection",
+    "environment_class",
+]

@@ -206,7 +206,7 @@ class SandboxedEnvironment:
 
 
 class PooledEnvironments:
-    """Environments of this process whose sandboxes come from one pool (``bundle.SharedEnvironments``)."""
+    """Environments of this process whose sandboxes come from one pool (``section.SharedEnvironments``)."""
 
     def __init__(
         self,

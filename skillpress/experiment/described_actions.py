@@ -69,10 +69,10 @@ def _demonstrated(experiment: Experiment, policy: Policy, tasks: Sequence[Task])
     responses.
     """
     section = experiment.params.environment
-    if experiment.bundle.hosting != "in_process" or not section.has_oracle or experiment.state_update.grows:
+    if section.hosting != "in_process" or not section.has_oracle or experiment.state_update.grows:
         return []
     seed = derive(experiment.params.seed, "actions")
-    parts = (experiment.bundle, section, experiment.rendering, experiment.state_update)
+    parts = (section, experiment.rendering, experiment.state_update)
     steps = list(chain.from_iterable(demonstrate(tasks, len(tasks), *parts, 0.0, seed)))
     prompts = experiment.prompter(policy)([step.state for step in steps])
     return [

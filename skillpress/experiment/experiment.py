@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import Agent, Reflection, Rendering, StateUpdate
 from skillpress.core.parsed_action import Parser
 from skillpress.core.waiting import waiting
-from skillpress.environments import EnvironmentBundle, bundle
-from skillpress.environments.bundle import AgentParts
+from skillpress.environments.section import AgentParts
 from skillpress.environments.text.answer_forms import FORMS, Answering
 from skillpress.experiment.params import Params
 from skillpress.experiment.scratch import scratch_policy
@@ -53,23 +52,18 @@ class Experiment:
     params: Params
 
     @cached_property
-    def bundle(self) -> EnvironmentBundle:
-        """The environment's parts."""
-        return bundle(self.params.environment.name)
-
-    @cached_property
     def rendering(self) -> Rendering:
         """How the environment is put into words.
 
         Raises:
             ParamsError: the environment has no such rendering.
         """
-        known, name = self.bundle.renderings, self.params.policy.rendering
-        if name not in known:
+        environment, name = self.params.environment, self.params.policy.rendering
+        if not environment.has_rendering(name):
             raise ParamsError(
-                f"policy.rendering: is {name!r}; {self.params.environment.name} has {', '.join(known)}"
+                f"policy.rendering: is {name!r}; {environment.name} has {', '.join(environment.renderings())}"
             )
-        found = known[name](self.params.environment, self.params.policy.turns_shown)
+        found = environment.rendering(name, self.params.policy.turns_shown)
         if self.params.policy.parser in FORMS:
             found = Answering(found, self.params.policy.parser, parser_called(found.parser))
         memory = self.params.policy.make_memory()
@@ -78,10 +72,10 @@ class Experiment:
     @cached_property
     def domain_words(self) -> tuple[str, ...]:
         """The words that ``policy.domain_tokens`` makes into tokens."""
-        section, listed = self.params.policy, self.bundle.domain_words
+        section, environment = self.params.policy, self.params.environment
         words: dict[str, Sequence[str]] = {"markers": MARKERS.get(section.parser_name(self.rendering), ())}
-        if listed is not None:
-            words |= listed(self.params.environment)
+        if environment.offers("domain_words"):
+            words |= environment.domain_words()
         return tuple(dict.fromkeys(word for kind in section.domain_tokens for word in words[kind]))
 
     @cached_property
@@ -150,7 +144,7 @@ class Experiment:
         self, policy: Policy, engine: Engine, sampling: Sampling, reflection: Reflection | None = None
     ) -> Agent:
         """The policy as an agent in the environment."""
-        if self.bundle.agent is not None:
+        if self.params.environment.offers("make_agent"):
             parts = AgentParts(
                 encode_request=policy.encode_request,
                 decode=policy.decode,
@@ -159,7 +153,7 @@ class Experiment:
                 engine=engine,
                 sampling=sampling,
             )
-            return self.bundle.agent(self.params.environment, parts)
+            return self.params.environment.make_agent(parts)
         return LanguageAgent(
             prompter=self.prompter(policy),
             parse=self.parser,
@@ -173,7 +167,7 @@ class Experiment:
 
     def explorer(self) -> RandomExplorer:
         """The random explorer in the environment."""
-        return RandomExplorer(self.bundle.explorer_actions, self.reward)
+        return RandomExplorer(self.params.environment.explorer_actions, self.reward)
 
     def collector(self, agent: Agent, sharing: int = 1, advise: Advise | None = None) -> Collector:
         """A collector for the environment, to be closed after use.
@@ -187,7 +181,7 @@ class Experiment:
             agent,
             self.params.sampling.slots,
             advise=advise,
-            project=self.bundle.projection_of(self.params.environment),
+            project=self.params.environment.make_projection(),
             gather_seconds=self.params.environment.gathering,
         )
 
@@ -206,14 +200,14 @@ class Experiment:
         )
 
     def _environments(self, sharing: int) -> VectorEnvironment:
-        make = partial(self.bundle.make, self.params.environment)
-        match self.bundle.hosting:
+        environment = self.params.environment
+        match environment.hosting:
             case "in_process":
-                return SyncVectorEnv(make)
+                return SyncVectorEnv(environment.make)
             case "workers":
-                return WorkerVectorEnv(make, max(1, cores() // sharing))
-            case "threads" if self.bundle.share is not None:
-                shared = self.bundle.share(self.params.environment, self.params.sampling.slots)
+                return WorkerVectorEnv(environment.make, max(1, cores() // sharing))
+            case "threads" if environment.offers("make_shared"):
+                shared = environment.make_shared(self.params.sampling.slots)
                 return ThreadVectorEnv(shared, shared.seconds, shared.close)
             case "threads":
-                return ThreadVectorEnv(make)
+                return ThreadVectorEnv(environment.make)

@@ -90,7 +90,7 @@ def _recorded(job: ImitationJob, policy: Policy) -> tuple[list[Sample], Counts |
         policy,
         budget=experiment.prompter(policy).budget,
         longest_response=params.sampling.max_new_tokens,
-        read=experiment.bundle.reader(params.environment) if experiment.bundle.reader else None,
+        read=params.environment.make_reader() if params.environment.offers("make_reader") else None,
     )
     return found.of(job.episodes), found.counts
 
@@ -120,7 +120,6 @@ def _block(
         demonstrate,
         tasks=read_tasks(job.tasks),
         count=end,
-        bundle=experiment.bundle,
         section=job.params.environment,
         rendering=experiment.rendering,
         update_state=experiment.state_update,

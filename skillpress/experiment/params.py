@@ -20,7 +20,7 @@ from skillpress.core.errors import ParamsError
 from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES
 from skillpress.core.sections import ByName, Mass, NonNegative, NonNegativeInt, PositiveInt, Section, Seed
-from skillpress.environments.bundle import EnvironmentParameters, TaskParameters
+from skillpress.environments.section import EnvironmentSection, TaskParameters
 from skillpress.experiment.layers import Layer, file_layer
 from skillpress.experiment.params_mistakes import mistakes, unwritable
 from skillpress.experiment.rules import check_rules
@@ -69,7 +69,7 @@ class Params(Section):
 
     seed: Seed
     processes: PositiveInt
-    environment: Annotated[SerializeAsAny[EnvironmentParameters], ByName(ENVIRONMENTS, "environment.name")]
+    environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
     tasks: TaskParameters
     policy: PolicyParameters
     imitation: ImitationParameters

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from skillpress.core.errors import did_you_mean
 from skillpress.core.parsed_action import FORMAT_MEASURE
-from skillpress.environments import bundle
 from skillpress.models.engines.parameters import SamplingParameters
 from skillpress.play.agents.parameters import (
     ASKED_FOR,
@@ -42,14 +41,15 @@ def check_rules(params: Params) -> None:
 
 
 def _the_environment_has_the_rendering(params: Params) -> None:
-    found = bundle(params.environment.name)
-    if params.policy.rendering not in found.renderings:
+    environment = params.environment
+    if not environment.has_rendering(params.policy.rendering):
+        known = environment.renderings()
         raise ValueError(
-            f"policy.rendering is {params.policy.rendering!r}; {params.environment.name} has "
-            f"{', '.join(found.renderings)}{did_you_mean(params.policy.rendering, found.renderings)}"
+            f"policy.rendering is {params.policy.rendering!r}; {environment.name} has "
+            f"{', '.join(known)}{did_you_mean(params.policy.rendering, known)}"
         )
-    found.renderings[params.policy.rendering](params.environment, params.policy.history)  # has all it needs
-    if params.policy.from_scratch and (not params.policy.compact or found.vocabulary is None):
+    environment.rendering(params.policy.rendering, params.policy.history)  # has all it needs
+    if params.policy.from_scratch and (not params.policy.compact or not environment.offers("vocabulary")):
         raise ValueError(
             f"policy.model {SCRATCH!r} needs policy.rendering compact and an environment that has it, "
             f"got {params.policy.rendering!r} of {params.environment.name!r}"
@@ -65,7 +65,7 @@ def _domain_words_can_become_tokens(params: Params) -> None:
         )
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"policy.domain_tokens is {wanted}, must name each kind once")
-    if set(wanted) - {"markers"} and bundle(params.environment.name).domain_words is None:
+    if set(wanted) - {"markers"} and not params.environment.offers("domain_words"):
         raise ValueError(
             f"policy.domain_tokens is {wanted}: nobody has listed the words of {params.environment.name}; "
             "allowed: markers"
@@ -74,11 +74,11 @@ def _domain_words_can_become_tokens(params: Params) -> None:
 
 def _the_parser_reads_what_the_rendering_asks_for(params: Params) -> None:
     rendering, parser = params.policy.rendering, params.policy.parser
-    renderings = bundle(params.environment.name).renderings
-    if parser == RENDERINGS_OWN or rendering not in renderings:
+    environment = params.environment
+    if parser == RENDERINGS_OWN or not environment.has_rendering(rendering):
         return
-    own = renderings[rendering](params.environment, params.policy.history).parser
-    if parser in ASKED_FOR and own == "tagged" and bundle(params.environment.name).answer_forms:
+    own = environment.rendering(rendering, params.policy.history).parser
+    if parser in ASKED_FOR and own == "tagged" and environment.answer_forms:
         return
     if parser != own and not {parser, own} <= TAGGED_PARSERS:
         raise ValueError(
@@ -95,7 +95,7 @@ def _notes_are_shown(params: Params) -> None:
             f"policy.state_update {update!r} writes notes, which policy.rendering 'compact' has no "
             "words for; take rendering text or paper"
         )
-    if update == "notepad" and not bundle(params.environment.name).notepad:
+    if update == "notepad" and not params.environment.notepad:
         raise ValueError(
             f"policy.state_update 'notepad' shows the environment's notepad, and {params.environment.name} "
             "has none; take observations, which writes notes of its own"
@@ -192,7 +192,7 @@ def _the_prompt_has_words_for_the_library(params: Params) -> None:
 
 
 def _the_environment_states_what_is_rewarded(params: Params) -> None:
-    stated = bundle(params.environment.name).measures
+    stated = params.environment.measures
     if stated is None:
         return
     known = (FORMAT_MEASURE, *stated)

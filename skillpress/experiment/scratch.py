@@ -7,7 +7,6 @@ from dataclasses import replace
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import ScratchVocabulary
 from skillpress.core.seeds import derive
-from skillpress.environments import bundle
 from skillpress.experiment.params import Params
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
@@ -21,15 +20,15 @@ def scratch_policy(params: Params) -> Policy:
     Raises:
         ParamsError: the environment has no compact vocabulary, or one that lacks what prompts need.
     """
-    section, found = params.policy, bundle(params.environment.name)
-    if found.vocabulary is None or not section.compact:
+    section, environment = params.policy, params.environment
+    if not environment.offers("vocabulary") or not section.compact:
         raise ParamsError(
             f"policy.model: {section.model!r} needs policy.rendering compact and an environment that has it, "
             f"got {section.rendering!r} of {params.environment.name!r}"
         )
-    words = _with_memory(found.vocabulary(params.environment, section.turns_shown), params)
+    words = _with_memory(environment.vocabulary(section.turns_shown), params)
     if (library := params.skills.library) is not None:
-        alphabet = found.projection_of(params.environment).alphabet
+        alphabet = environment.make_projection().alphabet
         words = with_advice_words(words, alphabet, library.top_k)
     return build_scratch_policy(
         replace(words, state_words=_context_words(words, params)),

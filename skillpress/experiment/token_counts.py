@@ -26,7 +26,6 @@ def token_counts(experiment: Experiment, after: str, tasks: Sequence[Task]) -> d
     shown = demonstrate(
         tasks=some,
         count=len(some),
-        bundle=experiment.bundle,
         section=section,
         rendering=experiment.rendering,
         update_state=experiment.state_update,

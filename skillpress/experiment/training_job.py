@@ -187,7 +187,7 @@ def _shaper(experiment: Experiment, ranks: Ranks) -> RewardShaper:
     """The part that fits the dictionary and shapes rewards."""
     params = experiment.params
     return RewardShaper(
-        projection=experiment.bundle.projection_of(params.environment),
+        projection=params.environment.make_projection(),
         skills=params.skills,
         reward=params.reward,
         max_steps=params.environment.max_steps,
@@ -212,7 +212,7 @@ def _probe(
         every=section.every,
         last=params.training.steps,
         collector=collector,
-        projection=experiment.bundle.projection_of(params.environment),
+        projection=params.environment.make_projection(),
         skills=params.skills,
         max_steps=params.environment.max_steps,
         seed=params.seed,
@@ -245,7 +245,7 @@ def _evolution(job: TrainingJob, experiment: Experiment, ranks: Ranks) -> Librar
     return LibraryEvolution(
         every=section.every,
         most=section.new,
-        projection=experiment.bundle.projection_of(job.params.environment),
+        projection=job.params.environment.make_projection(),
         ranks=ranks,
         teacher=None if teacher is None else teacher.make(job.params.seed, job.checkpoints.folder),
     )

@@ -10,7 +10,7 @@ import polars as pl
 from skillpress.core.storage import atomic_path
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments import EnvironmentBundle
+from skillpress.environments import EnvironmentSection
 
 TASKS = Path("data/tasks")
 BASE_POLICY = Path("models/base")
@@ -47,7 +47,7 @@ def split_file(split: str) -> Path:
     return TASKS / f"{split}.parquet"
 
 
-def load_tasks(bundle: EnvironmentBundle) -> dict[str, list[Task]]:
+def load_tasks(environment: EnvironmentSection) -> dict[str, list[Task]]:
     """All splits, checked together, so that no stage ever works on overlapping ones.
 
     Raises:
@@ -56,7 +56,7 @@ def load_tasks(bundle: EnvironmentBundle) -> dict[str, list[Task]]:
     """
     there = [*SPLITS, *([UNSEEN] if split_file(UNSEEN).exists() else [])]
     splits = {split: read_tasks(split_file(split)) for split in there}
-    bundle.check_tasks([task for tasks in splits.values() for task in tasks])
+    environment.check_tasks([task for tasks in splits.values() for task in tasks])
     return splits
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 from skillpress.core.names import OURS, Part, Registry
 from skillpress.core.registry import EPISODES, PARSERS, registries
-from skillpress.environments import bundle
 from skillpress.experiment.params import Params
 from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.pipeline.closure import Closure, Code
@@ -165,10 +164,10 @@ def names(table: Registry, params: Params) -> list[str]:
     found = [] if value is None else [str(value)]
     if table is not PARSERS:
         return found
-    policy, renderings = params.policy, bundle(params.environment.name).renderings
+    policy, environment = params.policy, params.environment
     asked = [name for name in found if name != RENDERINGS_OWN]
-    if policy.rendering in renderings:
-        asked.append(renderings[policy.rendering](params.environment, policy.history).parser)
+    if environment.has_rendering(policy.rendering):
+        asked.append(environment.rendering(policy.rendering, policy.history).parser)
     return asked
 
 

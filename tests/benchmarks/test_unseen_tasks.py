@@ -9,8 +9,7 @@ import pytest
 from benchmarks.lag import changed
 from benchmarks.unseen_tasks import unseen_tasks
 from skillpress.core.task_files import write_tasks
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline.files import SPLITS, split_file
 
@@ -20,7 +19,7 @@ PARAMS = changed(load_params("params.yaml"), tasks={"train": 20, "validation": 6
 def workspace(params: Params, folder: Path) -> dict[str, set[str]]:
     """The tasks in a run's folder; their ids by split."""
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
-    tasks = list(bundle(params.environment.name).make_tasks(params.environment, sizes, params.seed))
+    tasks = list(params.environment.checked_tasks(sizes, params.seed))
     for split in SPLITS:
         write_tasks(folder / split_file(split), [task for task in tasks if task.split == split])
     return {split: {task.task_id for task in tasks if task.split == split} for split in SPLITS}

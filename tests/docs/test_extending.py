@@ -19,7 +19,7 @@ from skillpress.console.init import TEMPLATE
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.params import merge, read_yaml
 from skillpress.pipeline import inputs
 from skillpress.pipeline.graph import FINGERPRINTS
@@ -128,7 +128,7 @@ def test_a_stage_of_an_experiment_with_it_runs_and_records_where_it_is_from(
     (experiment,) = client.search_experiments(filter_string="name = 'skillpress'")
     query = "tags.`dvc.stage` = 'prepare_tasks' AND tags.`skillpress.part.environment.name` LIKE 'my_lab%'"
     run = client.search_runs([experiment.experiment_id], query)[0]
-    assert run.data.tags["skillpress.part.environment.name"] == "my_lab.number_line:BUNDLE (this folder)"
+    assert run.data.tags["skillpress.part.environment.name"] == "my_lab.number_line:NumberLine (this folder)"
     assert run.data.tags["skillpress.version"] == version("skillpress")
 
 
@@ -177,33 +177,35 @@ def test_the_engine_samples_for_an_agent_evenly_and_by_seed(lab: Lab) -> None:
 
 def test_the_environment_is_learned_by_imitation_and_played(lab: Lab, tmp_path: Path) -> None:
     folder = lab("An environment")
-    from skillpress.environments import bundle
-    from skillpress.experiment.experiment import Experiment
+    from skillpress.environments import environment_class
     from skillpress.experiment.training import train
     from tests.support.programs.training_program import job, prepare
 
     overlay = yaml.safe_load((folder / "params" / "my_lab.yaml").read_text())
     overlay |= {"imitation": {"epochs": 4}, "training": {"steps": 2, "learning_rate": 0.001}}
-    found = bundle("my_lab.number_line:BUNDLE")
-    section = found.parameters.model_validate({**overlay["environment"], "farthest": 90})
-    tasks = list(found.make_tasks(section, SplitSizes(12, 4, 8), 0))
-    found.check_tasks(tasks)
-    environment = found.make(section)
+    found = environment_class("my_lab.number_line:NumberLine")
+    section = found.model_validate({**overlay["environment"], "farthest": 90})
+    tasks = list(section.checked_tasks(SplitSizes(12, 4, 8), 0))
+    section.check_tasks(tasks)
+    environment = section.make()
     for task in tasks[:12]:
         observation, info = environment.reset(task)
-        moves = found.oracle(section)(task, 1.0, 0)
+        moves = section.make_oracle()(task, 1.0, 0)
         if len(moves) <= section.max_steps:
             for move in moves:
                 observation, terminated, truncated, info = environment.step(move)
             assert info.won and terminated and not truncated, observation
-    with pytest.raises(TaskError, match="farthest is too small"):
-        list(found.make_tasks(section, SplitSizes(90, 4, 8), 0))
+    with pytest.raises(TaskError, match=r"tasks.validation is 4, and make_tasks made 0; tasks.test is 8"):
+        list(section.checked_tasks(SplitSizes(90, 4, 8), 0))
 
     overlay["environment"]["farthest"] = 90  # the program makes 64 + 16 + 1 tasks
     overlay["environment"]["max_steps"] = 40
     prepare(tmp_path, yaml.safe_dump(overlay))
     curve = train(job(tmp_path, "trained"))
     assert curve[-1]["success"] > 0.5, "imitation of the demonstrator wins most walks"
-    text = Experiment(job(tmp_path, "trained").params).bundle.renderings["text"](section, 2)
-    state = AgentState(tasks[0], *environment.reset(tasks[0]), notes="1. Action: leap")
-    assert f"reach {tasks[0].spec['goal']}" in text.prompt(state) and "1. Action: leap" in text.prompt(state)
+    state = AgentState(tasks[0], *environment.reset(tasks[0]))
+    assert section.rendering("compact", 2).prompt(state) == f"{tasks[0].spec['goal']} 0"
+
+
+def test_the_smallest_environment_is_one_file_of_at_most_60_lines() -> None:
+    assert len((TEMPLATE / "my_lab" / "number_line.py").read_text().splitlines()) <= 60

@@ -50,7 +50,6 @@ def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_theirs_is_imitated_and_trained_on(doors: Path) -> None:
-    from skillpress.environments import bundle
     from skillpress.experiment.training import train
     from tests.support.programs.training_program import job, parameters, prepare
 
@@ -61,8 +60,7 @@ def test_theirs_is_imitated_and_trained_on(doors: Path) -> None:
 
     section = parameters(doors, smoke=True).environment
     check_env(gymnasium.make("Doors-v0", disable_env_checker=True).unwrapped)
-    found = bundle(section.name)
-    assert found.projection_of(section).alphabet == ("left", "right", "middle")
+    assert section.make_projection().alphabet == ("left", "right", "middle")
 
     (row,) = train(job(doors, "trained"))
     assert row["success"] > 0.8, "the prize can be smelled, and the policy has seen how"

@@ -54,7 +54,7 @@ def test_the_overlay_plays_on_a_server() -> None:
         )
         params = check_params(merge(values, {"sampling": {"slots": 4}}), "docs/openenv.md")
         experiment = Experiment(params)
-        tasks = list(islice(experiment.bundle.make_tasks(params.environment, params.tasks, 0), len(TASKS)))
+        tasks = list(islice(params.environment.checked_tasks(params.tasks.make(), 0), len(TASKS)))
         with experiment.collector(experiment.explorer()) as collector:
             played = collector.collect(requests(tasks, 4, 0, "test"))
     skills = {step.skills for each in played for step in each.steps}

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skillpress.environments import bundle
 from skillpress.experiment.params import Params, check_params
 from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline.study.runs import planned_runs
@@ -45,7 +44,7 @@ def test_length_prefers_the_shorter_kind_by_the_skills_that_it_saves(
 
 def test_both_kinds_win_and_the_share_is_that_of_routines(cells: dict[tuple[str, str], Params]) -> None:
     params = cells["repeated", "segcost"]
-    for played in batches(params, bundle("workshop"), 0.9, 0):
+    for played in batches(params, 0.9, 0):
         assert all(trajectory.won for trajectory in played.trajectories)
         assert [len(trajectory.steps) for trajectory in played.trajectories] == [7] * 128
         assert 0.75 < played.by_routine.mean() < 1

@@ -31,7 +31,7 @@ from safetensors.numpy import load_file
 from skillpress.console.command import main
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import write_tasks
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline import exit_codes
@@ -114,7 +114,7 @@ def run(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     experiment = Experiment(check_params(values, "test"))
     params = experiment.params
     sizes = SplitSizes(**params.tasks.model_dump())
-    made = experiment.bundle.make_tasks(params.environment, sizes, params.seed)
+    made = params.environment.checked_tasks(sizes, params.seed)
     tasks = [task for task in made if task.split == "test"]
     explorer = experiment.collector(experiment.explorer())
     episodes = []
@@ -288,7 +288,7 @@ def test_view_serves_the_episodes(skillpress: Installed, run: Path) -> None:
 PAGE = Path("docs/extending.md")
 BLOCK = re.compile(r"^```(?:python|yaml)\n# ((?:my_lab|params)/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 METHOD = Path("my_lab/batch_baseline.py")
-ENVIRONMENT = "my_lab.number_line:BUNDLE"
+ENVIRONMENT = "my_lab.number_line:NumberLine"
 LAB = ("--params", "params/my_lab.yaml", "--params", "params/my_algorithm.yaml")
 
 

@@ -58,7 +58,7 @@ class Trial:
     def checks(self) -> Iterator[tuple[str, Callable[[], Finding]]]:
         """The name of each check, and the check. A program writes its own prompts, only its verifier knows a
         success, and the actions of its environment are replies, so it is looked at less."""
-        subject, program = self.subject, self.subject.bundle.reader is not None
+        subject, program = self.subject, self.subject.section.offers("make_reader")
         yield "tasks", lambda: checks.tasks(subject)
         yield "splits", lambda: checks.splits(subject.experiment)
         yield "random explorer", lambda: checks.explorer(self.explored)
@@ -107,7 +107,7 @@ def trial(experiment: Experiment, count: int) -> Iterator[Trial]:
     tasks = checks.some_tasks(experiment, count)
     if not tasks:
         raise UserError(f"{section.name}: make_tasks makes no task of the split train; look at tasks.train")
-    with environments(experiment.bundle, section) as make:
+    with environments(section) as make:
         yield Trial(Subject(experiment, tasks, make))
 
 

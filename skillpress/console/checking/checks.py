@@ -49,14 +49,14 @@ def some_tasks(experiment: Experiment, count: int) -> list[Task]:
 
 def _all_tasks(experiment: Experiment) -> Iterator[Task]:
     params = experiment.params
-    return experiment.bundle.make_tasks(params.environment, params.tasks.make(), params.seed)
+    return params.environment.checked_tasks(params.tasks.make(), params.seed)
 
 
 def splits(experiment: Experiment) -> Finding:
     """Every split has as many tasks as the parameters ask for, and ``check_tasks`` accepts them together."""
     try:
         made = list(_all_tasks(experiment))
-        experiment.bundle.check_tasks(made)
+        experiment.params.environment.check_tasks(made)
     except TaskError as error:
         return Finding("splits", "wrong", str(error))
     sizes = Counter(task.split for task in made)
@@ -78,7 +78,7 @@ def tasks(subject: Subject) -> Finding:
             "tasks", "wrong", f"two tasks have the id {twice[0]!r}", "give each task an id of its own"
         )
     try:
-        subject.bundle.check_tasks(subject.tasks)
+        subject.section.check_tasks(subject.tasks)
     except TaskError as error:
         return Finding(
             "tasks", "wrong", f"check_tasks refuses them: {error}", "mend make_tasks or check_tasks"
@@ -344,7 +344,7 @@ def speed(walks: Sequence[Walk]) -> Finding:
 
 def demonstrated_walks(subject: Subject, detour_rate: float) -> Iterator[Walk]:
     """The oracle's episodes, each until the environment ends it."""
-    environment, oracle = subject.make(), subject.bundle.oracle(subject.section)
+    environment, oracle = subject.make(), subject.section.make_oracle()
     for number, task in enumerate(subject.tasks):
         words = oracle(task, detour_rate, derive(subject.experiment.params.seed, "demonstration", number))
         yield subject.follow(environment, task, words)

@@ -1,7 +1,7 @@
 """``skillpress check``: look at an environment before a policy is trained in it.
 
     skillpress check countdown
-    skillpress check my_lab.number_line:BUNDLE
+    skillpress check my_lab.number_line:NumberLine
     skillpress check --params params/my_lab.yaml --tasks 64
 
 Plays the first training tasks with the environment's oracle and with the random explorer, repeats episodes,

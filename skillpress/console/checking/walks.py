@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 
 from skillpress.core.interface import AgentState, Environment, Info
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments import EnvironmentBundle, EnvironmentParameters
+from skillpress.environments import EnvironmentSection
 from skillpress.experiment.experiment import Experiment
 
 AT_ONCE = 2
@@ -76,12 +75,7 @@ class Subject:
     make: Callable[[], Environment]
 
     @property
-    def bundle(self) -> EnvironmentBundle:
-        """The environment's parts."""
-        return self.experiment.bundle
-
-    @property
-    def section(self) -> EnvironmentParameters:
+    def section(self) -> EnvironmentSection:
         """Its section of params.yaml."""
         return self.experiment.params.environment
 
@@ -95,7 +89,7 @@ class Subject:
         seed = self.experiment.params.seed
 
         def draw(step: int, info: Info) -> str | None:
-            choices = self.bundle.explorer_actions(info)
+            choices = self.section.explorer_actions(info)
             if not choices:
                 return None
             return choices[derive(seed, "check", task.task_id, step) % len(choices)]
@@ -136,14 +130,12 @@ def _walk(
 
 
 @contextmanager
-def environments(
-    bundle: EnvironmentBundle, section: EnvironmentParameters
-) -> Iterator[Callable[[], Environment]]:
+def environments(section: EnvironmentSection) -> Iterator[Callable[[], Environment]]:
     """A function that makes environments in this process; what they share is released at the end."""
-    if bundle.share is None:
-        yield partial(bundle.make, section)
+    if not section.offers("make_shared"):
+        yield section.make
         return
-    shared = bundle.share(section, AT_ONCE)
+    shared = section.make_shared(AT_ONCE)
     try:
         yield shared
     finally:

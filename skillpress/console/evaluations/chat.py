@@ -107,7 +107,7 @@ class Chat:
 def _agent(experiment: Experiment, client: ChatClient) -> ServerAgent:
     """The agent that asks: programs make their own prompts, other environments have a rendering."""
     at_once = experiment.params.sampling.slots
-    if experiment.bundle.agent is not None:
+    if experiment.params.environment.offers("make_agent"):
         return ServedModelAgent(client, experiment.reward, at_once)
     return ChatAgent(
         client,

@@ -20,8 +20,7 @@ from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.layers import Layer, assigned_layers, file_layer
 from skillpress.experiment.params import Params, check_params, merge, merged
 from skillpress.pipeline.files import BASE_POLICY, POLICY
@@ -80,18 +79,18 @@ def evaluation_params(
 
 def tasks_of(params: Params, split: str) -> list[Task]:
     """The tasks of a split, in the order that experiments use."""
-    found = bundle(params.environment.name)
+    environment = params.environment
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
     count = getattr(sizes, split)
     if not count:
         raise UserError(f"--split {split}: tasks.{split} is 0; --set tasks.{split}=100 makes some")
     tasks: list[Task] = []
     with Progress("tasks", count, "task") as progress:
-        for task in found.make_tasks(params.environment, sizes, params.seed):
+        for task in environment.checked_tasks(sizes, params.seed):
             if task.split == split:
                 tasks.append(task)
                 progress(len(tasks))
-    found.check_tasks(tasks)
+    environment.check_tasks(tasks)
     return tasks
 
 

@@ -28,8 +28,7 @@ from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.interface import AgentState, Info, StepReward
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
-from skillpress.environments.bundle import EnvironmentParameters, SplitSizes
+from skillpress.environments import EnvironmentSection, SplitSizes, environment_class
 from skillpress.play.agents.reward import OutcomeReward
 
 Split = Literal["train", "validation", "test"]
@@ -87,14 +86,14 @@ class SkillpressEnv(gymnasium.Env[str, str]):
         Raises:
             UserError: an argument is wrong, or the environment's data are missing.
         """
-        self._bundle, self._split, self._tasks_seed, self._reward = bundle(name), split, tasks_seed, reward
-        self._section = section_of(self._bundle.parameters, {"name": name, **section})
+        self._split, self._tasks_seed, self._reward = split, tasks_seed, reward
+        self._section = section_of({"name": name, **section})
         if tasks < 1:
             raise ParamsError(f"tasks: is {tasks}; must be at least 1")
         if split not in ("train", "validation", "test"):
             raise ParamsError(f"split: is {split!r}; allowed: train, validation, test")
         self._count = tasks
-        self._environment = self._bundle.make(self._section)
+        self._environment = self._section.make()
         self.action_space = deepcopy(self._environment.action_space)
         self.observation_space = deepcopy(self._environment.observation_space)
         self.render_mode = render_mode
@@ -145,7 +144,7 @@ class SkillpressEnv(gymnasium.Env[str, str]):
             raise TaskError(
                 f"options.task: is {given!r}; a task has spec, task_id, seed and split: {error}"
             ) from None
-        self._bundle.check_tasks([task])
+        self._section.check_tasks([task])
         return task
 
     def _told(self) -> dict[str, Any]:
@@ -165,19 +164,19 @@ class SkillpressEnv(gymnasium.Env[str, str]):
 @lru_cache(maxsize=16)
 def tasks_of(name: str, section: str, split: Split, count: int, seed: int) -> tuple[Task, ...]:
     """The tasks of a section (as JSON), made once for all copies of an environment in this process."""
-    found = bundle(name)
     sizes = dict.fromkeys(("train", "validation", "test"), 0) | {split: count}
-    return tuple(found.make_tasks(found.parameters.model_validate_json(section), SplitSizes(**sizes), seed))
+    environment = environment_class(name).model_validate_json(section)
+    return tuple(environment.checked_tasks(SplitSizes(**sizes), seed))
 
 
-def section_of(parameters: type[EnvironmentParameters], values: dict[str, Any]) -> EnvironmentParameters:
+def section_of(values: dict[str, Any]) -> EnvironmentSection:
     """The section with these values.
 
     Raises:
         ParamsError: a key is unknown, missing or wrong.
     """
     try:
-        return parameters.model_validate(values)
+        return environment_class(values["name"]).model_validate(values)
     except ValidationError as error:
         wrong = "; ".join(
             f"{'.'.join(map(str, found['loc'])) or 'together'}: {found['msg']}" for found in error.errors()

@@ -44,7 +44,6 @@ from skillpress.doors.integrations.gymnasium import (
     section_of,
     tasks_of,
 )
-from skillpress.environments import bundle
 from skillpress.environments.text.prompts import game_turn
 from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.play.agents.parameters import RewardParameters
@@ -186,11 +185,11 @@ class ToolEnvironments:
         self.reward = reward
         self._make = partial(SkillpressEnv, split=split, tasks_seed=tasks_seed, reward=reward, **settings)
         self._make().close()  # so that a wrong argument fails here, and not at the first batch
-        tasks, found = settings.pop("tasks"), bundle(settings["name"])
+        tasks = settings.pop("tasks")
         self._instruction, self._tell = instruction, tell_admissible
-        self._section = section_of(found.parameters, settings)
+        self._section = section_of(settings)
         self._drawn_from = (split, tasks, tasks_seed)
-        self.projection = found.projection_of(self._section)
+        self.projection = self._section.make_projection()
 
     @property
     def max_steps(self) -> int:

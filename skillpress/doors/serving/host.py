@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 
 from skillpress.core.trajectory import Task
-from skillpress.environments import EnvironmentBundle, EnvironmentParameters
+from skillpress.environments import EnvironmentSection
 from skillpress.play.rollout import (
     BrokenEnvironmentError,
     SeparateEnvironments,
@@ -161,16 +160,15 @@ def _broken(error: Exception) -> BrokenEnvironmentError:
     return broken
 
 
-def host_of(bundle: EnvironmentBundle, section: EnvironmentParameters, slots: int) -> EnvironmentHost:
+def host_of(environment: EnvironmentSection, slots: int) -> EnvironmentHost:
     """A host for this section's environments.
 
     Args:
         slots: the most slots in use at once.
     """
-    make = partial(bundle.make, section)
-    if bundle.hosting == "workers":
-        return EnvironmentHost(WorkerVectorEnv(make, min(cores(), slots)))
-    if bundle.share is not None:
-        shared = bundle.share(section, slots)
+    if environment.hosting == "workers":
+        return EnvironmentHost(WorkerVectorEnv(environment.make, min(cores(), slots)))
+    if environment.offers("make_shared"):
+        shared = environment.make_shared(slots)
         return EnvironmentHost(ThreadVectorEnv(shared, shared.seconds, shared.close))
-    return EnvironmentHost(ThreadVectorEnv(make))
+    return EnvironmentHost(ThreadVectorEnv(environment.make))

@@ -5,7 +5,7 @@ and keeps the record that renderings show. A game ends when it is won or out of 
 before. ``task.spec["game"]`` is the game's path below ``json_2.1.1``.
 
 All returned values are plain (strings, tuples, frozen records), so they may be sent between processes. The
-engine itself may not, so the bundle asks for worker processes.
+engine itself may not, so its ``hosting`` is ``workers``.
 """
 
 from __future__ import annotations

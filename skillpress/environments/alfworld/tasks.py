@@ -16,7 +16,7 @@ from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.games import COUNTS, GameError, describe, find_tree, game_paths
 from skillpress.environments.alfworld.parameters import AlfworldParameters
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "alfworld"

@@ -54,7 +54,6 @@ from skillpress.play.sandbox import Execution, Limits, Sandbox
 LIMITS = Limits(seconds=10.0, memory_mb=512, processes=64, disk_mb=32, shown_characters=8000)
 """Limits of the sandbox in which the agent acts."""
 NOTHING: dict[str, float] = {}
-MEASURES = ("unsolved", "passed", "syntax", "lint", "tests")
 
 
 @dataclass(frozen=True)

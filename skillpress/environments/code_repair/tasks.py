@@ -22,12 +22,12 @@ from dataclasses import replace
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.mutations import changes, repair, shape
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program, all_programs, find_data
 from skillpress.environments.code_repair.shortcuts import Shortcuts
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "code_repair"

@@ -1,20 +1,26 @@
-"""The ``environment`` section of params.yaml for Countdown-Stepwise."""
+"""Countdown-Stepwise: make a target from all of a few numbers, one operation at a time."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.core.interface import Environment, Info, Rendering, ScratchVocabulary
+from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import MOST_NUMBERS
+from skillpress.environments.countdown.skills import CountdownProjection
+from skillpress.environments.section import EnvironmentSection, Oracle, Projection, SplitSizes
 
 LARGEST_SOURCE = 100
 """The largest number that a puzzle may start with."""
 
 
-class CountdownParameters(EnvironmentParameters):
+class CountdownParameters(EnvironmentSection):
     """Which puzzles there are, and how long an episode may take."""
+
+    answer_forms: ClassVar[bool] = True
 
     min_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
     max_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
@@ -54,3 +60,51 @@ class CountdownParameters(EnvironmentParameters):
                 f"({self.largest_pool - 1}), the operations that a puzzle takes"
             )
         return self
+
+    def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+        from skillpress.environments.countdown.tasks import make_tasks
+
+        return make_tasks(self, sizes, seed)
+
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        from skillpress.environments.countdown.tasks import check_tasks
+
+        check_tasks(tasks)
+
+    def make(self) -> Environment:
+        from skillpress.environments.countdown.environment import Countdown
+
+        return Countdown(self)
+
+    def make_projection(self) -> Projection:
+        return CountdownProjection()
+
+    def explorer_actions(self, info: Info) -> Sequence[str]:
+        from skillpress.environments.countdown.environment import explorer_actions
+
+        return explorer_actions(info)
+
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        from skillpress.environments.countdown import prompts
+
+        return {
+            "compact": lambda history: prompts.CompactRendering(self.largest_pool, history),
+            "text": lambda history: prompts.TextRendering(history, prompts.OWN),
+            "brief": lambda history: prompts.BriefRendering(history, prompts.BRIEF, parser="plain"),
+            "paper": lambda history: prompts.TextRendering(history, prompts.PAPER % self.max_steps),
+        }
+
+    def vocabulary(self, history: int) -> ScratchVocabulary:
+        from skillpress.environments.countdown.prompts import vocabulary
+
+        return vocabulary(self, history)
+
+    def domain_words(self) -> Mapping[str, Sequence[str]]:
+        from skillpress.environments.countdown.prompts import domain_words
+
+        return domain_words(self)
+
+    def make_oracle(self) -> Oracle:
+        from skillpress.environments.countdown.oracle import CountdownOracle
+
+        return CountdownOracle(self)

@@ -24,10 +24,10 @@ from typing import Any
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.parameters import LARGEST_SOURCE, CountdownParameters
 from skillpress.environments.countdown.rules import Pool
 from skillpress.environments.countdown.solver import solutions
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "countdown"

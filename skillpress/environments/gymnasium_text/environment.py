@@ -24,10 +24,8 @@ from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.environments.gymnasium_text.foreign import make_foreign
 from skillpress.environments.gymnasium_text.names import told_admissible, told_won
-from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
+from skillpress.environments.gymnasium_text.parameters import REWARD, GymnasiumTextParameters
 
-REWARD = "reward"
-"""Name of the measure that holds the environment's own reward for the step."""
 LOST = "lost"
 """Outcome of an episode that the environment ended and that was not won."""
 NO_ACTION, NOT_IN_SPACE, REFUSED = "no_action", "not_in_space", "refused"

@@ -17,8 +17,8 @@ from gymnasium.spaces import Text
 
 from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.core.names import search_lab
-from skillpress.environments.bundle import Oracle
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
+from skillpress.environments.section import Oracle
 
 
 def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
@@ -50,15 +50,6 @@ def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
     return made
 
 
-def given_oracle(section: GymnasiumTextParameters) -> Oracle:
-    """Return the demonstrator that the section names.
-
-    Raises:
-        ParamsError: there is no such function.
-    """
-    return _oracle(section.oracle)(section)
-
-
 def identities(section: GymnasiumTextParameters) -> dict[str, str]:
     """What determines the episodes and is not part of this repository: versions of packages, or a hash of a
     file.
@@ -69,7 +60,7 @@ def identities(section: GymnasiumTextParameters) -> dict[str, str]:
         ParamsError: a module cannot be found, or has no such oracle.
     """
     if section.oracle:
-        _oracle(section.oracle)  # before minutes are spent
+        oracle_named(section.oracle)  # before minutes are spent
     found = {"gymnasium": version("gymnasium")}
     distributions = packages_distributions()
     for module in filter(None, (section.module, section.oracle.partition(":")[0])):
@@ -88,7 +79,8 @@ def identities(section: GymnasiumTextParameters) -> dict[str, str]:
     return found
 
 
-def _oracle(named: str) -> Callable[[GymnasiumTextParameters], Oracle]:
+def oracle_named(named: str) -> Callable[[GymnasiumTextParameters], Oracle]:
+    """The function from the section to a demonstrator; ``ParamsError`` if there is none."""
     module, colon, attribute = named.partition(":")
     if not (module and colon and attribute):
         raise ParamsError(

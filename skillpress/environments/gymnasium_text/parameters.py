@@ -1,15 +1,21 @@
-"""The ``environment`` section of params.yaml for a text environment that is registered with gymnasium."""
+"""Text environments that are registered with gymnasium, including TextArena's games."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
 from skillpress.core.errors import ParamsError
+from skillpress.core.interface import Environment, Info, Rendering, ScratchVocabulary
 from skillpress.core.sections import Section
-from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.core.trajectory import Task
+from skillpress.environments.section import EnvironmentSection, Hosting, Oracle, Projection, SplitSizes
 from skillpress.environments.text.stated_rules import StatedRules, Word
+
+REWARD = "reward"
+"""Name of the measure that holds the environment's own reward for the step."""
 
 
 class Won(Section):
@@ -52,8 +58,12 @@ class CompactWords(Section):
     """Number of words in the longest action."""
 
 
-class GymnasiumTextParameters(EnvironmentParameters):
+class GymnasiumTextParameters(EnvironmentSection):
     """Which environment it is, and the names of its episodes' facts."""
+
+    hosting: ClassVar[Hosting] = "workers"
+    answer_forms: ClassVar[bool] = True
+    measures: ClassVar[tuple[str, ...]] = (REWARD,)
 
     id: Word
     """The id for ``gymnasium.make``."""
@@ -96,3 +106,49 @@ class GymnasiumTextParameters(EnvironmentParameters):
                 "state them, or take rendering text and a pretrained model"
             )
         return self.compact
+
+    def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+        from skillpress.environments.gymnasium_text.tasks import make_tasks
+
+        return make_tasks(self, sizes, seed)
+
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        from skillpress.environments.gymnasium_text.tasks import check_tasks
+
+        check_tasks(tasks)
+
+    def make(self) -> Environment:
+        from skillpress.environments.gymnasium_text.environment import GymnasiumText
+
+        return GymnasiumText(self)
+
+    def make_projection(self) -> Projection:
+        return self.skills.projection()
+
+    def explorer_actions(self, info: Info) -> Sequence[str]:
+        from skillpress.environments.gymnasium_text.environment import explorer_actions
+
+        return explorer_actions(info)
+
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        from skillpress.environments.gymnasium_text.prompts import TextRendering, compact
+
+        return {
+            "compact": lambda history: compact(self, history),
+            "text": lambda history: TextRendering(history, self.opening),
+        }
+
+    def vocabulary(self, history: int) -> ScratchVocabulary:
+        from skillpress.environments.gymnasium_text.prompts import vocabulary
+
+        return vocabulary(self, history)
+
+    def make_oracle(self) -> Oracle:
+        from skillpress.environments.gymnasium_text.foreign import oracle_named
+
+        return oracle_named(self.oracle)(self)
+
+    def inputs(self) -> Mapping[str, str]:
+        from skillpress.environments.gymnasium_text.foreign import identities
+
+        return identities(self)

@@ -16,11 +16,11 @@ from gymnasium.error import Error
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.foreign import make_foreign
 from skillpress.environments.gymnasium_text.names import EPISODES, check_info_keys
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "gymnasium_text"

@@ -44,9 +44,6 @@ from skillpress.environments.sandboxed import (
 from skillpress.play.sandbox import Limits, Sandbox, ToolError
 from skillpress.play.sandbox.tools import Tool
 
-MEASURES = ("exact_match", "f1", "has_answer", "executed")
-"""``executed`` is measured at every step: whether its code ran without an error. The others are measured only
-at the last step."""
 WRONG_ANSWER = "wrong_answer"
 REMEMBERED = 4096
 """Number of searches and pages that are cached in memory."""
@@ -226,11 +223,6 @@ def share(parameters: NotebookQaParameters, slots: int) -> PooledEnvironments:
     return PooledEnvironments(
         made.environment, made.limits, slots, parameters.episode_seconds, walls=parameters.walls
     )
-
-
-def explorer_actions(info: Info) -> Sequence[str]:
-    """The short actions."""
-    return info.admissible
 
 
 @cache

@@ -1,16 +1,34 @@
-"""The ``environment`` section of params.yaml for question answering, and the files that it names."""
+"""Multi-hop question answering by code: L0's notebook agent with search, behind a sandbox's walls.
+
+``environment.py`` runs the cells. ``notebook.py`` prepares the agent's interpreter, and ``actions.py`` reads
+actions. ``desk.py`` and ``candidates.py`` hold what is shown to a policy that reads no English.
+``answers.py`` decides whether an answer is right, ``questions.py`` which questions are suitable,
+``difficulty.py`` how hard they are, and ``tasks.py`` which of them become tasks. ``search/`` holds the
+search. A judge that grades answers for a table affects no episode; it is in ``skillpress/measure/judge``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from skillpress.core.errors import UserError
-from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.core.interface import Environment, Rendering, ScratchVocabulary
+from skillpress.core.trajectory import Task
+from skillpress.environments.notebook_qa.skills import NotebookProjection
+from skillpress.environments.section import (
+    EnvironmentSection,
+    Hosting,
+    Oracle,
+    Projection,
+    SharedEnvironments,
+    SplitSizes,
+)
 from skillpress.play.sandbox.isolation import Kind
 
 DATA_VARIABLE = "QA_DATA"
@@ -20,8 +38,15 @@ INDEXES_VARIABLE = "SKILLPRESS_INDEXES"
 QUESTIONS, PARAGRAPHS = "questions.parquet", "paragraphs.parquet"
 
 
-class NotebookQaParameters(EnvironmentParameters):
+class NotebookQaParameters(EnvironmentSection):
     """Which questions are asked, what may be searched, and the limits of the code."""
+
+    hosting: ClassVar[Hosting] = "threads"
+    measures: ClassVar[tuple[str, ...]] = ("exact_match", "f1", "has_answer", "executed")
+    """``executed`` is measured at every step: whether its code ran without an error. The others are measured
+    only at the last step."""
+    notepad: ClassVar[bool] = True
+    libraries: ClassVar[tuple[str, ...]] = ("tantivy",)
 
     data: str = ""
     """Folder with ``questions.parquet`` and ``paragraphs.parquet``; if empty, the variable QA_DATA is
@@ -92,12 +117,60 @@ class NotebookQaParameters(EnvironmentParameters):
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return home / "skillpress" / "indexes"
 
+    def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+        from skillpress.environments.notebook_qa.tasks import make_tasks
 
-def data_identity(parameters: NotebookQaParameters) -> dict[str, str]:
-    """Maps each file that the section names to a hash of its contents."""
-    named = [Path(name) for name in (parameters.pass_rates, parameters.objectivity) if name]
-    files = [parameters.folder / QUESTIONS, parameters.folder / PARAGRAPHS, *named]
-    return {file.name: _digest(file) for file in files}
+        return make_tasks(self, sizes, seed)
+
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        from skillpress.environments.notebook_qa.tasks import check_tasks
+
+        check_tasks(tasks)
+
+    def make(self) -> Environment:
+        from skillpress.environments.notebook_qa.environment import make
+
+        return make(self)
+
+    def make_projection(self) -> Projection:
+        return NotebookProjection()
+
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        from skillpress.environments.notebook_qa.compact import CompactRendering
+        from skillpress.environments.notebook_qa.prompts import OWN, PAPER, TOOLS, NotebookRendering
+
+        tools = TOOLS.format(top_k=self.top_k)
+        return {
+            "compact": lambda history: CompactRendering(history),
+            "text": lambda history: NotebookRendering(history, OWN, tools),
+            "paper": lambda history: NotebookRendering(history, PAPER, tools),
+        }
+
+    def vocabulary(self, history: int) -> ScratchVocabulary:
+        from skillpress.environments.notebook_qa.compact import vocabulary
+
+        return vocabulary(self, history)
+
+    def make_oracle(self) -> Oracle:
+        from skillpress.environments.notebook_qa.oracle import CompactOracle
+
+        return CompactOracle(self)
+
+    def make_shared(self, slots: int) -> SharedEnvironments:
+        from skillpress.environments.notebook_qa.environment import share
+
+        return share(self, slots)
+
+    def inputs(self) -> Mapping[str, str]:
+        named = [Path(name) for name in (self.pass_rates, self.objectivity) if name]
+        files = [self.folder / QUESTIONS, self.folder / PARAGRAPHS, *named]
+        return {file.name: _digest(file) for file in files}
+
+    def dropped(self) -> Mapping[str, Mapping[str, int]]:
+        """Maps data set to reason to the number of questions left out for it, including ``kept``."""
+        from skillpress.environments.notebook_qa.tasks import dropped
+
+        return dropped(self)
 
 
 def _digest(file: Path) -> str:

@@ -7,12 +7,10 @@ words. ``compact`` is for a policy trained from scratch (see ``compact.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from skillpress.core.interface import AgentState, Info
 from skillpress.environments.notebook_qa.environment import NotebookState
-from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.text.prompts import budget_note, last_turns, notebook_answer, noted, own_state
 
 TOOLS = """\
@@ -77,8 +75,3 @@ class NotebookRendering:
 
 def _left(state: AgentState) -> str:
     return budget_note(own_state(state, NotebookState).steps_left, state.tokens_left)
-
-
-def notebook(wording: str) -> Callable[[NotebookQaParameters, int], NotebookRendering]:
-    """Maps (section, past turns shown) to the rendering with this wording."""
-    return lambda section, history: NotebookRendering(history, wording, TOOLS.format(top_k=section.top_k))

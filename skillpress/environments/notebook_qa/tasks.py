@@ -20,7 +20,6 @@ import polars as pl
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa.difficulty import difficulty, hops
 from skillpress.environments.notebook_qa.oracle import CompactOracle
 from skillpress.environments.notebook_qa.parameters import QUESTIONS, NotebookQaParameters
@@ -31,6 +30,7 @@ from skillpress.environments.notebook_qa.questions import (
     read_rows,
     without_subjective,
 )
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "notebook_qa"

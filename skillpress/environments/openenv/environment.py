@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,12 +30,10 @@ from skillpress.environments.openenv.connection import (
     LostConnectionError,
     RefusedError,
 )
-from skillpress.environments.openenv.parameters import OpenEnvParameters
+from skillpress.environments.openenv.parameters import REWARD, OpenEnvParameters
 from skillpress.environments.openenv.reading import admissible, seen, shortened, told
 from skillpress.environments.text.words import encodable
 
-REWARD = "reward"
-"""Name of the measure that holds the protocol's reward of the step."""
 LOST = "done"
 """``Info.lost`` of an episode that the server ended and that was not won."""
 REFUSED, NO_JSON = "refused", "no_json"
@@ -232,7 +230,7 @@ def _error(error: RefusedError) -> _Said:
 
 
 class Sessions:
-    """Environments of one server, each with its own session (``bundle.SharedEnvironments``)."""
+    """Environments of one server, each with its own session (``section.SharedEnvironments``)."""
 
     def __init__(self, parameters: OpenEnvParameters, slots: int) -> None:
         """If the server allows fewer than ``slots`` sessions, the others wait."""
@@ -248,8 +246,3 @@ class Sessions:
 
     def close(self) -> None:
         """Do nothing: they share no resources."""
-
-
-def explorer_actions(info: Info) -> Sequence[str]:
-    """The admissible actions or, if they are unknown, only the empty text."""
-    return info.admissible or ("",)

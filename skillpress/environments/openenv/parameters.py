@@ -1,20 +1,36 @@
-"""The ``environment`` section of params.yaml for a server that speaks OpenEnv's protocol."""
+"""Any OpenEnv server as an environment: its address and reset arguments are the tasks.
+
+``connection.py`` speaks the protocol over one WebSocket. ``environment.py`` plays episodes over connections
+that may break. ``reading.py`` selects what an agent sees of an observation. ``skills.py`` derives skills from
+actions by the rules in the section. The server judges; its reward is a fact here, which the agent may weigh.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
 from skillpress.core.errors import UserError
+from skillpress.core.interface import Environment, Info, Rendering
 from skillpress.core.sections import Section
-from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.core.trajectory import Task
+from skillpress.environments.section import (
+    EnvironmentSection,
+    Hosting,
+    Projection,
+    SharedEnvironments,
+    SplitSizes,
+)
 from skillpress.environments.text.stated_rules import StatedRules, Word
 
+REWARD = "reward"
+"""Name of the measure that holds the protocol's reward of the step."""
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 """Maps the scheme of the address to that of its WebSocket."""
 
@@ -34,8 +50,12 @@ class Fields(Section):
     field."""
 
 
-class OpenEnvParameters(EnvironmentParameters):
+class OpenEnvParameters(EnvironmentSection):
     """Where the server is, what is played there, and how its observations are read."""
+
+    hosting: ClassVar[Hosting] = "threads"
+    answer_forms: ClassVar[bool] = True
+    measures: ClassVar[tuple[str, ...]] = (REWARD,)
 
     url: str
     """Address such as ``http://127.0.0.1:8000``. It is part of what is played: another address is another
@@ -71,11 +91,6 @@ class OpenEnvParameters(EnvironmentParameters):
         """The name of the server that plays it."""
         return f"{self.name} at {urlsplit(self.url).netloc}"
 
-    @property
-    def has_oracle(self) -> bool:
-        """False: there is no demonstrator."""
-        return False
-
     @field_validator("url")
     @classmethod
     def _is_an_address(cls, url: str) -> str:
@@ -108,17 +123,49 @@ class OpenEnvParameters(EnvironmentParameters):
             )
         return {"Authorization": f"Bearer {key}"}
 
+    def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+        from skillpress.environments.openenv.tasks import make_tasks
 
-def resets_identity(parameters: OpenEnvParameters) -> dict[str, str]:
-    """Maps the file of reset arguments to a hash of its contents.
+        return make_tasks(self, sizes, seed)
 
-    Raises:
-        UserError: it cannot be read.
-    """
-    if not parameters.resets:
-        return {}
-    file = Path(parameters.resets).expanduser()
-    try:
-        return {file.name: hashlib.blake2b(file.read_bytes()).hexdigest()[:32]}
-    except OSError as error:
-        raise UserError(f"environment.resets: {file} cannot be read: {error}") from error
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        from skillpress.environments.openenv.tasks import check_tasks
+
+        check_tasks(tasks)
+
+    def make(self) -> Environment:
+        from skillpress.environments.openenv.environment import OpenEnv
+
+        return OpenEnv(self)
+
+    def make_projection(self) -> Projection:
+        from skillpress.environments.openenv.skills import ToolProjection
+
+        return ToolProjection(self.skills.projection(), self.tool)
+
+    def explorer_actions(self, info: Info) -> Sequence[str]:
+        return info.admissible or ("",)
+
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        from skillpress.environments.openenv.prompts import TextRendering
+
+        return {"text": lambda history: TextRendering(history, self.opening)}
+
+    def make_shared(self, slots: int) -> SharedEnvironments:
+        from skillpress.environments.openenv.environment import Sessions
+
+        return Sessions(self, slots)
+
+    def inputs(self) -> Mapping[str, str]:
+        """Maps the file of reset arguments to a hash of its contents.
+
+        Raises:
+            UserError: it cannot be read.
+        """
+        if not self.resets:
+            return {}
+        file = Path(self.resets).expanduser()
+        try:
+            return {file.name: hashlib.blake2b(file.read_bytes()).hexdigest()[:32]}
+        except OSError as error:
+            raise UserError(f"environment.resets: {file} cannot be read: {error}") from error

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 
-from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.openenv.reading import as_text
 from skillpress.environments.text.rules import ActionProjection
 from skillpress.environments.text.stated_rules import StatedProjection
@@ -38,8 +37,3 @@ def words_of(action: str, tool: str) -> str:
         return action
     rest = (as_text(value) for name, value in found.items() if name != tool)
     return " ".join((found[tool], *rest))
-
-
-def rules(parameters: OpenEnvParameters) -> ToolProjection:
-    """φ of this section's episodes."""
-    return ToolProjection(parameters.skills.projection(), parameters.tool)

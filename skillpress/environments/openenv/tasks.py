@@ -15,8 +15,8 @@ from typing import Any
 
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import Oracle, SplitSizes
 from skillpress.environments.openenv.parameters import OpenEnvParameters
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "openenv"
@@ -81,8 +81,3 @@ def _arguments(line: str, place: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise TaskError(f'{place}: must be an object such as {{"seed": 7}}, is {line[:80]!r}')
     return found
-
-
-def nobody(parameters: OpenEnvParameters) -> Oracle:
-    """Refuse to make an oracle: a foreign server's tasks have no demonstrator."""
-    raise TaskError(f"there is no demonstrator for the tasks of {parameters.url}")

@@ -248,15 +248,3 @@ class _Episode:
             measures=verdict.measures,
         )
         return end.printed[-2000:], True, False, info
-
-
-def program_alone(section: ProgramParameters) -> ProgramEnvironment:
-    """One environment with an endpoint of its own."""
-    from skillpress.environments.program.shared import SharedPrograms
-
-    return SharedPrograms(section, 1)()
-
-
-def explorer_actions(info: Info) -> Sequence[str]:
-    """The random explorer's one action: an empty response. A random text means nothing to a program."""
-    return [Reply("").to_json()]

@@ -1,18 +1,30 @@
-"""The ``environment`` section of params.yaml for a program."""
+"""Any program that asks for a model over HTTP, as an environment: its requests are observations, and the
+model's responses are actions (``skillpress/play/programs``)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from skillpress.core.errors import ParamsError
+from skillpress.core.interface import Agent, AgentState, Environment, Info, Rendering
 from skillpress.core.lab import ROOT, found_here
 from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.core.sections import NonNegative, Positive, PositiveInt, registered
-from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.core.trajectory import Task
+from skillpress.environments.section import (
+    AgentParts,
+    EnvironmentSection,
+    Hosting,
+    Projection,
+    Prompted,
+    SharedEnvironments,
+    SplitSizes,
+)
 from skillpress.play.programs.tool_calls import Reader
 
 
@@ -31,8 +43,11 @@ Reference = Annotated[str | Command, BeforeValidator(_a_reference)]
 """``module:function``, importable from the lab's folder, or a command and its arguments."""
 
 
-class ProgramParameters(EnvironmentParameters):
+class ProgramParameters(EnvironmentSection):
     """Which program plays, on which tasks, and who says whether it succeeded."""
+
+    hosting: ClassVar[Hosting] = "threads"
+    measures: ClassVar[tuple[str, ...] | None] = None
 
     max_steps: PositiveInt = Field(validation_alias=AliasChoices("max_calls", "max_steps"))
     """T: the most calls to the model in an episode. A call is a step, so both ``max_calls`` and the common
@@ -128,11 +143,6 @@ class ProgramParameters(EnvironmentParameters):
         """Same as ``gather_seconds``."""
         return self.gather_seconds
 
-    @property
-    def has_oracle(self) -> bool:
-        """False: a program's model has no demonstrator."""
-        return False
-
     def make_reader(self) -> Reader:
         """What reads the calls in the model's responses."""
         found: Reader = lookup(CALL_READERS, self.calls, "environment.calls")
@@ -147,6 +157,60 @@ class ProgramParameters(EnvironmentParameters):
     def rules_file(self) -> Path:
         """The table of rules, if there is one: in the working directory, else in the lab."""
         return found_here(self.rules or "")
+
+    def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+        from skillpress.environments.program.tasks import make_tasks
+
+        return make_tasks(self, sizes, seed)
+
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        from skillpress.environments.program.tasks import check_tasks
+
+        check_tasks(tasks)
+
+    def make(self) -> Environment:
+        return self.make_shared(1)()
+
+    def make_projection(self) -> Projection:
+        from skillpress.environments.program.skills import projection
+
+        return projection(self)
+
+    def explorer_actions(self, info: Info) -> Sequence[str]:
+        from skillpress.play.programs.requests import Reply
+
+        return [Reply("").to_json()]
+
+    def prompt(self, state: AgentState) -> str:
+        """What a request adds to earlier ones, for what shows an episode as text. The agent renders requests
+        with the model's chat template."""
+        return state.observation
+
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        return dict.fromkeys(("requests", "compact"), lambda history: Prompted(self, history=None))
+
+    def make_shared(self, slots: int) -> SharedEnvironments:
+        from skillpress.environments.program.shared import SharedPrograms
+
+        return SharedPrograms(self, slots)
+
+    def make_agent(self, parts: AgentParts) -> Agent:
+        from skillpress.play.programs.agent import ProgramAgent
+
+        return ProgramAgent(
+            render=parts.encode_request,
+            budget=parts.budget,
+            read=self.make_reader(),
+            decode=parts.decode,
+            reward=parts.reward,
+            engine=parts.engine,
+            sampling=parts.sampling,
+        )
+
+    def inputs(self) -> Mapping[str, str]:
+        from skillpress.environments.program.tasks import identities
+
+        return identities(self)
 
 
 def _file_of_lab(part: str) -> Path | None:

@@ -21,7 +21,7 @@ from skillpress.play.workers.pool import cores
 
 
 class SharedPrograms:
-    """See ``bundle.SharedEnvironments``."""
+    """See ``section.SharedEnvironments``."""
 
     def __init__(self, section: ProgramParameters, slots: int) -> None:
         """Args:

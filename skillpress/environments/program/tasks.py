@@ -18,9 +18,9 @@ import polars as pl
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.skills import projection
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "program"

@@ -25,7 +25,7 @@ from pathlib import Path
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import disjoint_splits
 from skillpress.environments.textworld_cooking.design import (
     HARD,

@@ -40,9 +40,6 @@ Reason = Literal[
 ]
 """Why an action changes nothing."""
 BROKEN = "broken"
-MEASURES = ("by_routine", "by_shortcut")
-"""How an episode was won: its last step gives 1 for this way and 0 for the other; both are 0 after a loss."""
-
 _EXPLANATIONS: dict[Reason, str] = {
     "unreadable": "that is not an action",
     "already_there": "you are there already",
@@ -189,7 +186,9 @@ class Workshop:
             admissible=admissible(
                 self._room, self._tool, self._left[:1], self._machine_kind, bool(self._machine)
             ),
-            measures={name: float(name == won_by) for name in MEASURES} if self._over else {},
+            measures={name: float(name == won_by) for name in WorkshopParameters.measures}
+            if self._over
+            else {},
             state=WorkshopState(
                 piece=self._piece,
                 left=self._left,

@@ -1,15 +1,19 @@
-"""The ``environment`` section of params.yaml for the workshop."""
+"""The workshop: a piece of training is made by a routine that transfers, or by a shortcut that does not."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import perm
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from skillpress.core.interface import Environment, Info, Rendering, ScratchVocabulary
 from skillpress.core.sections import Fraction, PositiveInt, Section
-from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.core.trajectory import Task
+from skillpress.environments.section import EnvironmentSection, Oracle, Projection, SplitSizes
 from skillpress.environments.workshop.actions import ATTRIBUTES, CONTRAPTIONS, SUBGOALS, SYNONYMS, Machine
+from skillpress.environments.workshop.skills import PROJECTION
 
 MOST_PIECES = len(ATTRIBUTES[0]) * len(ATTRIBUTES[1]) * len(ATTRIBUTES[2])
 """Number of pieces that the attribute words can name."""
@@ -42,8 +46,13 @@ class ShortcutParameters(Section):
         return self
 
 
-class WorkshopParameters(EnvironmentParameters):
+class WorkshopParameters(EnvironmentSection):
     """Which orders and pieces training has, and what their shortcuts are."""
+
+    answer_forms: ClassVar[bool] = True
+    measures: ClassVar[tuple[str, ...]] = ("by_routine", "by_shortcut")
+    """How an episode was won: its last step gives 1 for this way and 0 for the other; both are 0 after a
+    loss."""
 
     subgoals: Annotated[int, Field(ge=1, le=len(SUBGOALS) - 1)] = 2
     """g, the number of sub-goals of an order. The stratum ``unseen/longer`` has one more."""
@@ -92,3 +101,50 @@ class WorkshopParameters(EnvironmentParameters):
                 f"max_steps {self.max_steps} must be at least shortcut.length ({self.shortcut.length})"
             )
         return self
+
+    def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+        from skillpress.environments.workshop.tasks import make_tasks
+
+        return make_tasks(self, sizes, seed)
+
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        from skillpress.environments.workshop.tasks import check_tasks
+
+        check_tasks(tasks)
+
+    def make(self) -> Environment:
+        from skillpress.environments.workshop.environment import Workshop
+
+        return Workshop(self)
+
+    def make_projection(self) -> Projection:
+        return PROJECTION
+
+    def explorer_actions(self, info: Info) -> Sequence[str]:
+        from skillpress.environments.workshop.environment import explorer_actions
+
+        return explorer_actions(info)
+
+    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
+        from skillpress.environments.workshop.prompts import OWN, PAPER, CompactRendering, TextRendering
+
+        return {
+            "compact": lambda history: CompactRendering(self, history),
+            "text": lambda history: TextRendering(history, OWN),
+            "paper": lambda history: TextRendering(history, PAPER % self.max_steps),
+        }
+
+    def vocabulary(self, history: int) -> ScratchVocabulary:
+        from skillpress.environments.workshop.prompts import vocabulary
+
+        return vocabulary(self, history)
+
+    def domain_words(self) -> Mapping[str, Sequence[str]]:
+        from skillpress.environments.workshop.prompts import domain_words
+
+        return domain_words(self)
+
+    def make_oracle(self) -> Oracle:
+        from skillpress.environments.workshop.oracle import WorkshopOracle
+
+        return WorkshopOracle(self)

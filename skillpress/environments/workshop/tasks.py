@@ -18,7 +18,7 @@ from itertools import cycle, islice
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 from skillpress.environments.workshop.actions import ATTRIBUTES, SUBGOALS
 from skillpress.environments.workshop.catalogue import Catalogue, Pair, Piece, draw_catalogue, pairs

@@ -30,8 +30,8 @@ from skillpress.core.interface import (
 )
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments import EnvironmentBundle, EnvironmentParameters
-from skillpress.environments.bundle import AdvisingOracle, Oracle
+from skillpress.environments import EnvironmentSection
+from skillpress.environments.section import AdvisingOracle, Oracle
 from skillpress.play.rollout.worker_vector import cannot
 from skillpress.play.workers.pool import WorkerPool, cores
 from skillpress.play.workers.worker import Failure, Limits
@@ -104,20 +104,21 @@ class Demonstrator:
 def demonstrate(
     tasks: Sequence[Task],
     count: int,
-    bundle: EnvironmentBundle,
-    section: EnvironmentParameters,
+    section: EnvironmentSection,
     rendering: Rendering,
     update_state: StateUpdate,
     detour_rate: float,
     seed: int,
     first: int = 0,
     processes: int | None = None,
+    oracle: Oracle | None = None,
 ) -> Iterator[list[DemonstratedStep]]:
     """``count`` demonstrations; after the last task the first one follows again.
 
     Args:
         first: how many of them exist already and are skipped.
         processes: number of worker processes, if the environment runs in workers; None means one per core.
+        oracle: the demonstrator; None means the environment's own.
 
     Raises:
         BrokenEnvironmentError: a task's demonstration fails again and again; the message names it.
@@ -129,15 +130,14 @@ def demonstrate(
 
     make = partial(
         _demonstrator,
-        oracle=bundle.oracle,
-        make=bundle.make,
+        oracle=oracle,
         section=section,
         rendering=rendering,
         update_state=update_state,
         detour_rate=detour_rate,
     )
     with closing(
-        _played(make, wish, wanted=range(first, count), bundle=bundle, section=section, processes=processes)
+        _played(make, wish, wanted=range(first, count), section=section, processes=processes)
     ) as shown:
         won = 0
         for number, demonstration in enumerate(shown, 1):
@@ -155,17 +155,16 @@ def _played(
     make: Callable[[], Demonstrator],
     wish: Callable[[int], tuple[Task, int]],
     wanted: range,
-    bundle: EnvironmentBundle,
-    section: EnvironmentParameters,
+    section: EnvironmentSection,
     processes: int | None,
 ) -> Generator[Demonstration, None, None]:
     """The demonstrations of these numbers in order, made where the environment runs."""
-    if bundle.hosting == "threads" and bundle.share is not None:
-        shared = bundle.share(section, _THREADS)
+    if section.hosting == "threads" and section.offers("make_shared"):
+        shared = section.make_shared(_THREADS)
         own = [replace(make(), environment=shared()) for _ in range(_THREADS)]
         yield from _beside_each_other(own, wanted, wish, shared.close)
         return
-    if bundle.hosting != "workers":
+    if section.hosting != "workers":
         yield from map(make(), map(wish, wanted))
         return
     size = processes or cores()
@@ -206,16 +205,15 @@ def _beside_each_other(
 
 
 def _demonstrator(
-    oracle: Callable[[EnvironmentParameters], Oracle],
-    make: Callable[[EnvironmentParameters], Environment],
-    section: EnvironmentParameters,
+    oracle: Oracle | None,
+    section: EnvironmentSection,
     rendering: Rendering,
     update_state: StateUpdate,
     detour_rate: float,
 ) -> Demonstrator:
     return Demonstrator(
-        oracle=oracle(section),
-        environment=make(section),
+        oracle=oracle or section.make_oracle(),
+        environment=section.make(),
         rendering=rendering,
         update_state=update_state,
         detour_rate=detour_rate,

@@ -7,14 +7,11 @@ played again in the environment, so the states are those in which a policy would
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 from skillpress.core.interface import AgentState
 from skillpress.core.parsed_action import Parser
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments import EnvironmentBundle, EnvironmentParameters
-from skillpress.environments.bundle import Oracle
 from skillpress.learn.imitation.demonstrations import DemonstratedStep
 
 
@@ -61,7 +58,7 @@ class Recorded:
     """Task to its recorded actions."""
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """See ``environments.bundle.Oracle``; it takes no detours beyond the recorded ones."""
+        """See ``environments.section.Oracle``; it takes no detours beyond the recorded ones."""
         return self.actions[task.task_id]
 
 
@@ -73,12 +70,3 @@ def shortest_successes(trajectories: Iterable[Trajectory]) -> dict[str, list[str
         if trajectory.won and (best is None or len(trajectory.actions) < len(best)):
             found[trajectory.task_id] = list(trajectory.actions)
     return found
-
-
-def demonstrating(bundle: EnvironmentBundle, successes: Mapping[str, list[str]]) -> EnvironmentBundle:
-    """The environment with an oracle that repeats these successes."""
-    return replace(bundle, oracle=partial(_recorded, dict(successes)))
-
-
-def _recorded(actions: Mapping[str, list[str]], section: EnvironmentParameters) -> Oracle:
-    return Recorded(actions)

@@ -15,7 +15,7 @@ from typing import Any
 
 from skillpress.core.interface import Ask
 from skillpress.core.trajectory import Task, Trajectory, skill_sequence
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection
 from skillpress.learn.training.groups import Collected
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.dictionary import SkillDictionary

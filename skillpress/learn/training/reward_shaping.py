@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillpress.core.trajectory import Task, Trajectory, step_skills
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection
 from skillpress.learn.algorithms.batch import Floats
 from skillpress.learn.algorithms.group_statistics import difference
 from skillpress.play.agents.parameters import RewardParameters

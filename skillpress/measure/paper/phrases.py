@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from skillpress.core.trajectory import Skills, skill_sequence
-from skillpress.environments import EnvironmentBundle
+from skillpress.environments.section import Projection
 from skillpress.measure.paper.layout import Cell, Line, paper_row, places
 from skillpress.measure.paper.method_episodes import MethodEpisodes
 from skillpress.skills.fit import fit
@@ -28,14 +28,12 @@ Fitted = Mapping[str, tuple[Mapping[Skills, int], int]]
 """Method to the learned phrases of its fitted dictionary with their uses, and its number of successes."""
 
 
-def fit_each(
-    environment: EnvironmentBundle, by_method: Mapping[str, MethodEpisodes], max_length: int
-) -> Fitted:
+def fit_each(projection: Projection, by_method: Mapping[str, MethodEpisodes], max_length: int) -> Fitted:
     """The dictionary of every method's successes; without phrases if it has none. ``max_length`` is L."""
     found: dict[str, tuple[Mapping[Skills, int], int]] = {}
     for method, played in by_method.items():
-        corpus = success_sequences(environment, played)
-        learned = fit(corpus, environment.projection.alphabet, max_length).learned_counts if corpus else {}
+        corpus = success_sequences(projection, played)
+        learned = fit(corpus, projection.alphabet, max_length).learned_counts if corpus else {}
         found[method] = (learned, len(corpus))
     return found
 
@@ -101,10 +99,8 @@ def membership(found: Sequence[bool], episodes: int | None, paper: str) -> Cell:
     return Cell(text, value=sum(found) / len(found), unit="dictionaries", episodes=episodes, paper=paper)
 
 
-def success_sequences(environment: EnvironmentBundle, played: MethodEpisodes) -> list[tuple[str, ...]]:
+def success_sequences(projection: Projection, played: MethodEpisodes) -> list[tuple[str, ...]]:
     """φ(τ) of every won episode, without actions that have no skill; empty sequences are dropped."""
     won = MethodEpisodes(played.steps.filter(pl.col("won")), played.tasks)
-    sequences = (
-        skill_sequence(environment.projection, played.tasks[t.task_id], t) for t in won.trajectories()
-    )
+    sequences = (skill_sequence(projection, played.tasks[t.task_id], t) for t in won.trajectories())
     return [sequence for sequence in sequences if sequence]

@@ -14,8 +14,7 @@ from skillpress.core.registry import ENVIRONMENTS, named
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.doors.formats.texts import TOKENIZER
-from skillpress.environments import bundle
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection, environment_class, projection_without_keys
 from skillpress.experiment.params import read_yaml
 from skillpress.measure.analysis.mdl_report import ARROW, read_phrases
 from skillpress.pipeline.files import (
@@ -58,20 +57,21 @@ def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
 
 
 def stated_projection(section: Any, source: Path) -> Projection | None:
-    """φ by the rules that an ``environment`` section gives; None if its environment has its own φ, or if its
-    code is not imported because this process only looks.
+    """φ of an ``environment`` section; None if its code is not imported because this process only looks, or
+    if the section is damaged and its keys do not decide φ.
 
     Raises:
         StorageError: the section is damaged; the message names ``source``.
     """
     try:
-        environment = bundle(named(ENVIRONMENTS, section))
-        if environment.rules is None:
-            return None
-        return environment.rules(environment.parameters.model_validate(section))
+        name = named(ENVIRONMENTS, section)
+        return environment_class(name).model_validate(section).make_projection()
     except CodeNotRunError:
         return None
     except ValidationError as error:
+        known = projection_without_keys(name)
+        if known is not None and known.alphabet:  # its keys do not decide φ
+            return None
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, ("environment", *first["loc"])))
         raise StorageError(f"{source}: {place}: {first['msg']}; is it the file that the run had?") from error

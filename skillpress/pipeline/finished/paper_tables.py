@@ -18,7 +18,6 @@ import polars as pl
 
 from skillpress.core.arguments import Parser, output_folder
 from skillpress.core.storage import write_text
-from skillpress.environments import bundle
 from skillpress.experiment.params import Params
 from skillpress.measure.evaluation.episodes import EvaluationSteps, pooled
 from skillpress.measure.paper import environment_figures
@@ -43,7 +42,9 @@ def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
     for name, group in of_environment.items():
         if not figures[name].panels:
             continue
-        fitted = fit_each(bundle(name), of_methods[name], group[0][0].params.skills.max_phrase_length)
+        params = group[0][0].params
+        longest, projection = params.skills.max_phrase_length, params.environment.make_projection()
+        fitted = fit_each(projection, of_methods[name], longest)
         phrases += phrase_lines(name, figures[name].panels[0].heading, fitted, of_methods[name])
         named += membership_lines(name, tuple(figures[name].named_skills), fitted, of_methods[name])
     dictionaries = ((10, phrases), (11, named))

@@ -11,8 +11,7 @@ import polars as pl
 
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.trajectory import Task, Trajectory, step_skills
-from skillpress.environments import bundle
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection
 from skillpress.measure.analysis.mdl_report import read_phrases
 from skillpress.measure.evaluation import EvaluationSteps
 from skillpress.measure.evaluation.episodes import episode_table, was_carried_out
@@ -92,13 +91,13 @@ def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Examp
         return []
     chosen = both.row(0, named=True)
     task = next(task for task in run.tasks if task.task_id == chosen["task_id"])
-    environment = bundle(run.environment)
-    words, _ = environment.make(run.params.environment).reset(task)
+    environment = run.params.environment
+    words, _ = environment.make().reset(task)
     return [
         example(
             title,
             f"Task {task.task_id}. {words}",
-            projection=environment.projection_of(run.params.environment),
+            projection=environment.make_projection(),
             task=task,
             trajectory=played(policy, task, chosen[f"run{after}"], chosen[f"rollout_index{after}"]),
             dictionary=dictionary,

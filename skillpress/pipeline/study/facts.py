@@ -14,7 +14,7 @@ import polars as pl
 from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
+from skillpress.environments import environment_class
 from skillpress.measure.paper.method_episodes import MethodEpisodes
 from skillpress.pipeline.files import POLICIES
 from skillpress.pipeline.finished.run import FinishedRun
@@ -37,7 +37,7 @@ class FactError(UserError):
 
 def check_facts(environment: str, asked: Collection[str]) -> None:
     """Raise ``FactError`` if the environment states one of the facts not, or cannot be played again here."""
-    found = bundle(environment)
+    found = environment_class(environment)
     for name in asked:
         if found.measures is None or name not in found.measures:
             stated = ", ".join(found.measures or ()) or "none"
@@ -61,7 +61,7 @@ def facts_of(run: FinishedRun, asked: Sequence[str]) -> pl.DataFrame:
     if not asked:
         return FACT_SCHEMA.to_frame()
     tasks = {task.task_id: task for task in run.tasks}
-    environment = bundle(run.environment).make(run.params.environment)
+    environment = run.params.environment.make()
     found: dict[tuple[str, str, str], list[float]] = {}
     for policy in POLICIES:
         won = MethodEpisodes(steps=run.steps(policy).filter(pl.col("won")), tasks=tasks)

@@ -23,7 +23,7 @@ class RandomExplorer:
     """Draws uniformly from ``choices``. It has no thoughts, no memory and no tokens."""
 
     choices: Callable[[Info], Sequence[str]]
-    """The environment bundle's ``explorer_actions``."""
+    """The environment's ``explorer_actions``."""
     reward: StepReward
     lockstep: ClassVar[bool] = False
     """False: a draw takes no time, so the agent's requests need not be batched."""

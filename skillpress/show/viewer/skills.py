@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.trajectory import Skills, Task, Trajectory, step_skills
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection
 from skillpress.show.viewer.index import IndexedFile
 from skillpress.show.viewer.records import CutPhrase
 from skillpress.skills.dictionary import SkillDictionary

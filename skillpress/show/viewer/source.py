@@ -17,8 +17,7 @@ from skillpress.core.beginnings import conversations
 from skillpress.core.names import CodeNotRunError
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, trajectories_of
 from skillpress.core.trajectory import Skills, Task, WeightSpan
-from skillpress.environments import bundle
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection, projection_without_keys
 from skillpress.show.viewer.index import IndexedFile, open_rollouts
 from skillpress.show.viewer.records import CutPhrase, Decision, Limits, Prompt, RewardPart
 from skillpress.show.viewer.skills import SkillsOf
@@ -80,8 +79,8 @@ class OpenSource:
         if self.environment is None:
             return None
         with suppress(CodeNotRunError):
-            projection = self.files.projection or bundle(self.environment).projection
-            return SkillsOf(projection, self._dictionary)
+            projection = self.files.projection or projection_without_keys(self.environment)
+            return None if projection is None else SkillsOf(projection, self._dictionary)
         return None
 
     def told(self, episode: int, limits: Limits) -> Told:

@@ -16,11 +16,11 @@ from skillpress.core import lab, names
 from skillpress.core.errors import ParamsError
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.yaml_files import write_yaml
-from skillpress.environments import bundle
+from skillpress.environments import environment_class
 from skillpress.experiment.params import merge, read_yaml
 from skillpress.pipeline import exit_codes
 
-LINE = "my_lab.number_line:BUNDLE"
+LINE = "my_lab.number_line:NumberLine"
 COMMANDS = {
     "check": ["check"],
     "evaluate": ["evaluate", "--agent", "explorer", "--environment"],
@@ -33,7 +33,7 @@ COMMANDS = {
 def test_an_unknown_name_is_answered_with_all_names_whose_they_are_and_the_nearest(
     command: str, new_lab: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    point = EntryPoint("theirs", "my_lab.number_line:BUNDLE", "skillpress.environments")
+    point = EntryPoint("theirs", "my_lab.number_line:NumberLine", "skillpress.environments")
     monkeypatch.setattr(names, "_entry_points", lambda: EntryPoints([point]))
     assert main([*COMMANDS[command], "countdwon"]) == exit_codes.USER_ERROR
     said = capsys.readouterr().err
@@ -46,8 +46,8 @@ def test_an_unknown_name_is_answered_with_all_names_whose_they_are_and_the_neare
 def test_a_part_that_is_missing_is_named(
     command: str, new_lab: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*COMMANDS[command], "my_lab.number_line:BUNDEL"]) == exit_codes.USER_ERROR
-    assert "my_lab.number_line has no 'BUNDEL'; did you mean 'BUNDLE'?" in capsys.readouterr().err
+    assert main([*COMMANDS[command], "my_lab.number_line:NumberLien"]) == exit_codes.USER_ERROR
+    assert "my_lab.number_line has no 'NumberLien'; did you mean 'NumberLine'?" in capsys.readouterr().err
 
 
 def test_the_random_explorer_plays_a_labs_environment_by_its_name_alone(new_lab: Path) -> None:
@@ -67,9 +67,9 @@ def test_a_server_has_the_tasks_and_the_sentence_of_a_labs_environment(new_lab: 
 def test_an_installed_packages_environment_has_its_name(
     new_lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    point = EntryPoint("theirs", "my_lab.number_line:BUNDLE", "skillpress.environments")
+    point = EntryPoint("theirs", "my_lab.number_line:NumberLine", "skillpress.environments")
     monkeypatch.setattr(names, "_entry_points", lambda: EntryPoints([point]))
-    bundle(LINE)  # the lab plays an installed package, which any folder can import
+    environment_class(LINE)  # the lab plays an installed package, which any folder can import
     (new_lab / "params" / "theirs.yaml").write_text(
         (new_lab / "params" / "my_lab.yaml").read_text().replace(LINE, "theirs")
     )

@@ -18,7 +18,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.tables import scan_table
 from skillpress.core.task_files import read_tasks, write_tasks
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import check_params, merge, read_yaml
@@ -42,7 +42,7 @@ def prepared(folder: Path, *overlays: dict[str, object]) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "params.yaml").write_text(yaml.safe_dump(values))
     params = check_params(values, "test")
-    made = Experiment(params).bundle.make_tasks(params.environment, SplitSizes(16, 1, 1), params.seed)
+    made = params.environment.checked_tasks(SplitSizes(16, 1, 1), params.seed)
     write_tasks(folder / "train.parquet", [task for task in made if task.split == "train"])
     return folder
 

@@ -18,9 +18,8 @@ from mlflow.entities.trace_location import MlflowExperimentLocation
 from skillpress.console.command import main
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import Task, Trajectory, skill_sequence
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
+from skillpress.environments.section import SplitSizes, projection_without_keys
 from skillpress.pipeline import exit_codes
 from skillpress.play.agents import OutcomeReward, RandomExplorer
 from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
@@ -183,21 +182,19 @@ def test_a_folder_of_atif_documents_is_read(skills: Run, tmp_path: Path) -> None
 def test_code_repairs_explorer_has_the_skills_of_its_environment(
     skills: Run, tmp_path: Path, code_repair_data: Path
 ) -> None:
-    repair = bundle("code_repair")
     section = CodeRepairParameters(
         name="code_repair", max_steps=10, data=str(code_repair_data), test_seconds=0.5, episode_seconds=60.0,
         measure_edits=False,
     )  # fmt: skip
-    programs = list(repair.make_tasks(section, SplitSizes(4, 0, 0), 0))
-    assert repair.share is not None
-    shared = repair.share(section, 2)
-    explorer = RandomExplorer(repair.explorer_actions, OutcomeReward(1.0, -1.0))
+    programs = list(section.make_tasks(SplitSizes(4, 0, 0), 0))
+    shared = section.make_shared(2)
+    explorer = RandomExplorer(section.explorer_actions, OutcomeReward(1.0, -1.0))
     with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), explorer, 2) as collector:
         played = collector.collect(requests(programs, 6, 0, "test"))
     write_rollouts(tmp_path / "rollouts.parquet", played)
     folder = skills(tmp_path / "rollouts.parquet", "--rules", "code_repair")
     found = load_dictionary(folder / "dictionary.json")
-    assert set(found.alphabet) == set(repair.projection.alphabet)
+    assert set(found.alphabet) == set(section.make_projection().alphabet)
     labels = skill_counts(programs, played)
     assert sum(labels.values()) == sum(len(each.steps) for each in played)
     html = (folder / "skills.html").read_text()
@@ -208,5 +205,5 @@ def test_code_repairs_explorer_has_the_skills_of_its_environment(
 def skill_counts(tasks: list[Task], played: list[Trajectory]) -> dict[str, int]:
     """Skill to steps, as the environment itself projects them."""
     of = {task.task_id: task for task in tasks}
-    projection = bundle("code_repair").projection
+    projection = projection_without_keys("code_repair")
     return Counter(skill for each in played for skill in skill_sequence(projection, of[each.task_id], each))

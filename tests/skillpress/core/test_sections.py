@@ -69,7 +69,7 @@ def test_a_section_of_another_kind_is_refused() -> None:
         Whole.model_validate({"engine": Whole.model_validate({"engine": SERVER})})
 
 
-SECTIONS = {"core/sections.py", "core/registry.py", "environments/bundle.py", "experiment/indistinct.py"}
+SECTIONS = {"core/sections.py", "core/registry.py", "environments/section.py", "experiment/indistinct.py"}
 """Files that look up names, besides every ``parameters.py``; the last compares experiments' shapings."""
 BELOW = ("core", "skills", "play", "environments", "models", "learn", "experiment")
 """The wings that receive their parts. The wings above read commands, which also name parts."""

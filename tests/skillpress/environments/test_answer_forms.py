@@ -8,7 +8,7 @@ import pytest
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
+from skillpress.environments import environment_class
 from skillpress.environments.text.answer_forms import FORMS
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
@@ -27,7 +27,7 @@ def params(parser: str, **policy: object) -> Params:
 def shown(parser: str) -> list[DemonstratedStep]:
     made = Experiment(params(parser))
     section = made.params.environment
-    (steps,) = demonstrate(TASKS, 1, made.bundle, section, made.rendering, made.state_update, 0.0, 0)
+    (steps,) = demonstrate(TASKS, 1, section, made.rendering, made.state_update, 0.0, 0)
     return steps
 
 
@@ -65,4 +65,5 @@ def test_a_form_that_cannot_be_asked_for_is_refused(policy: dict[str, object], m
 
 
 def test_other_environments_keep_their_own_answers() -> None:
-    assert not bundle("code_repair").answer_forms and bundle("countdown").answer_forms
+    assert not environment_class("code_repair").answer_forms
+    assert environment_class("countdown").answer_forms

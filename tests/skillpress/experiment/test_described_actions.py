@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.solver import solutions
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.described_actions import DEMONSTRATIONS, action_metrics
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
@@ -18,7 +18,7 @@ from skillpress.play.workers.distributed import Ranks
 def default(repository: Path, overlay: str = "params/smoke.yaml") -> tuple[Experiment, Policy, list[Task]]:
     experiment = Experiment(load_params(repository / "params.yaml", repository / overlay))
     section = experiment.params.environment
-    tasks = experiment.bundle.make_tasks(section, SplitSizes(40, 0, 0), 0)
+    tasks = section.checked_tasks(SplitSizes(40, 0, 0), 0)
     return experiment, experiment.starting_policy(), list(islice(tasks, 40))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.experiment.scratch import _context_words
@@ -40,7 +40,7 @@ def experiment(**policy: Any) -> Experiment:
 
 
 def tasks_of(made: Experiment, count: int = 4) -> list[Task]:
-    tasks = made.bundle.make_tasks(made.params.environment, SplitSizes(count, 0, 1), 0)
+    tasks = made.params.environment.checked_tasks(SplitSizes(count, 0, 1), 0)
     return [task for task in tasks if task.split == "train"]
 
 
@@ -123,9 +123,7 @@ def test_a_policy_made_from_nothing_has_room_for_a_whole_episode(played: Played)
 
 def test_a_rendering_without_continuations_is_refused() -> None:
     made = experiment()
-    vocabulary = made.bundle.vocabulary
-    assert vocabulary is not None
-    words = replace(vocabulary(made.params.environment, 2), continuation_words=None)
+    words = replace(made.params.environment.vocabulary(2), continuation_words=None)
     with pytest.raises(ParamsError, match=r"policy\.state_update: 'concatenate' needs a rendering"):
         _context_words(words, made.params)
 
@@ -134,9 +132,7 @@ def test_what_is_imitated_are_the_prompts_that_the_policy_will_see(played: Playe
     policy, _, _ = played
     made = experiment()
     shown = list(
-        demonstrate(
-            tasks_of(made), 6, made.bundle, made.params.environment, made.rendering, made.state_update, 0.0, 0
-        )
+        demonstrate(tasks_of(made), 6, made.params.environment, made.rendering, made.state_update, 0.0, 0)
     )
     assert sum(map(len, shown)) > len(shown)
     samples = tokenize_growing(shown, made.prompter(policy), policy)
@@ -152,9 +148,7 @@ def test_where_a_detour_was_played_a_prompt_goes_on_from_it_and_not_from_what_is
     policy, _, _ = played
     made = experiment()
     shown = list(
-        demonstrate(
-            tasks_of(made), 6, made.bundle, made.params.environment, made.rendering, made.state_update, 0.0, 0
-        )
+        demonstrate(tasks_of(made), 6, made.params.environment, made.rendering, made.state_update, 0.0, 0)
     )
     advised = [[replace(step, response="reset", played=step.response) for step in steps] for steps in shown]
     plain, learned = (tokenize_growing(steps, made.prompter(policy), policy) for steps in (shown, advised))

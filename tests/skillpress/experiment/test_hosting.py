@@ -1,13 +1,12 @@
-"""An experiment's environments run where their bundle says."""
+"""An experiment's environments run where their section says."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from skillpress.environments import bundle
+from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.play.rollout import SyncVectorEnv, ThreadVectorEnv, WorkerVectorEnv
@@ -17,8 +16,10 @@ from skillpress.play.rollout import SyncVectorEnv, ThreadVectorEnv, WorkerVector
     ("hosting", "kind"),
     [("in_process", SyncVectorEnv), ("workers", WorkerVectorEnv), ("threads", ThreadVectorEnv)],
 )
-def test_environments_live_where_the_bundle_says(hosting: str, kind: type, repository: Path) -> None:
+def test_environments_live_where_the_section_says(
+    hosting: str, kind: type, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiment = Experiment(load_params(repository / "params.yaml"))
-    vars(experiment)["bundle"] = replace(bundle("countdown"), hosting=hosting)
+    monkeypatch.setattr(CountdownParameters, "hosting", hosting)
     with experiment.collector(experiment.explorer()) as collector:
         assert isinstance(collector.environments, kind)

@@ -10,8 +10,7 @@ import pytest
 from skillpress.core.errors import ParamsError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.task_files import write_tasks
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, ImitationResult, imitate_demonstrations
 from skillpress.experiment.params import Params, load_params
 from skillpress.learn.imitation import trainer
@@ -22,7 +21,7 @@ from skillpress.models.policy import load_policy
 def params(tmp_path: Path, repository: Path) -> Params:
     """A small imitation of Countdown, whose tasks are in the test's folder."""
     params = load_params(repository / "params.yaml", repository / "params" / "smoke.yaml")
-    made = bundle("countdown").make_tasks(params.environment, SplitSizes(32, 1, 1), 0)
+    made = params.environment.checked_tasks(SplitSizes(32, 1, 1), 0)
     write_tasks(tmp_path / "train.parquet", [task for task in made if task.split == "train"])
     section = params.imitation.model_copy(update={"demonstrations": 100, "batch_size": 32})
     return params.model_copy(update={"imitation": section})

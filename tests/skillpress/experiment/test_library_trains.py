@@ -12,7 +12,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
-from skillpress.environments import bundle
+from skillpress.environments.section import projection_without_keys
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.training.groups import Collected
@@ -130,7 +130,7 @@ def collected(folder: Path, split: str) -> Collected:
 
 
 def test_an_episode_of_another_split_is_refused(folder: Path) -> None:
-    projection = bundle("countdown").projection
+    projection = projection_without_keys("countdown")
     evolution = LibraryEvolution(every=1, most=1, projection=projection, ranks=Ranks(), teacher=None)
     assert evolution(1, collected(folder, "train"), None) == {"library/skills": 0.0, "library/added": 0.0}
     assert len(evolution.library.versions[0].failures) == 1

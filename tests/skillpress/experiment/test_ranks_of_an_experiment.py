@@ -12,8 +12,7 @@ import yaml
 
 from skillpress.core.task_files import write_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.collection import share_of
 from skillpress.experiment.params import load_params
 from skillpress.play.rollout import requests
@@ -37,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
     params = load_params(
         repository / "params.yaml", repository / "params" / "smoke.yaml", path / "overlay.yaml"
     )
-    made = bundle("countdown").make_tasks(params.environment, SplitSizes(32, 1, 1), 0)
+    made = params.environment.checked_tasks(SplitSizes(32, 1, 1), 0)
     write_tasks(path / "train.parquet", [task for task in made if task.split == "train"])
     run(path, "whole")
     return path

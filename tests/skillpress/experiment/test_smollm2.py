@@ -18,7 +18,7 @@ import torch
 
 from skillpress.core.task_files import write_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.learn.algorithms.token_weights import token_weights
@@ -71,7 +71,7 @@ def policy(params: Params, folder: Path) -> Policy:
 
 @pytest.fixture(scope="module")
 def tasks(params: Params, folder: Path) -> list[Task]:
-    made = list(Experiment(params).bundle.make_tasks(params.environment, SplitSizes(4, 1, 1), params.seed))
+    made = list(params.environment.checked_tasks(SplitSizes(4, 1, 1), params.seed))
     splits = {split: [t for t in made if t.split == split] for split in ("train", "validation")}
     for split, those in splits.items():
         write_tasks(folder / f"{split}.parquet", those)

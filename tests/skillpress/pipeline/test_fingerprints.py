@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from typing import Any
 import pytest
 
 from skillpress.core.errors import UserError
-from skillpress.environments import bundle
+from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.pipeline import fingerprints as module
-from skillpress.pipeline import identities
 from skillpress.pipeline.closure import Code
 from skillpress.pipeline.fingerprints import DESCRIBING, Fingerprints, changes
 from skillpress.pipeline.graph import StageEntry, read_stages
@@ -305,10 +303,8 @@ def test_libraries_and_data_of_an_environment_are_in_its_fingerprints(
     copy: Copy, default: Params, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "data" not in copy.fingerprints(default)["prepare_tasks"]
-    reading = replace(
-        bundle("countdown"), libraries=("polars",), data=lambda section: {"words.parquet": section.name}
-    )
-    monkeypatch.setattr(identities, "bundle", lambda name: reading)
+    monkeypatch.setattr(CountdownParameters, "libraries", ("polars",))
+    monkeypatch.setattr(CountdownParameters, "inputs", lambda section: {"words.parquet": section.name})
     found = copy.fingerprints(default)["prepare_tasks"]
     assert found["data"] == {"words.parquet": "countdown"}
     assert found["libraries"] == {"polars": version("polars")}
@@ -317,8 +313,7 @@ def test_libraries_and_data_of_an_environment_are_in_its_fingerprints(
 def test_a_package_that_an_environment_lacks_is_named(
     copy: Copy, default: Params, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lacking = replace(bundle("countdown"), libraries=("no-such-package",))
-    monkeypatch.setattr(identities, "bundle", lambda name: lacking)
+    monkeypatch.setattr(CountdownParameters, "libraries", ("no-such-package",))
     with pytest.raises(UserError, match="countdown needs the package no-such-package"):
         copy.fingerprints(default)
 

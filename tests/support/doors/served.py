@@ -22,11 +22,11 @@ from skillpress.doors.serving import (
     make_app,
     server_of,
 )
-from skillpress.environments import bundle
+from skillpress.environments.section import environment_class
 from skillpress.play.agents.reward import OutcomeReward
 from skillpress.play.rollout import ThreadVectorEnv
 
-SECTION = bundle("countdown").parameters.model_validate(
+SECTION = environment_class("countdown").model_validate(
     {
         "name": "countdown",
         "max_steps": 8,
@@ -45,7 +45,7 @@ REWARD = OutcomeReward(success=10.0, invalid_penalty=0.01)
 
 def countdown() -> Environment:
     """Episodes of at most eight steps."""
-    return bundle("countdown").make(SECTION)
+    return SECTION.make()
 
 
 @dataclass(frozen=True)

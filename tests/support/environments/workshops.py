@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.workshop.parameters import WorkshopParameters
 from skillpress.environments.workshop.tasks import make_tasks
 

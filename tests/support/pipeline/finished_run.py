@@ -11,7 +11,7 @@ import yaml
 
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import write_tasks
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
@@ -33,9 +33,7 @@ def play_run(folder: Path, repository: Path, *overlays: dict[str, Any]) -> Path:
         values = merge(values, overlay)
     params = check_params(values, "test")
     experiment, section = Experiment(params), params.evaluation
-    made = experiment.bundle.make_tasks(
-        params.environment, SplitSizes(**params.tasks.model_dump()), params.seed
-    )
+    made = params.environment.checked_tasks(SplitSizes(**params.tasks.model_dump()), params.seed)
     tasks = [task for task in made if task.split == "test"]
     episodes = []
     for policy, step in (("explorer", 0), ("start", 0), ("trained", params.training.steps)):

@@ -17,7 +17,7 @@ import torch
 
 from skillpress.core.resume import content_key
 from skillpress.core.task_files import write_tasks
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import TrainingJob, train
@@ -46,9 +46,8 @@ def prepare(folder: Path, overlay: str, demonstrations: int = 4000) -> None:
     (folder / "overlay.yaml").write_text(overlay)
     params = parameters(folder, smoke=True)
     experiment = Experiment(params)
-    bundle = experiment.bundle
     sizes = SplitSizes(64, 16, 1, params.tasks.unseen)
-    made = list(bundle.make_tasks(params.environment, sizes, params.seed))
+    made = list(params.environment.checked_tasks(sizes, params.seed))
     tasks = [task for task in made if task.split == "train"]
     write_tasks(folder / "train.parquet", tasks)
     write_tasks(folder / "validation.parquet", [task for task in made if task.split == "validation"])
@@ -61,7 +60,6 @@ def prepare(folder: Path, overlay: str, demonstrations: int = 4000) -> None:
     shown = demonstrate(
         tasks=tasks,
         count=demonstrations,
-        bundle=bundle,
         section=params.environment,
         rendering=experiment.rendering,
         update_state=experiment.state_update,

@@ -13,7 +13,7 @@ from pathlib import Path
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import write_tasks
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan, skill_sequence
-from skillpress.environments import bundle
+from skillpress.environments.section import projection_without_keys
 from skillpress.models.policy.scratch import word_tokenizer
 from skillpress.skills.dictionary import SkillDictionary, save_dictionary
 from skillpress.skills.fit import fit
@@ -86,9 +86,9 @@ def hostile() -> list[Trajectory]:
 
 def dictionary() -> SkillDictionary:
     """A dictionary fitted to the ordinary episodes."""
-    by_id, environment = {task.task_id: task for task in tasks()}, bundle("countdown")
-    corpus = [skill_sequence(environment.projection, by_id[t.task_id], t) for t in ordinary()]
-    return fit(corpus, environment.projection.alphabet, 4)
+    by_id, projection = {task.task_id: task for task in tasks()}, projection_without_keys("countdown")
+    corpus = [skill_sequence(projection, by_id[t.task_id], t) for t in ordinary()]
+    return fit(corpus, projection.alphabet, 4)
 
 
 def write_all(folder: Path) -> None:

@@ -29,7 +29,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.seeds import generator
 from skillpress.core.tables import scan_table, write_table
 from skillpress.core.trajectory import Task, skill_sequence
-from skillpress.environments.bundle import Projection
+from skillpress.environments.section import Projection
 from skillpress.play.rollout import Collector, requests
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.bounds import Bound, certifiable, certify

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from string import printable
 from types import ModuleType
@@ -17,7 +18,7 @@ from skillpress.console.checking.check import trial
 from skillpress.console.checking.checks import Finding
 from skillpress.console.command import main
 from skillpress.core.interface import Info
-from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.environments.section import Prompted, environment_class
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
@@ -25,7 +26,7 @@ from skillpress.pipeline import exit_codes
 from tests.support.models.tiny import tiny_policy
 from tests.support.play import asking
 
-LINE = "my_lab.number_line"
+LINE = "my_lab.number_line:NumberLine"
 MISSING = "0"
 """A word of first prompts alone; the prompt that is shown as an example is a second one."""
 Look = Callable[..., dict[str, Finding]]
@@ -34,17 +35,17 @@ Look = Callable[..., dict[str, Finding]]
 @pytest.fixture
 def line(new_lab: Path) -> ModuleType:
     """The module of the new lab's environment."""
-    bundle(f"{LINE}:BUNDLE")
-    return sys.modules[LINE]
+    return sys.modules[environment_class(LINE).__module__]
 
 
 @pytest.fixture
 def look(line: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Look:
-    """``look(environment, bundle={...}, params={...})``: the findings about a changed environment."""
+    """``look(dynamics, changed={...}, params={...})``: the findings about a changed environment."""
 
     def found(make: Any = None, changed: Any = None, params: Any = None) -> dict[str, Finding]:
-        made: EnvironmentBundle = replace(line.BUNDLE, **({"make": make} if make else {}), **(changed or {}))
-        monkeypatch.setattr(line, "BUNDLE", made)
+        own = {"make": lambda section: make(section.max_steps)} if make else {}
+        for name, method in (own | (changed or {})).items():
+            monkeypatch.setattr(line.NumberLine, name, method)
         values = merge(merge(read_yaml("params.yaml"), read_yaml("params/my_lab.yaml")), params or {})
         with trial(Experiment(check_params(values, "test")), 12) as begun:
             return {finding.name: finding for finding in begun.findings()}
@@ -69,14 +70,14 @@ def test_countdown_passes_and_what_the_policy_will_read_is_shown(capsys: pytest.
 def test_the_environment_of_a_new_lab_passes_by_its_name_alone(
     new_lab: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["check", f"{LINE}:BUNDLE", "--tasks", "12"]) == 0
+    assert main(["check", LINE, "--tasks", "12"]) == 0
     assert "wrong" not in capsys.readouterr().out
 
 
 def test_what_is_wrong_is_one_line_with_a_remedy_and_the_exit_code(
     line: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(line.NumberLine, "observation_space", Text(max_length=64))
+    monkeypatch.setattr(line.Walk, "observation_space", Text(max_length=64))
     words = ["check", "--params", "params/my_lab.yaml", "--tasks", "4"]
     assert main(words) == exit_codes.USER_ERROR
     said = capsys.readouterr()
@@ -90,7 +91,7 @@ def test_tasks_that_are_made_in_another_way_each_time_are_found(line: ModuleType
     def make_tasks(section: Any, sizes: Any, seed: int) -> Any:
         return line_tasks(section, sizes, seed + next(calls))
 
-    line_tasks = line.BUNDLE.make_tasks
+    line_tasks = line.NumberLine.make_tasks
     findings = look(changed={"make_tasks": make_tasks})
     assert wrong(findings) == ["tasks"] and "from its seed" in findings["tasks"].remedy
 
@@ -99,7 +100,7 @@ def test_every_split_is_counted(line: ModuleType, look: Look) -> None:
     def trains_only(section: Any, sizes: Any, seed: int) -> Any:
         return (task for task in made(section, sizes, seed) if task.split != "test")
 
-    made = line.BUNDLE.make_tasks
+    made = line.NumberLine.make_tasks
     right, short = look()["splits"], look(changed={"make_tasks": trains_only})
     assert right.verdict == "ok" and "test tasks" in right.detail
     assert wrong(short) == ["splits"]
@@ -107,7 +108,7 @@ def test_every_split_is_counted(line: ModuleType, look: Look) -> None:
 
 
 def test_the_word_without_a_token_is_named_wherever_it_stands(line: ModuleType, look: Look) -> None:
-    vocabulary = line.BUNDLE.vocabulary
+    vocabulary = line.NumberLine.vocabulary
 
     def without(section: Any, history: int) -> Any:
         found = vocabulary(section, history)
@@ -119,7 +120,7 @@ def test_the_word_without_a_token_is_named_wherever_it_stands(line: ModuleType, 
 
 
 def test_a_reset_that_keeps_something_of_the_last_episode_is_found(line: ModuleType, look: Look) -> None:
-    class Keeps(line.NumberLine):  # type: ignore[name-defined,misc]
+    class Keeps(line.Walk):  # type: ignore[name-defined,misc]
         resets = 0
 
         def reset(self, task: Any) -> tuple[str, Info]:
@@ -135,7 +136,7 @@ def test_a_reset_that_keeps_something_of_the_last_episode_is_found(line: ModuleT
 def test_dice_that_are_not_the_tasks_are_found(line: ModuleType, look: Look) -> None:
     thrown = iter(range(10**6))
 
-    class Dice(line.NumberLine):  # type: ignore[name-defined,misc]
+    class Dice(line.Walk):  # type: ignore[name-defined,misc]
         def step(self, action: str) -> tuple[str, bool, bool, Info]:
             observation, terminated, truncated, info = super().step(action)
             return observation, terminated, truncated, replace(info, measures={"die": float(next(thrown))})
@@ -155,15 +156,17 @@ def test_demonstrations_that_mostly_lose_are_wrong_for_imitation_and_a_note_with
 
 
 def test_demonstrations_that_never_win_are_wrong(line: ModuleType, look: Look) -> None:
-    idle = look(changed={"oracle": lambda section: lambda task, rate, seed: ["back"]})
+    idle = look(changed={"make_oracle": lambda section: lambda task, rate, seed: ["back"]})
     assert "demonstrations" in wrong(idle)
     assert "after 1 steps, fell" in idle["demonstrations"].remedy
 
 
 def test_a_success_that_is_never_seen_is_found(line: ModuleType, look: Look) -> None:
-    class Silent(line.NumberLine):  # type: ignore[name-defined,misc]
-        def _info(self, **facts: Any) -> Info:
-            return replace(super()._info(**facts), won=False)
+    class Silent(line.Walk):  # type: ignore[name-defined,misc]
+        def step(self, action: str) -> tuple[str, bool, bool, Info]:
+            observation, _, _, info = super().step(action)
+            lost = info.lost is not None
+            return observation, lost, not lost and self.steps == self.max_steps, replace(info, won=False)
 
     findings = look(Silent)
     assert {"demonstrations", "success is seen"} == set(wrong(findings))
@@ -171,7 +174,7 @@ def test_a_success_that_is_never_seen_is_found(line: ModuleType, look: Look) -> 
 
 
 def test_a_task_that_is_won_at_its_beginning_is_found(line: ModuleType, look: Look) -> None:
-    class Begun(line.NumberLine):  # type: ignore[name-defined,misc]
+    class Begun(line.Walk):  # type: ignore[name-defined,misc]
         def reset(self, task: Any) -> tuple[str, Info]:
             observation, info = super().reset(task)
             return observation, replace(info, won=True)
@@ -192,18 +195,18 @@ def test_a_task_that_is_won_at_its_beginning_is_found(line: ModuleType, look: Lo
 def test_an_episode_that_does_not_end_is_found(
     change: Callable[[bool, bool], tuple[bool, bool]], remedy: str, line: ModuleType, look: Look
 ) -> None:
-    class Endless(line.NumberLine):  # type: ignore[name-defined,misc]
+    class Endless(line.Walk):  # type: ignore[name-defined,misc]
         def step(self, action: str) -> tuple[str, bool, bool, Info]:
             observation, terminated, truncated, info = super().step(action)
             return observation, *change(terminated, truncated), info
 
     # A small number of moves to choose from, so that random episodes use up the budget.
-    findings = look(Endless, changed={"explorer_actions": lambda info: ("forward", "back")})
+    findings = look(Endless, changed={"explorer_actions": lambda section, info: ("forward", "back")})
     assert "episodes end" in wrong(findings) and findings["episodes end"].remedy.startswith(remedy)
 
 
 def test_a_space_that_is_too_small_for_actions_is_found(line: ModuleType, look: Look) -> None:
-    class Narrow(line.NumberLine):  # type: ignore[name-defined,misc]
+    class Narrow(line.Walk):  # type: ignore[name-defined,misc]
         action_space = Text(max_length=5, charset=printable)
 
     findings = look(Narrow)
@@ -212,7 +215,7 @@ def test_a_space_that_is_too_small_for_actions_is_found(line: ModuleType, look: 
 
 
 def test_an_environment_that_raises_at_an_unknown_action_is_found(line: ModuleType, look: Look) -> None:
-    class Strict(line.NumberLine):  # type: ignore[name-defined,misc]
+    class Strict(line.Walk):  # type: ignore[name-defined,misc]
         def step(self, action: str) -> tuple[str, bool, bool, Info]:
             return super().step({move: move for move in line.MOVES}[action])
 
@@ -222,26 +225,26 @@ def test_an_environment_that_raises_at_an_unknown_action_is_found(line: ModuleTy
 
 
 def test_a_response_that_the_parser_refuses_is_found(line: ModuleType, look: Look) -> None:
-    class Mute(line.CompactRendering):  # type: ignore[name-defined,misc]
+    class Mute(Prompted):
         def response(self, action: str, info: Info) -> str:
             return ""
 
-    findings = look(changed={"renderings": {"compact": lambda section, history: Mute(history)}})
+    findings = look(changed={"renderings": lambda section: {"compact": partial(Mute, section)}})
     assert "responses are read" in wrong(findings)
     assert "the parser finds" in findings["responses are read"].detail
 
 
 def test_prompts_and_responses_that_do_not_fit_are_found(line: ModuleType, look: Look) -> None:
-    class Wordy(line.CompactRendering):  # type: ignore[name-defined,misc]
+    class Wordy(Prompted):
         def prompt(self, state: Any) -> str:
             return f"{super().prompt(state)} 1 1 1"
 
-    findings = look(changed={"renderings": {"compact": lambda section, history: Wordy(history)}})
+    findings = look(changed={"renderings": lambda section: {"compact": partial(Wordy, section)}})
     assert wrong(findings) == ["prompts fit"] and "cannot be made to fit" in findings["prompts fit"].detail
 
 
 def test_a_word_that_the_policy_lacks_is_found(line: ModuleType, look: Look) -> None:
-    words = line.BUNDLE.vocabulary
+    words = line.NumberLine.vocabulary
     fewer = {move: move for move in line.MOVES if move != "leap"}
 
     def vocabulary(section: Any, history: int) -> Any:
@@ -254,12 +257,12 @@ def test_a_word_that_the_policy_lacks_is_found(line: ModuleType, look: Look) -> 
 
 
 def test_an_explorer_without_actions_is_found(line: ModuleType, look: Look) -> None:
-    findings = look(changed={"explorer_actions": lambda info: ()})
+    findings = look(changed={"explorer_actions": lambda section, info: ()})
     assert wrong(findings) == ["random explorer"]
 
 
 def test_code_that_raises_is_named_once_with_its_place(line: ModuleType, look: Look) -> None:
-    class Broken(line.NumberLine):  # type: ignore[name-defined,misc]
+    class Broken(line.Walk):  # type: ignore[name-defined,misc]
         def reset(self, task: Any) -> tuple[str, Info]:
             raise KeyError("gaol")
 
@@ -280,9 +283,12 @@ def test_an_overlay_that_is_not_named_is_found_in_the_lab_or_asked_for(
     params = new_lab / "params"
     text = (params / "my_lab.yaml").read_text()
     (params / "second.yaml").write_text(text.replace("farthest: 96", "farthest: 9"))
-    assert main(["check", f"{LINE}:BUNDLE"]) == exit_codes.USER_ERROR
+    assert main(["check", LINE]) == exit_codes.USER_ERROR
     said = capsys.readouterr().err
-    assert "params/my_lab.yaml and params/second.yaml configure my_lab.number_line:BUNDLE differently" in said
+    assert (
+        "params/my_lab.yaml and params/second.yaml configure my_lab.number_line:NumberLine differently"
+        in said
+    )
 
 
 def test_of_a_program_the_policys_tools_are_looked_at_and_not_its_prompts(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.doors.integrations.gymnasium import DEFAULT_REWARD, REGISTERED
-from skillpress.environments import bundle
+from skillpress.environments.section import environment_class, projection_without_keys
 from skillpress.environments.text.spaces import AnyText
 from skillpress.experiment.params import load_params, read_yaml
 from skillpress.play.agents.reward import OutcomeReward
@@ -44,7 +44,7 @@ FEW = {
 
 
 def test_every_environment_of_ours_is_registered_as_its_overlay_has_it(repository: Path) -> None:
-    ours = {name for name in ENVIRONMENTS if bundle(name).rules is None}
+    ours = {name for name in ENVIRONMENTS if projection_without_keys(name).alphabet}
     assert {section["name"] for section in REGISTERED.values()} == ours
     for name, defaults in REGISTERED.items():
         assert f"skillpress/{name}-v0" in gymnasium.registry
@@ -54,7 +54,7 @@ def test_every_environment_of_ours_is_registered_as_its_overlay_has_it(repositor
             "environment"
         ]
         assert section.items() <= stated.items()
-        bundle(own).parameters.model_validate(section)
+        environment_class(own).model_validate(section)
 
 
 def test_the_default_judgement_is_that_of_the_default_experiment(repository: Path) -> None:

@@ -1,17 +1,16 @@
-"""Environments of the server live where their bundle says, and fail one by one."""
+"""Environments of the server live where their section says, and fail one by one."""
 
 from __future__ import annotations
 
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import replace
 
 import psutil
 import pytest
 
 from skillpress.core.trajectory import Task
 from skillpress.doors.serving import EnvironmentHost, host_of
-from skillpress.environments import bundle
+from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.play.rollout import BrokenEnvironmentError, StepResult, ThreadVectorEnv, WorkerVectorEnv
 from tests.support.doors.served import SECTION, TASKS, countdown
 from tests.support.play.troubled import Troubled
@@ -24,10 +23,13 @@ def said(answer: Future[StepResult]) -> str:
 
 
 @pytest.mark.parametrize("hosting", ["in_process", "workers", "threads"])
-def test_episodes_are_the_same_wherever_their_environments_live(hosting: str) -> None:
+def test_episodes_are_the_same_wherever_their_environments_live(
+    hosting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CountdownParameters, "hosting", hosting)
     here = countdown()
     expected = [here.reset(TASKS[0])[0], *(here.step(action)[0] for action in ("op(+, 2, 1)", "rollback"))]
-    with closing(host_of(replace(bundle("countdown"), hosting=hosting), SECTION, 3)) as host:
+    with closing(host_of(SECTION, 3)) as host:
         for slot in (0, 2):
             answers = [host.ask(slot, TASKS[0]).result(WAIT)]
             answers += [host.ask(slot, action).result(WAIT) for action in ("op(+, 2, 1)", "rollback")]
@@ -35,8 +37,9 @@ def test_episodes_are_the_same_wherever_their_environments_live(hosting: str) ->
 
 
 @pytest.mark.kills
-def test_an_episode_outlives_the_worker_that_it_is_in() -> None:
-    with closing(host_of(replace(bundle("countdown"), hosting="workers"), SECTION, 1)) as host:
+def test_an_episode_outlives_the_worker_that_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CountdownParameters, "hosting", "workers")
+    with closing(host_of(SECTION, 1)) as host:
         before = set(psutil.Process().children())
         host.ask(0, TASKS[0]).result(WAIT)
         host.ask(0, "op(+, 2, 1)").result(WAIT)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.doors.traces.own_rules import find_rules
 from skillpress.doors.traces.trace import TracesError
-from skillpress.environments import bundle
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
 from skillpress.environments.calls.rules import read_rules
 from skillpress.environments.calls.steps import acted
+from skillpress.environments.section import projection_without_keys
 
 
 def test_a_table_that_is_not_there_says_which_are() -> None:
@@ -34,7 +34,7 @@ def played(actions: list[tuple[str, str | None]], observation: str = "") -> Traj
 
 def agree(environment: str, episode: Trajectory) -> None:
     """The table gives the environment's own skills."""
-    projection = bundle(environment).projection
+    projection = projection_without_keys(environment)
     steps = [
         *chain.from_iterable(
             acted(step.action, step.observation, step.invalid is not None) for step in episode.steps

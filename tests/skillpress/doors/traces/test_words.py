@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from skillpress.doors.traces.words import DISTINCT_FROM, MOST_SENTENCES, Words, is_call_like, is_sentence
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.calls.steps import TraceStep
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, GameSettings
 from skillpress.environments.textworld_cooking.tasks import describe, task_of
 from tests.support.doors.prose import CALLS_IN_TEXT, PROSE
@@ -39,9 +38,8 @@ def counted() -> list[str]:
     section = CountdownParameters(
         name="countdown", max_steps=10, min_numbers=3, max_numbers=4, min_target=10, max_target=200
     )
-    countdown = bundle("countdown")
-    oracle = countdown.oracle(section)
-    tasks = countdown.make_tasks(section, SplitSizes(20, 0, 0), 0)
+    oracle = section.make_oracle()
+    tasks = section.make_tasks(SplitSizes(20, 0, 0), 0)
     return [word for task in tasks for word in oracle(task, 0.2, 1)]
 
 

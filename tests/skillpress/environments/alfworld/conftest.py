@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import Alfworld, AlfworldParameters
+from skillpress.environments.alfworld.environment import Alfworld
 from skillpress.environments.alfworld.games import find_tree
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.tasks import game_task
 from tests.support.environments.alfworld_transcripts import games_per_type
 

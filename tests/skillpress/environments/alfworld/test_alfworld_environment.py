@@ -12,10 +12,10 @@ import pytest
 
 from skillpress.core.interface import Environment
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import Alfworld, AlfworldParameters, explorer_actions
 from skillpress.environments.alfworld.actions import read_command
-from skillpress.environments.alfworld.environment import AlfworldState
+from skillpress.environments.alfworld.environment import Alfworld, AlfworldState, explorer_actions
 from skillpress.environments.alfworld.games import GameError
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 
 Walkthrough = Callable[[Task], list[str]]
 

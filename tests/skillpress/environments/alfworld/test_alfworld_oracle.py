@@ -11,9 +11,10 @@ import pytest
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters
+from skillpress.environments.alfworld.environment import Alfworld
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingOracle
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_the_compact_prompt_names_all_that_the_advice_does(
     six_tasks: list[Task],
     rate: float,
 ) -> None:
-    rendering, named = BUNDLE.renderings["compact"](parameters, 0), re.compile(r"[a-z]+ \d+")
+    rendering, named = parameters.rendering("compact", 0), re.compile(r"[a-z]+ \d+")
     for task in six_tasks:
         observation, info = environment.reset(task)
         for action in searching(task, rate, seed=9):
@@ -125,8 +126,8 @@ def test_a_budget_below_the_walkthrough_cannot_be_met(
 def test_the_expert_told_of_its_moves_finds_two_objects_in_most_rooms(
     parameters: AlfworldParameters, searching: SearchingOracle
 ) -> None:
-    from skillpress.environments.alfworld import make_tasks
-    from skillpress.environments.bundle import SplitSizes
+    from skillpress.environments.alfworld.tasks import make_tasks
+    from skillpress.environments.section import SplitSizes
 
     train = [task for task in make_tasks(parameters, SplitSizes(120, 1, 1), 0) if task.split == "train"]
     two = [task for task in train if "pick_two" in task.stratum]

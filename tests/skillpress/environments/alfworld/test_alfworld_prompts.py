@@ -9,16 +9,15 @@ import pytest
 from skillpress.core.interface import AgentState, Info, Turn
 from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters, explorer_actions
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
 from skillpress.environments.alfworld.compact import all_words, longest, vocabulary
-from skillpress.environments.alfworld.environment import AlfworldState
+from skillpress.environments.alfworld.environment import Alfworld, AlfworldState, explorer_actions
 from skillpress.environments.alfworld.memory import Memory
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.text.words import END, UNKNOWN
 from skillpress.models.policy.scratch import build_scratch_policy
 from skillpress.play.agents.state_updates import Window
 
-compact, text, paper = (BUNDLE.renderings[name] for name in ("compact", "text", "paper"))
 HISTORY = 4
 TASK = Task("t", "alfworld", 0, {"game": "train/pick_and_place_simple-Mug-None-Bed-301/trial/game.tw-pddl"})
 SECTION = AlfworldParameters(name="alfworld", max_steps=50)
@@ -36,7 +35,7 @@ def test_the_compact_prompt_tells_what_is_known() -> None:
         frozenset(), "cabinet 4", "cloth 2", {"cloth 2": "clean"},
     )  # fmt: skip
     history = (Turn("a", "", "go to cabinet 4"), Turn("Nothing happens.", "", "open Cabinet 4"))
-    assert compact(SECTION, HISTORY).prompt(seen(memory, "You open it.", history)) == (
+    assert SECTION.rendering("compact", HISTORY).prompt(seen(memory, "You open it.", history)) == (
         "task put a clean cloth in cabinet new cabinet 2 shelf 1 "
         "use cabinet 4 sinkbasin 1 bathtubbasin 1 seen cloth 3 on cabinet 4 cloth 1 on bathtubbasin 1 "
         "did go to cabinet 4 failed open cabinet 4 ; "
@@ -45,20 +44,22 @@ def test_the_compact_prompt_tells_what_is_known() -> None:
 
 
 def test_before_the_first_step_little_is_known() -> None:
-    prompt = compact(SECTION, HISTORY).prompt(seen(Memory(("bed 1", "desk 2", "desk 1"))))
+    prompt = SECTION.rendering("compact", HISTORY).prompt(seen(Memory(("bed 1", "desk 2", "desk 1"))))
     assert prompt == "task put a clean cloth in cabinet new bed 1 desk 2 use seen did hold nothing at middle"
 
 
 def test_a_word_of_no_action_is_marked_and_no_history_shows_none() -> None:
     state = seen(Memory(("bed 1",)), history=(Turn("a", "", "dance wildly with desk 1"),))
-    assert f"did {UNKNOWN} {UNKNOWN} with desk 1 ; hold" in compact(SECTION, HISTORY).prompt(state)
-    assert "did hold" in compact(SECTION, 0).prompt(state)
+    assert f"did {UNKNOWN} {UNKNOWN} with desk 1 ; hold" in SECTION.rendering("compact", HISTORY).prompt(
+        state
+    )
+    assert "did hold" in SECTION.rendering("compact", 0).prompt(state)
 
 
 def test_everything_that_is_said_in_play_is_in_the_vocabulary(
     environment: Alfworld, six_tasks: list[Task]
 ) -> None:
-    rendering, words = compact(SECTION, HISTORY), set(vocabulary(SECTION, HISTORY).words)
+    rendering, words = SECTION.rendering("compact", HISTORY), set(vocabulary(SECTION, HISTORY).words)
     most = vocabulary(SECTION, HISTORY).continuation_words
     assert most is not None
     drawn, update = random.Random(3), Window(HISTORY)
@@ -81,7 +82,7 @@ def test_everything_that_is_said_in_play_is_in_the_vocabulary(
 
 def test_a_prompt_that_goes_on_tells_what_is_held_and_what_is_here() -> None:
     memory = Memory(("bed 1", "desk 2"), {"desk 2": ("cd 1", "cloth 1")}, frozenset(), "desk 2")
-    rendering = compact(SECTION, HISTORY)
+    rendering = SECTION.rendering("compact", HISTORY)
     assert rendering.continuation(seen(memory, "You arrive.")) == "hold nothing at desk 2 open see cloth 1"
     assert rendering.continuation(seen(memory, NOTHING_HAPPENS)).startswith("failed hold nothing at desk 2")
 
@@ -92,7 +93,7 @@ def test_the_fullest_room_and_the_longest_history_fit() -> None:
     every_other = {place: tuple(f"cloth {n}" for n in range(1, 25)) for place in places[::2]}
     memory = Memory(places, every_other, frozenset(), "drawer 1", "cloth 2", {"cloth 2": "hot"})
     history = (Turn("a", "", "clean cloth 2 with sinkbasin 1"),) * 9
-    prompt = compact(SECTION, HISTORY).prompt(seen(memory, history=history)).split()
+    prompt = SECTION.rendering("compact", HISTORY).prompt(seen(memory, history=history)).split()
     assert len(prompt) <= longest(HISTORY) == vocabulary(SECTION, HISTORY).state_words
     assert {"new", "use", "seen", "did", "hold", "at", "see"} <= set(prompt), "a section was cut off"
 
@@ -120,20 +121,20 @@ def test_the_text_prompt_holds_task_history_and_admissible_actions() -> None:
     state = seen(
         Memory(("bed 1",)), "You arrive.", (Turn("Welcome.", "", "look"), Turn("Facing.", "", "go to bed 1"))
     )
-    prompt = text(SECTION, 1).prompt(state)
+    prompt = SECTION.rendering("text", 1).prompt(state)
     assert "Your task: put a clean cloth in cabinet\n" in prompt
     assert "You have taken 2 steps. The last 1 of them:\n" in prompt
     assert "Step 2: you saw 'Facing.' and did 'go to bed 1'." in prompt
     assert "Welcome" not in prompt
     assert "This is step 3. You see: You arrive.\n" in prompt
     assert "take now: ['go to bed 1']." in prompt
-    told = paper(SECTION, 1).prompt(state)
+    told = SECTION.rendering("paper", 1).prompt(state)
     assert "at most 50 steps.\nYour task: put a clean cloth in cabinet\n" in told
     assert told.endswith(prompt[prompt.index("You have taken 2 steps") :])
 
 
 @pytest.mark.parametrize("name", ["compact", "text", "paper"])
 def test_a_response_is_read_back_as_the_action(name: str) -> None:
-    rendering = BUNDLE.renderings[name](SECTION, 2)
+    rendering = SECTION.rendering(name, 2)
     response = rendering.response("put mug 1 in/on bed 1", Info(action="move mug 1 to bed 1"))
     assert lookup(PARSERS, rendering.parser, "parser")(response).action == "move mug 1 to bed 1"

@@ -9,9 +9,11 @@ import pytest
 
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import Alfworld, AlfworldParameters, SearchingOracle, explorer_actions
+from skillpress.environments.alfworld.environment import Alfworld, explorer_actions
 from skillpress.environments.alfworld.games import Game, describe
 from skillpress.environments.alfworld.memory import Memory
+from skillpress.environments.alfworld.oracle import SearchingOracle
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.searcher import next_action
 
 ROOM = Memory(("cabinet 2", "cabinet 1", "countertop 1", "fridge 1", "garbagecan 1", "sinkbasin 1"))

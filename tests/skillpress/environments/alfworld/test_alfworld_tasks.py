@@ -9,10 +9,10 @@ import pytest
 
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import AlfworldParameters, check_tasks, make_tasks
 from skillpress.environments.alfworld.games import TASK_TYPES
-from skillpress.environments.alfworld.tasks import spread
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.environments.alfworld.tasks import check_tasks, make_tasks, spread
+from skillpress.environments.section import SplitSizes
 
 SMALL = SplitSizes(train=60, validation=12, test=24)
 

@@ -12,13 +12,12 @@ from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import Agent, AgentState
 from skillpress.core.trajectory import Task, TokenIds, Trajectory, skill_sequence
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.code_repair import BUNDLE
 from skillpress.environments.code_repair.compact import longest
 from skillpress.environments.code_repair.environment import CodeRepair
 from skillpress.environments.code_repair.oracle import text_edits
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program
+from skillpress.environments.section import SplitSizes
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
@@ -69,12 +68,11 @@ def section(code_repair_data: Path) -> CodeRepairParameters:
 
 @pytest.fixture(scope="module")
 def tasks(section: CodeRepairParameters) -> list[Task]:
-    return list(BUNDLE.make_tasks(section, SplitSizes(4, 0, 0), 0))
+    return list(section.make_tasks(SplitSizes(4, 0, 0), 0))
 
 
 def played(agent: Agent, tasks: Sequence[Task], section: CodeRepairParameters, each: int) -> list[Trajectory]:
-    assert BUNDLE.share is not None
-    shared = BUNDLE.share(section, 4)
+    shared = section.make_shared(4)
     with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
         return collector.collect(requests(tasks, each, 0, "test"))
 
@@ -82,26 +80,26 @@ def played(agent: Agent, tasks: Sequence[Task], section: CodeRepairParameters, e
 def test_the_gold_patcher_with_tokens_wins_every_episode(
     section: CodeRepairParameters, tasks: Sequence[Task]
 ) -> None:
-    assert BUNDLE.vocabulary is not None
-    policy = build_scratch_policy(BUNDLE.vocabulary(section, 3), 16, 1, 2, 4, seed=0)
+    policy = build_scratch_policy(section.vocabulary(3), 16, 1, 2, 4, seed=0)
     agent = LanguageAgent(
-        prompter=Prompter(BUNDLE.renderings["compact"](section, 3), policy.encode, 400, policy.extend),
+        prompter=Prompter(section.rendering("compact", 3), policy.encode, 400, policy.extend),
         parse=plain,
         state_update=Window(3),
         reward=REWARD,
         decode=policy.decode,
-        engine=Scripted(policy, BUNDLE.oracle(section)(tasks[0], 0.0, 0)),
+        engine=Scripted(policy, section.make_oracle()(tasks[0], 0.0, 0)),
         sampling=Sampling(max_new_tokens=4),
     )
     found = played(agent, tasks[:1], section, 6)
     assert [trajectory.outcome for trajectory in found] == ["won"] * 6
     assert [trajectory.total_reward for trajectory in found] == [1.0] * 6
-    skills = [skill for skill in skill_sequence(BUNDLE.projection, tasks[0], found[0]) if skill != "Inspect"]
+    skills = skill_sequence(section.make_projection(), tasks[0], found[0])
+    skills = [skill for skill in skills if skill != "Inspect"]
     assert skills == ["Reproduce", "Edit", "Test", "Submit"]
 
 
 def test_a_random_explorer_hardly_ever_wins(section: CodeRepairParameters, tasks: Sequence[Task]) -> None:
-    found = played(RandomExplorer(BUNDLE.explorer_actions, REWARD), tasks, section, 4)
+    found = played(RandomExplorer(section.explorer_actions, REWARD), tasks, section, 4)
     assert sum(trajectory.won for trajectory in found) <= 4
     assert {trajectory.outcome for trajectory in found} <= {"won", "failing", "timeout"}
     assert all(trajectory.total_reward == (1.0 if trajectory.won else -1.0) for trajectory in found)
@@ -110,8 +108,8 @@ def test_a_random_explorer_hardly_ever_wins(section: CodeRepairParameters, tasks
 def test_detours_are_told_from_the_repair_by_the_tests(
     section: CodeRepairParameters, tasks: Sequence[Task]
 ) -> None:
-    oracle, environment = BUNDLE.oracle(section), CodeRepair(section)
-    rendering = BUNDLE.renderings["compact"](section, 0)
+    oracle, environment = section.make_oracle(), CodeRepair(section)
+    rendering = section.rendering("compact", 0)
     for seed, task in enumerate(tasks):
         straight, detour = (oracle(task, rate, seed) for rate in (0.0, 0.9))
         assert len(straight) <= len(detour) <= MAX_STEPS
@@ -134,7 +132,7 @@ def test_a_bug_that_no_listed_change_repairs_is_repaired_as_text(
     environment = CodeRepair(section)
     task = Task(key, "code_repair", 0, {"program": key, "change": None})
     environment.reset(task)
-    actions = BUNDLE.oracle(section)(task, 0.0, 0)
+    actions = section.make_oracle()(task, 0.0, 0)
     assert [json.loads(action)["tool"] for action in actions] == ["edit"] * len(text_edits(programs[key])) + [
         "submit"
     ]
@@ -150,4 +148,4 @@ def test_a_repair_that_takes_more_steps_than_there_are_is_no_demonstration(
 ) -> None:
     short = section.model_copy(update={"max_steps": 2})
     with pytest.raises(TaskError, match=r"its repair takes \d steps; environment.max_steps is 2"):
-        BUNDLE.oracle(short)(tasks[0], 0.0, 0)
+        short.make_oracle()(tasks[0], 0.0, 0)

@@ -9,11 +9,11 @@ import pytest
 
 from skillpress.core.errors import StorageError, TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair.mutations import repair
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program, find_data
 from skillpress.environments.code_repair.tasks import check_tasks, make_tasks, program_of, split_of
+from skillpress.environments.section import SplitSizes
 
 
 @pytest.fixture(scope="module")

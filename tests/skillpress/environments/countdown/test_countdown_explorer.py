@@ -13,9 +13,8 @@ import pytest
 
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.environments.section import SplitSizes
 from skillpress.play.agents import OutcomeReward, RandomExplorer, decide
 
 
@@ -44,7 +43,7 @@ def chance(task: Task, budget: int) -> float:
 
 @pytest.fixture(scope="module")
 def tasks(parameters: CountdownParameters) -> list[Task]:
-    return list(BUNDLE.make_tasks(parameters, SplitSizes(1200, 1, 1), 0))
+    return list(parameters.make_tasks(SplitSizes(1200, 1, 1), 0))
 
 
 def test_it_solves_what_is_known_of_it(tasks: list[Task]) -> None:
@@ -56,8 +55,8 @@ def test_it_solves_what_is_known_of_it(tasks: list[Task]) -> None:
 def test_in_the_environment_it_wins_exactly_as_often_as_it_must(
     parameters: CountdownParameters, tasks: list[Task]
 ) -> None:
-    explorer = RandomExplorer(BUNDLE.explorer_actions, OutcomeReward(10.0, 0.01))
-    environment = BUNDLE.make(parameters)
+    explorer = RandomExplorer(parameters.explorer_actions, OutcomeReward(10.0, 0.01))
+    environment = parameters.make()
     won = expected = variance = 0.0
     for index, task in enumerate(tasks):
         observation, info = environment.reset(task)

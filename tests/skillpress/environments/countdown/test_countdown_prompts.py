@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from skillpress.core.interface import AgentState
 from skillpress.core.registry import PARSERS, STATE_UPDATES, lookup
 from skillpress.core.trajectory import Task
-from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
 
@@ -28,7 +27,7 @@ def state_after(task: Task, parameters: CountdownParameters, *actions: str, keep
 def test_compact_shows_target_pool_and_the_last_words_newest_last(
     parameters: CountdownParameters, worked_example: Task
 ) -> None:
-    rendering = BUNDLE.renderings["compact"](parameters, 3)
+    rendering = parameters.rendering("compact", 3)
 
     def prompt(*actions: str) -> str:
         return rendering.prompt(state_after(worked_example, parameters, *actions))
@@ -40,7 +39,7 @@ def test_compact_shows_target_pool_and_the_last_words_newest_last(
 
 
 def test_without_history_compact_shows_none(parameters: CountdownParameters, worked_example: Task) -> None:
-    rendering = BUNDLE.renderings["compact"](parameters, 0)
+    rendering = parameters.rendering("compact", 0)
     assert rendering.prompt(state_after(worked_example, parameters, "-23")) == "54 1 2 52 _"
 
 
@@ -50,13 +49,12 @@ def test_every_prompt_is_made_of_the_vocabularys_words_and_has_its_width(actions
         name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
     )
     task = Task("t", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
-    assert BUNDLE.vocabulary is not None
-    vocabulary = BUNDLE.vocabulary(section, 4)
+    vocabulary = section.vocabulary(4)
     try:
         state = state_after(task, section, *actions)
     except RuntimeError:  # the episode ended before the actions did
         return
-    rendering = BUNDLE.renderings["compact"](section, 4)
+    rendering = section.rendering("compact", 4)
     words, said = rendering.prompt(state).split(), rendering.continuation(state).split()
     assert len(words) == vocabulary.state_words
     assert vocabulary.continuation_words is not None and 1 <= len(said) <= vocabulary.continuation_words
@@ -67,19 +65,18 @@ def test_a_prompt_that_goes_on_says_what_has_changed_and_no_more(
     parameters: CountdownParameters, worked_example: Task
 ) -> None:
     state = state_after(worked_example, parameters, "-23")
-    assert BUNDLE.renderings["compact"](parameters, 3).continuation(state) == "1 2 52"
-    said = BUNDLE.renderings["text"](parameters, 3).continuation(state)
+    assert parameters.rendering("compact", 3).continuation(state) == "1 2 52"
+    said = parameters.rendering("text", 3).continuation(state)
     assert said.startswith(
         "This is step 2. You see: Numbers: 1 2 52\nThe actions that you can take now: ['op("
     )
-    assert said in BUNDLE.renderings["text"](parameters, 3).prompt(state)
+    assert said in parameters.rendering("text", 3).prompt(state)
 
 
 def test_the_vocabulary_has_each_word_once_and_numbers_up_to_the_largest(
     parameters: CountdownParameters,
 ) -> None:
-    assert BUNDLE.vocabulary is not None
-    vocabulary = BUNDLE.vocabulary(parameters, 4)
+    vocabulary = parameters.vocabulary(4)
     assert len(set(vocabulary.words)) == len(vocabulary.words)
     assert all(len(word.split()) == 1 for word in vocabulary.words)
     assert sorted(vocabulary.numbers.values()) == list(range(1000))
@@ -90,7 +87,7 @@ def test_the_vocabulary_has_each_word_once_and_numbers_up_to_the_largest(
 def test_text_shows_task_past_observation_and_admissible_actions(
     parameters: CountdownParameters, worked_example: Task
 ) -> None:
-    rendering = BUNDLE.renderings["text"](parameters, 2)
+    rendering = parameters.rendering("text", 2)
     first = rendering.prompt(state_after(worked_example, parameters))
     assert "You have taken" not in first
     assert "Make 54 from the numbers 1 2 28 80" in first
@@ -110,7 +107,7 @@ def test_the_papers_wording_tells_the_task_as_its_appendix_does_and_the_rest_ali
     parameters: CountdownParameters, worked_example: Task
 ) -> None:
     state = state_after(worked_example, parameters, "op(-, 80, 28)")
-    own, paper = (BUNDLE.renderings[name](parameters, 2).prompt(state) for name in ("text", "paper"))
+    own, paper = (parameters.rendering(name, 2).prompt(state) for name in ("text", "paper"))
     assert "reach the target 54 from the numbers 1 2 28 80" in paper
     assert f"There are at most {parameters.max_steps} steps." in paper
     rest = own[own.index("You have taken 1 steps") :]
@@ -120,7 +117,7 @@ def test_the_papers_wording_tells_the_task_as_its_appendix_does_and_the_rest_ali
 def test_brief_is_the_task_then_pools_and_actions(
     parameters: CountdownParameters, worked_example: Task
 ) -> None:
-    rendering = BUNDLE.renderings["brief"](parameters, 2)
+    rendering = parameters.rendering("brief", 2)
     first = rendering.prompt(state_after(worked_example, parameters))
     assert first.startswith("Make 54 from 1 2 28 80, each used once.")
     assert first.endswith("\nNumbers: 1 2 28 80") and "op(-, 80, 28)" not in first
@@ -135,7 +132,7 @@ def test_brief_is_the_task_then_pools_and_actions(
 def test_a_demonstrators_response_is_read_back_as_its_action(
     parameters: CountdownParameters, worked_example: Task, name: str
 ) -> None:
-    rendering = BUNDLE.renderings[name](parameters, 2)
+    rendering = parameters.rendering(name, 2)
     info = state_after(worked_example, parameters, "-23").info
     parsed = lookup(PARSERS, rendering.parser, "parser")(rendering.response("-23", info))
     assert parsed.invalid is None

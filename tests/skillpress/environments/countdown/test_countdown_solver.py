@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.environment import Countdown, CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import OPERATORS
@@ -76,11 +75,11 @@ def test_every_demonstration_wins_within_the_budget_with_valid_actions_only(
     numbers, target = puzzle
     task = Task("t", "countdown", 0, {"target": target, "numbers": numbers})
     section = parameters.model_copy(update={"max_steps": max_steps})
-    words = BUNDLE.oracle(section)(task, rate, seed)
+    words = section.make_oracle()(task, rate, seed)
     assert len(words) <= max_steps
     if rate == 0:
         assert len(words) == len(numbers) - 1
-    assert BUNDLE.oracle(section)(task, rate, seed) == words
+    assert section.make_oracle()(task, rate, seed) == words
     environment = Countdown(section)
     _, info = environment.reset(task)
     for step, word in enumerate(words):
@@ -94,7 +93,7 @@ def test_every_demonstration_wins_within_the_budget_with_valid_actions_only(
 
 
 def test_mistakes_come_at_the_rate_asked_for(parameters: CountdownParameters, worked_example: Task) -> None:
-    show = BUNDLE.oracle(parameters)
+    show = parameters.make_oracle()
     demonstrations = [show(worked_example, 0.1, seed) for seed in range(2000)]
     undone = sum(word in ("rollback", "reset") for words in demonstrations for word in words)
     decisions = sum(map(len, demonstrations)) - undone
@@ -104,10 +103,10 @@ def test_mistakes_come_at_the_rate_asked_for(parameters: CountdownParameters, wo
 def test_different_seeds_show_different_solutions(
     parameters: CountdownParameters, worked_example: Task
 ) -> None:
-    shown = {tuple(BUNDLE.oracle(parameters)(worked_example, 0.0, seed)) for seed in range(300)}
+    shown = {tuple(parameters.make_oracle()(worked_example, 0.0, seed)) for seed in range(300)}
     assert len(shown) == len(solutions((1, 2, 28, 80), 54, 999))
 
 
 def test_an_unsolvable_task_is_refused_by_name(parameters: CountdownParameters, make_task) -> None:
     with pytest.raises(TaskError, match="999=1,1,1"):
-        BUNDLE.oracle(parameters)(make_task(999, 1, 1, 1), 0.1, 0)
+        parameters.make_oracle()(make_task(999, 1, 1, 1), 0.1, 0)

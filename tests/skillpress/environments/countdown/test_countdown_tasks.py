@@ -9,10 +9,10 @@ import pytest
 
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.solver import solutions
 from skillpress.environments.countdown.tasks import check_tasks, generator, make_tasks
+from skillpress.environments.section import SplitSizes
 
 SIZES = SplitSizes(train=120, validation=20, test=30)
 

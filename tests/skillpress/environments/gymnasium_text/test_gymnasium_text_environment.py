@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.gymnasium_text import BUNDLE
+from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.gymnasium_text.environment import GymnasiumText, explorer_actions
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 from skillpress.environments.gymnasium_text.tasks import check_tasks, make_tasks
+from skillpress.environments.section import SplitSizes, projection_without_keys
 from tests.support.environments.small_games import DOORS
 
 GAME = DOORS["module"]
@@ -113,13 +112,12 @@ def test_countdown_through_gymnasium_and_back_is_countdown(choices: list[int], s
     )
     through = GymnasiumText(section)
     said = [through.reset(task(seed, section.id))]
-    own = bundle("countdown")
     numbers, target = said[0][0].split("Numbers: ")[1], said[0][0].split()[1].rstrip(".")
     puzzle = Task("p", "countdown", 0, {"target": int(target), "numbers": [*map(int, numbers.split())]})
     from skillpress.doors.integrations.gymnasium import REGISTERED
 
     kept = {key: value for key, value in REGISTERED["Countdown"].items() if key != "tasks"}
-    straight = own.make(own.parameters.model_validate(kept))
+    straight = CountdownParameters.model_validate(kept).make()
     expected = [straight.reset(puzzle)]
     assert said[0][0] == expected[0][0]
     info, terminated, truncated = expected[0][1], False, False
@@ -266,9 +264,9 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(wordle, monkeyp
 def test_an_oracle_is_what_the_section_names(doors) -> None:
     section = doors(oracle=f"{GAME}:OpensTheRightDoors")
     assert section.has_oracle and not doors().has_oracle
-    environment = BUNDLE.make(section)
+    environment = section.make()
     environment.reset(task())
-    actions = BUNDLE.oracle(section)(task(), 0.0, 0)
+    actions = section.make_oracle()(task(), 0.0, 0)
     assert [environment.step(action) for action in actions][-1][3].won
     for named, said in (
         (
@@ -284,19 +282,18 @@ def test_an_oracle_is_what_the_section_names(doors) -> None:
         (":Nobody", "must be module:function"),
         ("doors_gmae:Nobody", "'doors_gmae' cannot be imported"),
     ):
-        for refuse in (BUNDLE.oracle, BUNDLE.data):
+        for refuse in (doors(oracle=named).make_oracle, doors(oracle=named).inputs):
             with pytest.raises(ParamsError, match=said):
-                refuse(doors(oracle=named))
+                refuse()
 
 
 def test_what_decides_episodes_outside_the_repository_is_pinned(doors, wordle) -> None:
-    assert BUNDLE.data is not None
-    found = BUNDLE.data(doors(oracle=f"{GAME}:OpensTheRightDoors"))
+    found = doors(oracle=f"{GAME}:OpensTheRightDoors").inputs()
     assert found.keys() == {"gymnasium", GAME} and len(found[GAME]) == 32
-    assert BUNDLE.data(wordle()).keys() == {"gymnasium", "textarena", "nltk"}
+    assert wordle().inputs().keys() == {"gymnasium", "textarena", "nltk"}
 
 
 def test_skills_are_those_that_the_section_states(doors) -> None:
     section = doors(skills={"rules": [["open left", "West"]], "verbs": ["open"]})
-    assert BUNDLE.projection_of(section).alphabet == ("West", "open")
-    assert BUNDLE.projection_of(doors()).alphabet == () == BUNDLE.projection.alphabet
+    assert section.make_projection().alphabet == ("West", "open")
+    assert doors().make_projection().alphabet == () == projection_without_keys("gymnasium_text").alphabet

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.gymnasium_text import BUNDLE
 from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.prompts import compact, vocabulary
 from skillpress.environments.text.words import END
@@ -30,7 +29,7 @@ def played(section, *actions: str, history: int = 5) -> AgentState:
 
 
 def test_the_text_prompt_opens_with_what_the_environment_said_first_at_every_step(doors) -> None:
-    rendering = BUNDLE.renderings["text"](doors(), 1)
+    rendering = doors().rendering("text", 1)
     for state in (played(doors()), played(doors(), "window")):
         assert rendering.prompt(state).startswith("start: the prize smells of")
     prompt = rendering.prompt(played(doors(), "window"))
@@ -40,7 +39,7 @@ def test_the_text_prompt_opens_with_what_the_environment_said_first_at_every_ste
 
 def test_the_text_prompt_takes_the_sections_opening_and_shows_what_can_be_done(doors) -> None:
     section = doors(opening="Find the prizes.", actions=["left", "right"])
-    prompt = BUNDLE.renderings["text"](section, 0).prompt(played(section))
+    prompt = section.rendering("text", 0).prompt(played(section))
     assert prompt.startswith("Find the prizes.\nThis is step 1. You see: start:")
     assert "['left', 'right']" in prompt
 

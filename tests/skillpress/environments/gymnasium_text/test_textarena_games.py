@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.errors import ParamsError
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.gymnasium_text import textarena as games
 from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.tasks import make_tasks
 from skillpress.environments.gymnasium_text.wordle import WordlePlayer, feedback, opening, wordle_of
+from skillpress.environments.section import SplitSizes
 
 LETTERS = st.text("abc", min_size=4, max_size=4)
 

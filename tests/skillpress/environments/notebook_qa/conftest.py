@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from skillpress.core.trajectory import Task
-from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
 
@@ -80,7 +79,7 @@ def task() -> Task:
 
 @pytest.fixture
 def environment(parameters: NotebookQaParameters) -> Iterator[SandboxedEnvironment]:
-    made = BUNDLE.make(parameters)
+    made = parameters.make()
     assert isinstance(made, SandboxedEnvironment)
     yield made
     made.close()

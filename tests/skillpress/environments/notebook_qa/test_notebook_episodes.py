@@ -9,9 +9,8 @@ import pytest
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.interface import Agent
 from skillpress.core.trajectory import Task, TokenIds, Trajectory, skill_sequence
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
+from skillpress.environments.section import SplitSizes, projection_without_keys
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
@@ -56,12 +55,11 @@ class Scripted(BatchEngine):
 
 @pytest.fixture(scope="module")
 def tasks(parameters: NotebookQaParameters) -> list[Task]:
-    return list(BUNDLE.make_tasks(parameters, SplitSizes(3, 1, 2), 0))
+    return list(parameters.make_tasks(SplitSizes(3, 1, 2), 0))
 
 
 def played(agent: Agent, tasks: Sequence[Task], section: NotebookQaParameters, each: int) -> list[Trajectory]:
-    assert BUNDLE.share is not None
-    shared = BUNDLE.share(section, 4)
+    shared = section.make_shared(4)
     with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
         return collector.collect(requests(tasks, each, 0, "test"))
 
@@ -69,9 +67,8 @@ def played(agent: Agent, tasks: Sequence[Task], section: NotebookQaParameters, e
 def test_an_oracle_with_tokens_wins_every_episode(
     parameters: NotebookQaParameters, tasks: Sequence[Task]
 ) -> None:
-    assert BUNDLE.vocabulary is not None
-    policy = build_scratch_policy(BUNDLE.vocabulary(parameters, 8), 16, 1, 2, 4, seed=0)
-    rendering, oracle = BUNDLE.renderings["compact"](parameters, 8), BUNDLE.oracle(parameters)
+    policy = build_scratch_policy(parameters.vocabulary(8), 16, 1, 2, 4, seed=0)
+    rendering, oracle = parameters.rendering("compact", 8), parameters.make_oracle()
     engine = Scripted(policy, {"ask": oracle(tasks[0], 0.0, 0)})
     agent = LanguageAgent(
         prompter=Prompter(rendering, policy.encode, 400, policy.extend),
@@ -86,13 +83,13 @@ def test_an_oracle_with_tokens_wins_every_episode(
     assert [trajectory.outcome for trajectory in found] == ["won"] * 6
     for trajectory in found:
         assert trajectory.total_reward == pytest.approx(1.0 + 0.05 * len(trajectory.steps))
-    skills = skill_sequence(BUNDLE.projection, tasks[0], found[0])
+    skills = skill_sequence(projection_without_keys("notebook_qa"), tasks[0], found[0])
     assert skills[-1] == "Answer" and {"Search", "Read", "Note"} <= set(skills)
     assert all(step.prompt_ids and step.response_ids for step in found[0].steps)
 
 
 def test_a_random_explorer_hardly_ever_wins(parameters: NotebookQaParameters, tasks: Sequence[Task]) -> None:
-    explorer = RandomExplorer(BUNDLE.explorer_actions, REWARD)
+    explorer = RandomExplorer(parameters.explorer_actions, REWARD)
     found = played(explorer, tasks, parameters, 4)
     assert sum(trajectory.won for trajectory in found) <= 3
     assert {trajectory.outcome for trajectory in found} <= {"won", "wrong_answer", "timeout"}

@@ -8,10 +8,9 @@ import pytest
 
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
+from skillpress.environments.section import SplitSizes
 
 
 def gold_cells(task: Task) -> list[str]:
@@ -26,7 +25,7 @@ def gold_cells(task: Task) -> list[str]:
 def test_short_words_win(
     parameters: NotebookQaParameters, environment: SandboxedEnvironment, task: Task
 ) -> None:
-    oracle = BUNDLE.oracle(parameters)
+    oracle = parameters.make_oracle()
     for seed in range(3):
         words = oracle(task, 0.5, seed)
         environment.reset(task)
@@ -43,13 +42,13 @@ def test_what_short_words_cannot_answer_is_refused(parameters: NotebookQaParamet
     with pytest.raises(
         TaskError, match=r"cannot be answered in short action words; set environment.reachable"
     ):
-        BUNDLE.oracle(parameters)(unheard, 0.0, 0)
+        parameters.make_oracle()(unheard, 0.0, 0)
 
 
 def test_code_that_knows_the_pages_wins_every_task(
     parameters: NotebookQaParameters, environment: SandboxedEnvironment
 ) -> None:
-    for task in BUNDLE.make_tasks(parameters, SplitSizes(1, 1, 1), 0):
+    for task in parameters.make_tasks(SplitSizes(1, 1, 1), 0):
         environment.reset(task)
         answers = [environment.step(cell) for cell in gold_cells(task)]
         assert answers[-1][3].won and all(answer[3].measures["executed"] for answer in answers)

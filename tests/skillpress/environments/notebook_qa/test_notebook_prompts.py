@@ -8,11 +8,10 @@ import pytest
 
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.compact import all_words, longest
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
+from skillpress.environments.section import SplitSizes
 from skillpress.play.agents.notebook_parsing import notebook
 from skillpress.play.agents.state_updates import Window
 
@@ -30,7 +29,7 @@ def after(environment: SandboxedEnvironment, task: Task, *cells: str) -> AgentSt
 def test_a_prompt_shows_task_tools_notes_past_cells_and_what_is_left(
     name: str, parameters: NotebookQaParameters, environment: SandboxedEnvironment, task: Task
 ) -> None:
-    rendering = BUNDLE.renderings[name](parameters, 4)
+    rendering = parameters.rendering(name, 4)
     first = rendering.prompt(after(environment, task))
     assert task.spec["question"] in first and "search(query, k=5)" in first and "<output>\n" not in first
     assert "You have 8 steps left" in first
@@ -45,7 +44,7 @@ def test_without_turns_the_last_output_is_shown_all_the_same(
     parameters: NotebookQaParameters, environment: SandboxedEnvironment, task: Task
 ) -> None:
     state = after(environment, task, "print('seen')")
-    assert "<output>\nseen\n</output>" in BUNDLE.renderings["text"](parameters, 0).prompt(state)
+    assert "<output>\nseen\n</output>" in parameters.rendering("text", 0).prompt(state)
 
 
 def test_a_demonstration_in_words_is_read_back_as_its_code(
@@ -53,16 +52,16 @@ def test_a_demonstration_in_words_is_read_back_as_its_code(
 ) -> None:
     environment.reset(task)
     info = environment.step("search question")[3]
-    parsed = notebook(BUNDLE.renderings["paper"](parameters, 4).response("search question", info))
+    parsed = notebook(parameters.rendering("paper", 4).response("search question", info))
     assert parsed.invalid is None and parsed.action == info.action == f"search({task.spec['question']!r})"
 
 
 def test_a_policy_from_scratch_has_a_word_for_everything_and_room_for_it(
     parameters: NotebookQaParameters, environment: SandboxedEnvironment
 ) -> None:
-    rendering, known, dice = BUNDLE.renderings["compact"](parameters, 4), set(all_words()), random.Random(0)
+    rendering, known, dice = parameters.rendering("compact", 4), set(all_words()), random.Random(0)
     assert len(known) == len(all_words())
-    for task in BUNDLE.make_tasks(parameters, SplitSizes(2, 1, 2), 0):
+    for task in parameters.make_tasks(SplitSizes(2, 1, 2), 0):
         observation, info = environment.reset(task)
         state, over = AgentState(task, observation, info), False
         while not over:
@@ -78,7 +77,7 @@ def test_a_policy_from_scratch_has_a_word_for_everything_and_room_for_it(
 def test_what_the_compact_prompt_says(
     parameters: NotebookQaParameters, environment: SandboxedEnvironment, task: Task
 ) -> None:
-    prompt = BUNDLE.renderings["compact"](parameters, 4).prompt(
+    prompt = parameters.rendering("compact", 4).prompt(
         after(environment, task, "search entity 1", "read title 1")
     )
     assert prompt.startswith("ask where was the director of the film e1 born ? titles 1 read n4 ")

@@ -10,9 +10,9 @@ import pytest
 
 from skillpress.core.errors import TaskError, UserError
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.notebook_qa.parameters import NotebookQaParameters, data_identity
+from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.tasks import check_tasks, dropped, make_tasks
+from skillpress.environments.section import SplitSizes
 
 ALL = SplitSizes(3, 1, 2)
 
@@ -136,8 +136,8 @@ def test_data_with_other_contents_are_other_inputs(
     parameters: NotebookQaParameters, world: Path, tmp_path: Path
 ) -> None:
     folder = with_rows(world, tmp_path / "more", [question(0, "Who?")])
-    before = data_identity(parameters)
-    after = data_identity(parameters.model_copy(update={"data": str(folder)}))
+    before = parameters.inputs()
+    after = parameters.model_copy(update={"data": str(folder)}).inputs()
     assert {name for name in before if before[name] != after[name]} == {"questions.parquet"}
 
 

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from skillpress.core.errors import TaskError
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.notebook_qa.parameters import NotebookQaParameters, data_identity
+from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.questions import VERDICT_COLUMNS, without_subjective
 from skillpress.environments.notebook_qa.tasks import dropped, make_tasks, questions_to_judge
+from skillpress.environments.section import SplitSizes
 
 QUESTIONS = pl.DataFrame(
     {"dataset": ["a", "a", "b", "b"], "id": ["1", "2", "1", "2"], "reason": [None, None, "moving", None]},
@@ -59,4 +59,4 @@ def test_training_tasks_are_those_found_fit_and_the_report_counts_the_others(
     tasks = list(make_tasks(section, SplitSizes(2, 1, 2), 0))
     assert {task.task_id for task in tasks if task.split == "train"} == {"hotpotqa/q0", "hotpotqa/q2"}
     assert dropped(section)["hotpotqa"]["not_objective"] == 1
-    assert file.name in data_identity(section), "another verdict makes other tasks"
+    assert file.name in section.inputs(), "another verdict makes other tasks"

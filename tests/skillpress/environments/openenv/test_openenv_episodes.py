@@ -18,7 +18,6 @@ from skillpress.core.errors import TaskError
 from skillpress.core.interface import DecisionRequest, Info
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.doors.serving import ServingLimits
-from skillpress.environments.openenv import BUNDLE
 from skillpress.environments.openenv.connection import ForeignProtocolError
 from skillpress.environments.openenv.environment import (
     DifferentReplayError,
@@ -101,7 +100,7 @@ def test_collected_episodes_are_those_of_the_environment_itself(cut: bool) -> No
         parameters = section(door.url)
         resets = [task(parameters, task_id=each.task_id) for each in TASKS]
         as_here = [replace(request, task=resets[TASKS.index(request.task)]) for request in wanted]
-        shared = BUNDLE.share(parameters, 3)
+        shared = parameters.make_shared(3)
         environments = ThreadVectorEnv(shared, shared.seconds, shared.close)
         with Collector(environments, explorer(door if cut else None), 3) as collector:
             there = collector.collect(as_here)
@@ -214,7 +213,7 @@ def test_a_collector_names_the_task_of_a_replay_that_is_refused() -> None:
         parameters = section(door.url)
         agent = Cutting(lambda info: ("look",), REWARD, door=door)
         with (
-            Collector(ThreadVectorEnv(BUNDLE.share(parameters, 1)), agent, 1) as collector,
+            Collector(ThreadVectorEnv(parameters.make_shared(1)), agent, 1) as collector,
             pytest.raises(
                 BrokenEnvironmentError,
                 match=r"task .*seed.* in slot 0: the step 'look' failed: DifferentReplayError",

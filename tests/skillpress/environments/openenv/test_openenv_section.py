@@ -11,16 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from skillpress.core.errors import TaskError, UserError
+from skillpress.core.errors import ParamsError, TaskError, UserError
 from skillpress.core.interface import AgentState, Info, Turn
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.openenv import BUNDLE
 from skillpress.environments.openenv.connection import ForeignProtocolError
 from skillpress.environments.openenv.environment import OpenEnvState
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.openenv.reading import LEFT_OUT, admissible, seen, shortened, told
 from skillpress.environments.openenv.skills import words_of
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.text.words import encodable
 
 URL = "http://127.0.0.1:8000"
@@ -52,46 +51,46 @@ def test_the_websocket_stands_below_the_address(url: str, socket: str) -> None:
 
 
 def test_seeds_are_tasks_and_more_training_never_touches_the_test_tasks() -> None:
-    few = list(BUNDLE.make_tasks(section(first_seed=5), SplitSizes(2, 1, 3), seed=0))
-    many = list(BUNDLE.make_tasks(section(first_seed=5), SplitSizes(9, 1, 3), seed=1))
+    few = list(section(first_seed=5).make_tasks(SplitSizes(2, 1, 3), seed=0))
+    many = list(section(first_seed=5).make_tasks(SplitSizes(9, 1, 3), seed=1))
     assert [task.spec["reset"]["seed"] for task in few] == [5, 6, 7, 8, 9, 10]
     assert [task.split for task in few] == ["test"] * 3 + ["validation"] + ["train"] * 2
     assert many[:6] == few
     assert few[0] == Task("seed-5", "openenv", 5, {"url": URL, "reset": {"seed": 5}}, "test")
-    BUNDLE.check_tasks(many)
+    section().check_tasks(many)
 
 
 def test_lines_of_a_file_are_tasks(tmp_path: Path) -> None:
     file = tmp_path / "resets.jsonl"
     file.write_text('{"level": "hard", "seed": 3}\n\n{"level": "easy"}\n')
-    tasks = list(BUNDLE.make_tasks(section(resets=str(file)), SplitSizes(1, 0, 1), seed=0))
+    tasks = list(section(resets=str(file)).make_tasks(SplitSizes(1, 0, 1), seed=0))
     assert [(task.task_id, task.spec["reset"]) for task in tasks] == [
         ("line-1", {"level": "hard", "seed": 3}), ("line-3", {"level": "easy"})
     ]  # fmt: skip
-    BUNDLE.check_tasks(tasks)
-    before = BUNDLE.data(section(resets=str(file)))
+    section().check_tasks(tasks)
+    before = section(resets=str(file)).inputs()
     with pytest.raises(TaskError, match="fewer than the 3 tasks asked for"):
-        list(BUNDLE.make_tasks(section(resets=str(file)), SplitSizes(1, 1, 1), seed=0))
+        list(section(resets=str(file)).make_tasks(SplitSizes(1, 1, 1), seed=0))
     file.write_text('{"level": "easy"}\n{"level":   "easy"}\n')
     with pytest.raises(TaskError, match=r"1 tasks repeat a reset|splits overlap"):
-        BUNDLE.check_tasks(list(BUNDLE.make_tasks(section(resets=str(file)), SplitSizes(1, 0, 1), seed=0)))
-    assert BUNDLE.data(section(resets=str(file))) != before, "what is in it decides the episodes"
-    assert BUNDLE.data(section()) == {}
+        section().check_tasks(list(section(resets=str(file)).make_tasks(SplitSizes(1, 0, 1), seed=0)))
+    assert section(resets=str(file)).inputs() != before, "what is in it decides the episodes"
+    assert section().inputs() == {}
 
 
 @pytest.mark.parametrize(("line", "said"), [("{", "resets.jsonl:1: not JSON"), ("[1]", "must be an object")])
 def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "resets.jsonl").write_text(line)
     with pytest.raises(TaskError, match=said):
-        list(BUNDLE.make_tasks(section(resets=str(tmp_path / "resets.jsonl")), SplitSizes(1, 0, 0), seed=0))
+        list(section(resets=str(tmp_path / "resets.jsonl")).make_tasks(SplitSizes(1, 0, 0), seed=0))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     missing = section(resets=str(tmp_path / "none.jsonl"))
     with pytest.raises(UserError, match=r"environment.resets: .*none.jsonl cannot be read"):
-        BUNDLE.data(missing)
+        missing.inputs()
     with pytest.raises(UserError, match=r"environment.resets: .*none.jsonl cannot be read"):
-        list(BUNDLE.make_tasks(missing, SplitSizes(1, 0, 0), seed=0))
+        list(missing.make_tasks(SplitSizes(1, 0, 0), seed=0))
 
 
 def test_one_field_is_shown_alone_several_with_their_names_none_as_json() -> None:
@@ -107,8 +106,8 @@ def test_what_is_admissible_is_told_by_a_field_or_listed_by_the_section() -> Non
     assert admissible(section(actions=["up", "down"]), {}) == ("up", "down")
     with pytest.raises(ForeignProtocolError, match="'legal' is str, not a list"):
         admissible(section(fields={"admissible": "legal"}), {"legal": "up"})
-    assert BUNDLE.explorer_actions(Info()) == ("",)
-    assert BUNDLE.explorer_actions(Info(admissible=("up",))) == ("up",)
+    assert section().explorer_actions(Info()) == ("",)
+    assert section().explorer_actions(Info(admissible=("up",))) == ("up",)
 
 
 def test_a_field_that_is_named_must_be_there() -> None:
@@ -147,15 +146,15 @@ def test_a_json_action_reads_as_its_tool_and_its_values(action: str, words: str)
 
 def test_skills_follow_the_sections_rules_over_those_words() -> None:
     stated = {"rules": [["search * now", "Hurry"]], "verbs": ["search", "read"]}
-    projection = BUNDLE.projection_of(section(skills=stated))
+    projection = section(skills=stated).make_projection()
     assert projection.alphabet == ("Hurry", "search", "read")
     said = ['{"tool_name": "search", "q": "it now"}', '{"tool_name": "Read"}', "search x", "fly"]
     assert [projection.skill(action) for action in said] == ["Hurry", "read", "search", None]
-    assert BUNDLE.projection_of(section()).alphabet == ()
+    assert section().make_projection().alphabet == ()
 
 
 def test_the_prompt_shows_the_beginning_again_and_lists_actions_only_where_there_is_a_list() -> None:
-    rendering = BUNDLE.renderings["text"](section(), 2)
+    rendering = section().rendering("text", 2)
     task = Task("seed-0", "openenv", 0, {"url": URL, "reset": {"seed": 0}})
     first = AgentState(task, "Five letters.", Info(state=OpenEnvState("Five letters.", 0)))
     assert rendering.prompt(first).startswith("Guess the word.\nThis is step 1. You see: Five letters.\n")
@@ -170,15 +169,14 @@ def test_the_prompt_shows_the_beginning_again_and_lists_actions_only_where_there
 
 def test_nobody_demonstrates() -> None:
     assert not section().has_oracle
-    with pytest.raises(TaskError, match="there is no demonstrator"):
-        BUNDLE.oracle(section())
+    with pytest.raises(ParamsError, match=r"openenv.*has no make_oracle"):
+        section().make_oracle()
 
 
 def test_a_proxy_that_cannot_be_used_is_refused_before_any_episode(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
-    assert BUNDLE.share is not None
     with pytest.raises(UserError, match=r"^ALL_PROXY: .*python-socks is missing"):
-        BUNDLE.share(section(url="http://games.example.com"), 1)
-    BUNDLE.share(section(url="http://localhost:8000"), 1).close()
+        section(url="http://games.example.com").make_shared(1)
+    section(url="http://localhost:8000").make_shared(1).close()

@@ -18,10 +18,10 @@ from skillpress.core import lab
 from skillpress.core.engine import Completion, Engine, Sampling
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.trajectory import Task, TokenIds, Trajectory
-from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.environments.program.tasks import make_tasks
+from skillpress.environments.section import SplitSizes
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.agents.reward import OutcomeReward

@@ -14,10 +14,10 @@ from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.log import read_log
-from skillpress.environments.bundle import Projection, bundle
 from skillpress.environments.calls.rules import read_rules
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.tasks import identities
+from skillpress.environments.section import Projection
 from skillpress.play.programs.requests import Reply, ToolCall
 
 RULES = r"""
@@ -62,7 +62,7 @@ def section(folder: Path, table: str | None = RULES) -> ProgramParameters:
 
 
 def projection(folder: Path, table: str | None = RULES) -> Projection:
-    return bundle("program").projection_of(section(folder, table))
+    return section(folder, table).make_projection()
 
 
 def test_each_step_has_the_skills_of_its_calls_and_of_their_commands_in_order(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_wrong_table_is_refused_before_any_stage_with_file_and_remedy(
     with pytest.raises(ParamsError, match=said):
         identities(wrong)
     with pytest.raises(ParamsError, match=said):
-        bundle("program").projection_of(wrong)
+        wrong.make_projection()
 
 
 def test_stages_depend_on_the_contents_of_tasks_and_table(tmp_path: Path) -> None:
@@ -128,5 +128,5 @@ def test_stages_depend_on_the_contents_of_tasks_and_table(tmp_path: Path) -> Non
 
 def test_without_a_table_nothing_has_a_skill(tmp_path: Path) -> None:
     bare = section(tmp_path).model_copy(update={"rules": None})
-    project = bundle("program").projection_of(bare)
+    project = bare.make_projection()
     assert project.alphabet == () and project(TASK, episode(0, *EPISODES[1])) == ((), (), ())

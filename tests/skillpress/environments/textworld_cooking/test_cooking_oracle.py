@@ -7,9 +7,8 @@ import pytest
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import AdvisingOracle
+from skillpress.environments.section import AdvisingOracle
 from skillpress.environments.text.words import split_words
-from skillpress.environments.textworld_cooking import BUNDLE
 from skillpress.environments.textworld_cooking.actions import VERBS
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.oracle import CookingOracle
@@ -63,7 +62,7 @@ def test_the_compact_prompt_says_all_that_the_advice_does(
 ) -> None:
     assert isinstance(oracle, AdvisingOracle)
     task: Task = request.getfixturevalue(name)
-    rendering, known = BUNDLE.renderings["compact"](cooking_parameters, 0), {*VERBS, "from", "with"}
+    rendering, known = cooking_parameters.rendering("compact", 0), {*VERBS, "from", "with"}
     observation, info = environment.reset(task)
     for action in oracle(task, 0.4, seed):
         state = AgentState(task, observation, info)

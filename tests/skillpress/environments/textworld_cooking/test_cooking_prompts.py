@@ -9,7 +9,6 @@ import pytest
 from skillpress.core.interface import AgentState, Turn
 from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
-from skillpress.environments.textworld_cooking import BUNDLE
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.memory import CookingState, Exit, Room
 from skillpress.environments.textworld_cooking.memory_words import first_steps, memory_words, step_to_new
@@ -17,7 +16,6 @@ from skillpress.environments.textworld_cooking.parameters import CookingParamete
 from skillpress.environments.textworld_cooking.prompts import vocabulary
 from skillpress.play.agents.state_updates import Window
 
-compact, text, paper = (BUNDLE.renderings[name] for name in ("compact", "text", "paper"))
 HISTORY = 3
 
 
@@ -41,7 +39,10 @@ def test_all_that_is_said_while_playing_is_in_the_vocabulary_and_short(
     request: pytest.FixtureRequest,
 ) -> None:
     task: Task = request.getfixturevalue(name)
-    rendering, said = compact(cooking_parameters, HISTORY), vocabulary(cooking_parameters, HISTORY)
+    rendering, said = (
+        cooking_parameters.rendering("compact", HISTORY),
+        vocabulary(cooking_parameters, HISTORY),
+    )
     random = Random(seed)
     observation, info = environment.reset(task)
     state, over = AgentState(task, observation, info), False
@@ -72,7 +73,7 @@ def test_the_vocabulary_has_each_word_once_and_ends_responses_with_a_full_stop(
 def test_a_compact_response_is_read_back_as_its_action(
     environment: TextWorldCooking, cooking_parameters: CookingParameters, hard: Task
 ) -> None:
-    rendering = compact(cooking_parameters, HISTORY)
+    rendering = cooking_parameters.rendering("compact", HISTORY)
     _, info = environment.reset(hard)
     for action in hard.spec["walkthrough"]:
         response = rendering.response(action, info)
@@ -88,7 +89,10 @@ def test_the_recipe_stands_in_both_prompts_from_the_moment_it_was_read(
     food = cook_and_cut.spec["ingredients"][0][0]
     before, after = states(environment, cook_and_cut, ["examine cookbook"])
     far = states(environment, cook_and_cut, ["examine cookbook", *["look"] * (HISTORY + 1)])[-1]
-    short, long = compact(cooking_parameters, HISTORY), text(cooking_parameters, HISTORY)
+    short, long = (
+        cooking_parameters.rendering("compact", HISTORY),
+        cooking_parameters.rendering("text", HISTORY),
+    )
     assert short.prompt(before).startswith("recipe unread | have nothing | room kitchen |")
     for state in (after, far):
         assert short.prompt(state).startswith("recipe ")
@@ -101,7 +105,7 @@ def test_a_prompt_that_goes_on_says_what_is_here_and_the_recipe_when_it_is_read(
     environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
     _, read, looked, wrong = states(environment, cook_and_cut, ["examine cookbook", "look", "xyzzy"])
-    rendering = compact(cooking_parameters, HISTORY)
+    rendering = cooking_parameters.rendering("compact", HISTORY)
     assert rendering.continuation(read).startswith("recipe ")
     assert rendering.continuation(looked).startswith("have nothing | room kitchen |")
     assert rendering.continuation(wrong) == f"failed {rendering.continuation(looked)}"
@@ -111,13 +115,13 @@ def test_the_text_prompt_shows_the_last_turns_the_observation_and_the_admissible
     environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
     state = states(environment, cook_and_cut, ["look", "inventory", "look", "examine stove", "inventory"])[-1]
-    prompt = text(cooking_parameters, HISTORY).prompt(state)
+    prompt = cooking_parameters.rendering("text", HISTORY).prompt(state)
     assert "You have taken 5 steps" in prompt
     assert "Step 2:" not in prompt
     assert "and did 'look'." in prompt.partition("Step 3: ")[2].partition("Step 4: ")[0]
     assert "This is step 6. You see: You are carrying nothing." in prompt
     assert "'examine cookbook', " in prompt
-    response = text(cooking_parameters, HISTORY).response("look", state.info)
+    response = cooking_parameters.rendering("text", HISTORY).response("look", state.info)
     assert lookup(PARSERS, "tagged", "parser")(response).action == "inventory"
 
 
@@ -125,7 +129,7 @@ def test_the_papers_wording_has_its_budget_and_the_same_recipe(
     environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
     state = states(environment, cook_and_cut, ["examine cookbook"])[-1]
-    own, told = (make(cooking_parameters, HISTORY).prompt(state) for make in (text, paper))
+    own, told = (cooking_parameters.rendering(name, HISTORY).prompt(state) for name in ("text", "paper"))
     assert f"There are at most {cooking_parameters.max_steps} steps." in told
     recipe = own[own.index("You have read the cookbook") :]
     assert told.endswith(recipe) and own != told
@@ -161,8 +165,12 @@ def test_what_is_eaten_as_it_is_stands_in_the_recipe(
 ) -> None:
     food = eaten_as_it_is.spec["ingredients"][0][0]
     _, read = states(environment, eaten_as_it_is, ["examine cookbook"])
-    assert compact(cooking_parameters, HISTORY).prompt(read).startswith(f"recipe {food} , prepare meal |")
-    told = text(cooking_parameters, HISTORY).prompt(read)
+    assert (
+        cooking_parameters.rendering("compact", HISTORY)
+        .prompt(read)
+        .startswith(f"recipe {food} , prepare meal |")
+    )
+    told = cooking_parameters.rendering("text", HISTORY).prompt(read)
     assert f"It asks for {food}. Its directions: prepare meal." in told
 
 
@@ -171,13 +179,13 @@ def test_words_of_no_command_are_shown_as_unknown(
 ) -> None:
     _, info = environment.reset(cook_and_cut)
     state = AgentState(cook_and_cut, "", info, (Turn("", "", "take the Ü sword"),))
-    assert compact(cooking_parameters, 1).prompt(state).endswith("| past take ? ? ?")
+    assert cooking_parameters.rendering("compact", 1).prompt(state).endswith("| past take ? ? ?")
 
 
 def test_a_failed_action_is_marked(
     environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
-    rendering = compact(cooking_parameters, HISTORY)
+    rendering = cooking_parameters.rendering("compact", HISTORY)
     for action, ending in (("eat meal", "eat meal failed"), ("inventory", "inventory")):
         assert rendering.prompt(states(environment, cook_and_cut, [action])[-1]).endswith(f"| past {ending}")
 
@@ -187,7 +195,7 @@ def test_where_refusals_are_not_shown_a_failed_action_leaves_the_prompt_as_it_wa
     history: int, environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
     silent = cooking_parameters.model_copy(update={"show_refusals": False})
-    rendering = compact(silent, history)
+    rendering = silent.rendering("compact", history)
     before, after = states(environment, cook_and_cut, ["eat meal"])
     assert after.info.invalid
     past = " eat meal" if history else ""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skillpress.core.errors import TaskError
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.games import PROGRAM
 from skillpress.environments.textworld_cooking.parameters import CookingParameters

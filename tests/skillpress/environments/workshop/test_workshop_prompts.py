@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from skillpress.core.interface import AgentState
 from skillpress.core.registry import PARSERS, STATE_UPDATES, lookup
 from skillpress.core.trajectory import Task
-from skillpress.environments.workshop import BUNDLE
 from skillpress.environments.workshop.actions import Machine, machine_actions, readable
 from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.oracle import WorkshopOracle
@@ -31,7 +30,7 @@ def state_after(task: Task, parameters: WorkshopParameters, *actions: str) -> Ag
 def test_compact_shows_the_piece_what_is_left_room_tool_machine_and_the_last_actions(
     parameters: WorkshopParameters, task: Task
 ) -> None:
-    rendering = BUNDLE.renderings["compact"](parameters, 2)
+    rendering = parameters.rendering("compact", 2)
 
     def prompt(*actions: str) -> str:
         return rendering.prompt(state_after(task, parameters, *actions))
@@ -61,9 +60,8 @@ def test_every_prompt_has_its_width_and_is_made_of_the_vocabularys_words(
     parameters = section({"skills": machine}, synonyms=3)
     tasks = made(parameters)
     task = tasks[number % len(tasks)]
-    assert BUNDLE.vocabulary is not None
-    vocabulary = BUNDLE.vocabulary(parameters, history)
-    rendering = BUNDLE.renderings["compact"](parameters, history)
+    vocabulary = parameters.vocabulary(history)
+    rendering = parameters.rendering("compact", history)
     assert rendering.history == history
     words = WorkshopOracle(parameters)(task, 0.5, seed)
     for done in range(len(words)):
@@ -77,8 +75,7 @@ def test_every_prompt_has_its_width_and_is_made_of_the_vocabularys_words(
 @pytest.mark.parametrize("machine", ["own", "same", "one"])
 def test_the_vocabulary_has_each_word_once_and_every_action(machine: Machine) -> None:
     parameters = section({"skills": machine})
-    assert BUNDLE.vocabulary is not None
-    vocabulary = BUNDLE.vocabulary(parameters, 0)
+    vocabulary = parameters.vocabulary(0)
     assert len(set(vocabulary.words)) == len(vocabulary.words)
     assert all(len(word.split()) == 1 for word in vocabulary.words)
     read = {readable(machine)[word] for word in vocabulary.stop_words}
@@ -90,17 +87,15 @@ def test_before_the_machine_is_used_a_prompt_does_not_depend_on_the_shortcut(
     parameters: WorkshopParameters, task: Task
 ) -> None:
     plain = Task(task.task_id, "workshop", 0, {**task.spec, "shortcut": []})
-    for name in BUNDLE.renderings:
-        rendering = BUNDLE.renderings[name](parameters, 2)
+    for name in parameters.renderings():
+        rendering = parameters.rendering(name, 2)
         for actions in ((), ("go yard", "nonsense")):
             with_it, without = (state_after(each, parameters, *actions) for each in (task, plain))
             assert rendering.prompt(with_it) == rendering.prompt(without)
 
 
 def test_text_tells_piece_order_recipe_past_and_choices(parameters: WorkshopParameters, task: Task) -> None:
-    prompt = BUNDLE.renderings["text"](parameters, 1).prompt(
-        state_after(task, parameters, "go yard", "go barn")
-    )
+    prompt = parameters.rendering("text", 1).prompt(state_after(task, parameters, "go yard", "go barn"))
     assert "Your task is the piece red oak star. Its order, in this sequence: saw, paint;" in prompt
     assert "saw: handsaw, yard; paint: brush, studio" in prompt
     assert "You have taken 2 steps. The last 1 of them:\nStep 2: you saw 'You are in the yard" in prompt
@@ -110,7 +105,7 @@ def test_text_tells_piece_order_recipe_past_and_choices(parameters: WorkshopPara
 
 def test_the_papers_wording_names_the_step_budget(parameters: WorkshopParameters, task: Task) -> None:
     state = state_after(task, parameters)
-    own, paper = (BUNDLE.renderings[name](parameters, 0).prompt(state) for name in ("text", "paper"))
+    own, paper = (parameters.rendering(name, 0).prompt(state) for name in ("text", "paper"))
     assert "There are at most 16 steps." in paper and "saw: handsaw, yard; paint: brush, studio" in paper
     assert own != paper and own[own.index("This is step 1") :] == paper[paper.index("This is step 1") :]
 
@@ -120,7 +115,7 @@ def test_the_papers_wording_names_the_step_budget(parameters: WorkshopParameters
 def test_a_demonstrators_response_is_read_back_as_its_action(
     parameters: WorkshopParameters, task: Task, name: str, action: str
 ) -> None:
-    rendering = BUNDLE.renderings[name](parameters, 2)
+    rendering = parameters.rendering(name, 2)
     info = state_after(task, parameters, action).info
     parsed = lookup(PARSERS, rendering.parser, "parser")(rendering.response(action, info))
     assert parsed.invalid is None
@@ -130,8 +125,7 @@ def test_a_demonstrators_response_is_read_back_as_its_action(
 def test_domain_words_are_the_beginnings_and_objects_of_actions_and_the_words_of_pieces(
     parameters: WorkshopParameters,
 ) -> None:
-    assert BUNDLE.domain_words is not None
-    words = BUNDLE.domain_words(parameters)
+    words = parameters.domain_words()
     assert {"go", "walk", "run", "saw", "deliver", "pull"} <= set(words["actions"])
     assert {" red", " oak", " star", " yard", " handsaw", " piece", " lever"} <= set(words["entities"])
     every = [*words["actions"], *words["entities"]]

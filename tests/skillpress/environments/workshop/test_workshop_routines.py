@@ -8,15 +8,14 @@ import pytest
 
 from skillpress.core.registry import SEARCHES
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.workshop import BUNDLE
+from skillpress.environments.section import SplitSizes, projection_without_keys
 from skillpress.environments.workshop.oracle import routine
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.fit import fit
 from tests.support.environments.workshops import made, section
 
 SEARCH = "skillpress.environments.workshop.routines:search_routines"
-ALPHABET = BUNDLE.projection.alphabet
+ALPHABET = projection_without_keys("workshop").alphabet
 
 
 def sequences(subgoals: int, synonyms: int) -> list[tuple[str, ...]]:
@@ -32,7 +31,7 @@ def sequences(subgoals: int, synonyms: int) -> list[tuple[str, ...]]:
 def skills_of(task: Task, actions: list[str]) -> tuple[str, ...]:
     steps = tuple(Step((), (), (), "", action, "", None, ()) for action in actions)
     trajectory = Trajectory("t", "g", 0, steps, True, True, False, "won", 0, 0)
-    return tuple(skill for each in BUNDLE.projection(task, trajectory) for skill in each)
+    return tuple(skill for each in projection_without_keys("workshop")(task, trajectory) for skill in each)
 
 
 def fitted(corpus: list[tuple[str, ...]], length: int = 4) -> SkillDictionary:

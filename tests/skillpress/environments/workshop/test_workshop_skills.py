@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments.workshop import BUNDLE
+from skillpress.environments.section import projection_without_keys
 from skillpress.environments.workshop.actions import Machine, machine_actions, routine_actions
 from skillpress.environments.workshop.oracle import routine, shortcut
 from tests.support.environments.workshops import made, section
@@ -14,12 +14,12 @@ from tests.support.environments.workshops import made, section
 def skills(*actions: str) -> list[str | None]:
     steps = tuple(Step((), (), (), "", action, "", None, ()) for action in actions)
     trajectory = Trajectory("t", "g", 0, steps, True, True, False, "won", 0, 0)
-    found = BUNDLE.projection(Task("t", "workshop", 0, {}), trajectory)
+    found = projection_without_keys("workshop")(Task("t", "workshop", 0, {}), trajectory)
     return [each[0] if each else None for each in found]
 
 
 def test_the_alphabet_is_thirty_skills_in_a_fixed_order() -> None:
-    assert BUNDLE.projection.alphabet == (
+    assert projection_without_keys("workshop").alphabet == (
         "Go", "Walk", "Run", "Take", "Grab", "Lift",
         "Saw", "Sand", "Drill", "Carve", "Bend", "Glue", "Paint", "Wax", "Deliver", "Hand", "Ship",
         "Pull", "Turn", "Ring", "Kick", "Push", "Blow", "Shake", "Tap", "Spin", "Press", "Wind", "Throw",

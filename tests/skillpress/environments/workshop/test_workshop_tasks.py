@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.workshop.actions import (
     ATTRIBUTES,
     CONTRAPTIONS,

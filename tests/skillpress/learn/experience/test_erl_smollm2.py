@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.experiment.training_job import experience
@@ -43,7 +43,7 @@ def test_a_language_model_reflects_on_failures_and_is_taught_without_it(tmp_path
     policy = experiment.starting_policy()
     method = experience(params, policy)
     assert method is not None and method.reflection is not None
-    made = experiment.bundle.make_tasks(params.environment, SplitSizes(2, 1, 1), params.seed)
+    made = params.environment.checked_tasks(SplitSizes(2, 1, 1), params.seed)
     tasks = [task for task in made if task.split == "train"]
     sampling = experiment.training_sampling
     agent = experiment.agent(policy, experiment.engine(policy), sampling, method.reflection)

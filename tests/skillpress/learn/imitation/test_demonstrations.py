@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState, Environment
 from skillpress.core.trajectory import Task
-from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.environments.countdown.oracle import CountdownOracle
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.environments.section import Oracle, SharedEnvironments
 from skillpress.learn.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.play.agents.state_updates import Window
 from skillpress.play.rollout import BrokenEnvironmentError
 from skillpress.play.workers.worker import WorkerPoolError
 
-SECTION = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
+
+class Elsewhere(CountdownParameters):
+    hosting = "workers"
+
+
+KEYS = {
+    "name": "countdown", "max_steps": 30, "min_numbers": 3, "max_numbers": 4, "min_target": 10,
+    "max_target": 999,
+}  # fmt: skip
+HERE, ELSEWHERE = CountdownParameters(**KEYS), Elsewhere(**KEYS)
 TASKS = [
     Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}),
     Task("easy", "countdown", 0, {"target": 24, "numbers": [2, 3, 4]}),
     Task("other", "countdown", 0, {"target": 100, "numbers": [5, 20, 7, 7]}),
 ]
-HERE = bundle("countdown")
-ELSEWHERE = dataclasses.replace(HERE, hosting="workers")
 
 
-def shown(environment: EnvironmentBundle, tasks: list[Task], processes: int) -> list[list[DemonstratedStep]]:
-    words = environment.renderings["compact"](SECTION, 2)
+def shown(
+    section: CountdownParameters, tasks: list[Task], processes: int, oracle: Oracle | None = None
+) -> list[list[DemonstratedStep]]:
+    words = section.rendering("compact", 2)
     return list(
-        demonstrate(tasks, 30, environment, SECTION, words, Window(2), 0.4, seed=3, processes=processes)
+        demonstrate(
+            tasks, 30, section, words, Window(2), detour_rate=0.4, seed=3, processes=processes, oracle=oracle
+        )
     )
 
 
@@ -50,17 +57,19 @@ def test_environments_that_share_something_are_demonstrated_side_by_side_in_the_
     class Shared:
         seconds = 60.0
 
-        def __init__(self, section: CountdownParameters, slots: int) -> None:
-            self.section = section
-
         def __call__(self) -> Environment:
-            return HERE.make(self.section)
+            return HERE.make()
 
         def close(self) -> None:
             closed.append(True)
 
-    waiting = dataclasses.replace(HERE, hosting="threads", share=Shared)
-    assert shown(waiting, TASKS, 1) == shown(HERE, TASKS, 1)
+    class Waiting(CountdownParameters):
+        hosting = "threads"
+
+        def make_shared(self, slots: int) -> SharedEnvironments:
+            return Shared()
+
+    assert shown(Waiting(**KEYS), TASKS, 1) == shown(HERE, TASKS, 1)
     assert closed == [True]
 
 
@@ -73,7 +82,7 @@ class Adviser(CountdownOracle):
 
 def test_of_an_oracle_that_advises_the_advice_is_learned_and_the_state_goes_on_from_what_was_played() -> None:
     plain = shown(HERE, TASKS, 1)
-    advised = shown(dataclasses.replace(HERE, oracle=Adviser), TASKS, 1)
+    advised = shown(HERE, TASKS, 1, Adviser(HERE))
     assert [[step.state for step in steps] for steps in advised] == [
         [step.state for step in steps] for steps in plain
     ]
@@ -91,41 +100,38 @@ def test_a_task_without_a_demonstration_is_named() -> None:
 
 
 def test_processes_that_cannot_start_are_an_error_that_says_why() -> None:
-    broken = dataclasses.replace(ELSEWHERE, oracle=no_oracle)
     with pytest.raises(WorkerPoolError, match="could not start: OSError: the oracle has left"):
-        shown(broken, TASKS, 1)
+        shown(WithoutOracle(**KEYS), TASKS, 1)
 
 
-def no_oracle(section: CountdownParameters) -> None:
-    raise OSError("the oracle has left")
+class WithoutOracle(Elsewhere):
+    def make_oracle(self) -> Oracle:
+        raise OSError("the oracle has left")
 
 
 def test_demonstrations_can_be_left_early() -> None:
-    words = HERE.renderings["compact"](SECTION, 2)
-    endless = demonstrate(TASKS, 10**6, ELSEWHERE, SECTION, words, Window(2), 0.4, seed=3, processes=1)
+    words = HERE.rendering("compact", 2)
+    endless = demonstrate(TASKS, 10**6, ELSEWHERE, words, Window(2), detour_rate=0.4, seed=3, processes=1)
     assert next(endless) == shown(HERE, TASKS, 1)[0]
     endless.close()
 
 
-@pytest.mark.parametrize("environment", [HERE, ELSEWHERE], ids=["here", "in workers"])
+@pytest.mark.parametrize("section", [HERE, ELSEWHERE], ids=["here", "in workers"])
 def test_demonstrations_that_never_win_are_refused_before_they_are_all_made(
-    environment: EnvironmentBundle,
+    section: CountdownParameters,
 ) -> None:
-    lost = dataclasses.replace(environment, oracle=GoesBack)
-    words = HERE.renderings["compact"](SECTION, 2)
-    endless = demonstrate(TASKS, 10**6, lost, SECTION, words, Window(2), 0.4, seed=3, processes=1)
+    words = section.rendering("compact", 2)
+    rest = {"detour_rate": 0.4, "seed": 3, "processes": 1, "oracle": GoesBack()}
+    endless = demonstrate(TASKS, 10**6, section, words, Window(2), **rest)
     with pytest.raises(TaskError, match="none of the first 16 wins its task, such as e3"):
         list(endless)
-    few = demonstrate(TASKS, 5, lost, SECTION, words, Window(2), 0.4, seed=3, processes=1)
+    few = demonstrate(TASKS, 5, section, words, Window(2), **rest)
     with pytest.raises(TaskError, match="none of the first 5 wins its task"):
         list(few)
 
 
 class GoesBack:
     """An oracle that only goes back and gives no advice."""
-
-    def __init__(self, section: CountdownParameters) -> None:
-        pass
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         return ["rollback"]

@@ -18,7 +18,6 @@ from skillpress.core.errors import StorageError
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.resume import SaveTimer
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.learn.imitation import trainer
 from skillpress.learn.imitation.dataset import Sample, tokenize
@@ -61,15 +60,14 @@ OPTIMIZERS = pytest.mark.parametrize("parameters", [PARAMETERS, WITH_MUON], ids=
 
 
 def demonstrations(rendering: str, count: int, detours: float = 0.0) -> list[list[tuple[str, str]]]:
-    environment = bundle("countdown")
-    words = environment.renderings[rendering](SECTION, 2)
-    shown = demonstrate(TASKS, count, environment, SECTION, words, Window(2), detours, seed=0)
+    words = SECTION.rendering(rendering, 2)
+    shown = demonstrate(TASKS, count, SECTION, words, Window(2), detours, seed=0)
     return [[(words.prompt(step.state), step.response) for step in steps] for steps in shown]
 
 
 def test_following_a_demonstration_wins_its_task_and_each_prompt_shows_the_actions_before() -> None:
     for number, steps in enumerate(demonstrations("compact", 20, detours=0.3)):
-        environment = bundle("countdown").make(SECTION)
+        environment = SECTION.make()
         environment.reset(TASKS[number % 2])
         for index, (prompt, response) in enumerate(steps):
             past = [said for _, said in steps[:index]][-2:]

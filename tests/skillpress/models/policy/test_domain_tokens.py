@@ -18,7 +18,6 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTra
 
 from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.text.answer_forms import FORMS
 from skillpress.environments.text.prompts import tagged_answer
@@ -35,9 +34,8 @@ from skillpress.play.rollout import requests
 SECTION = CountdownParameters(
     name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
 )
-NAMED = bundle("countdown").domain_words
-assert NAMED is not None
-WORDS = [*MARKERS["tagged"], *NAMED(SECTION)["actions"], *NAMED(SECTION)["entities"]]
+NAMED = SECTION.domain_words()
+WORDS = [*MARKERS["tagged"], *NAMED["actions"], *NAMED["entities"]]
 WRITERS = {"tagged": tagged_answer} | {name: form.write for name, form in FORMS.items()}
 numbers = st.integers(0, 12_000)
 operations = st.builds("op({}, {}, {})".format, st.sampled_from("+-*/"), numbers, numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments import bundle
+from skillpress.environments.section import projection_without_keys
 from skillpress.pipeline.finished.report import example
 
 
@@ -14,7 +14,7 @@ def test_an_action_carried_out_in_a_bad_format_is_not_shown_as_refused() -> None
     shown = example(
         "After training",
         "A puzzle.",
-        projection=bundle("countdown").projection,
+        projection=projection_without_keys("countdown"),
         task=Task("a", "countdown", 0, spec, "test", ""),
         trajectory=Trajectory("a", "g", 0, steps, True, True, False, "won", 0, 0),
         dictionary=None,

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.oracle import routine, shortcut
 from skillpress.environments.workshop.parameters import WorkshopParameters

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.play.agents.learned_memory import (
@@ -72,10 +71,10 @@ def test_a_text_memory_is_what_the_last_one_in_the_thought_says_cut_to_its_lengt
 def test_a_demonstration_reads_in_each_prompt_what_it_wrote_in_the_answer_before(
     memory: Memory, rendering: str, parse: Parser
 ) -> None:
-    plain = bundle("countdown").renderings[rendering](SECTION, 0)
-    here, update = bundle("countdown"), Learned(0, memory)
-    shown = list(demonstrate(TASKS, 6, here, SECTION, Remembering(plain, memory), update, 0.4, 3))
-    bare = list(demonstrate(TASKS, 6, here, SECTION, plain, update, 0.4, 3))
+    plain = SECTION.rendering(rendering, 0)
+    update = Learned(0, memory)
+    shown = list(demonstrate(TASKS, 6, SECTION, Remembering(plain, memory), update, 0.4, 3))
+    bare = list(demonstrate(TASKS, 6, SECTION, plain, update, 0.4, 3))
     assert max(map(len, shown)) > 3
     for steps, without in zip(shown, bare, strict=True):
         kept = ""
@@ -106,14 +105,14 @@ def test_demonstrated_text_names_the_last_actions_that_fit() -> None:
 
 def test_prompts_show_what_is_kept() -> None:
     def state(notes: str) -> AgentState:
-        environment = bundle("countdown").make(SECTION)
+        environment = SECTION.make()
         observation, info = environment.reset(TASKS[1])
         return AgentState(task=TASKS[1], observation=observation, info=info, notes=notes)
 
-    compact = Remembering(bundle("countdown").renderings["compact"](SECTION, 0), MemoryWords(2, 4))
+    compact = Remembering(SECTION.rendering("compact", 0), MemoryWords(2, 4))
     assert compact.prompt(state("")) == "24 2 3 4 _ m0 m0" and compact.parser == "memory"
     assert compact.prompt(state("m3 m1")).endswith(" m3 m1")
-    text = Remembering(bundle("countdown").renderings["text"](SECTION, 0), MemoryText(30))
+    text = Remembering(SECTION.rendering("text", 0), MemoryText(30))
     assert "What you noted so far:\nfour is left\n" in text.prompt(state("four is left"))
     assert "in 30 characters at most" in text.prompt(state("")) and text.parser == "tagged"
     info = Info(action="op(+, 3, 2)")

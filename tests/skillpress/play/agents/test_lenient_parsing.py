@@ -11,7 +11,6 @@ from skillpress.core.interface import Info, why_invalid
 from skillpress.core.parsed_action import FORMAT_REASONS, LET_THROUGH, ParsedAction
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.measure.evaluation.episodes import carried_out, episode_table, evaluation_steps
@@ -145,7 +144,7 @@ def played(*answers: str) -> Trajectory:
     )  # fmt: skip
     agent = LanguageAgent(
         prompter=Prompter(
-            BUNDLE.renderings["text"](environment, 2),
+            environment.rendering("text", 2),
             lambda texts: [tuple(t.encode()) for t in texts],
             100_000,
         ),

@@ -101,7 +101,7 @@ def test_a_text_prompt_shows_all_thoughts_and_actions_and_the_last_observation_a
         )
     )  # fmt: skip
     task = Task("t", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
-    environment = experiment.bundle.make(experiment.params.environment)
+    environment = experiment.params.environment.make()
     state = AgentState(task, *environment.reset(task))
     seen = [state.observation]
     for thought, action in (("go down", "op(-, 80, 28)"), ("halve it", "op(/, 52, 2)"), ("no", "rollback")):

@@ -14,7 +14,7 @@ from skillpress.core.answers import UnansweredError
 from skillpress.core.engine import Completion, Sampling
 from skillpress.core.interface import Decision, Info
 from skillpress.core.trajectory import Task, TokenIds, Trajectory, WeightSpan
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.play.rollout import CollectionStoppedError, Collector, SyncVectorEnv, requests
@@ -95,7 +95,7 @@ def test_in_lock_step_a_real_policys_episodes_are_those_of_the_plain_loop_bit_fo
     params = load_params(repository / "params.yaml", repository / "params" / "smoke.yaml")
     experiment = Experiment(params)
     policy, sampling = experiment.starting_policy(), experiment.training_sampling
-    made = experiment.bundle.make_tasks(params.environment, SplitSizes(8, 1, 1), 0)
+    made = params.environment.checked_tasks(SplitSizes(8, 1, 1), 0)
     wanted = requests([task for task in made if task.split == "train"], 2, 0, "lock-step")
 
     def batches_of(play) -> tuple[list[Trajectory], list[tuple[Sequence[TokenIds], Sequence[int]]]]:
@@ -116,7 +116,7 @@ def test_in_lock_step_a_real_policys_episodes_are_those_of_the_plain_loop_bit_fo
             return collector.collect(wanted, 3)
 
     def in_rounds(agent) -> list[Trajectory]:
-        return play_in_rounds(lambda: experiment.bundle.make(params.environment), agent, wanted, 5, 3)
+        return play_in_rounds(lambda: params.environment.make(), agent, wanted, 5, 3)
 
     (found, batches), (expected, batches_expected) = batches_of(collected), batches_of(in_rounds)
     assert batches == batches_expected and {len(prompts) for prompts, _ in batches} >= {5, 1}

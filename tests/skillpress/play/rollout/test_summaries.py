@@ -24,7 +24,7 @@ from skillpress.core.rollout_files import (
 )
 from skillpress.core.tables import write_table
 from skillpress.core.trajectory import Trajectory
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.algorithms.batch import batch_of
@@ -150,7 +150,7 @@ def test_a_real_policys_summaries_are_recorded_as_they_were_sampled(repository: 
     params = load_params(repository / "params.yaml", repository / "params" / "smoke.yaml")
     experiment = Experiment(params)
     policy, sampling = experiment.starting_policy(), experiment.training_sampling
-    tasks = list(experiment.bundle.make_tasks(params.environment, SplitSizes(4, 1, 1), 0))[:4]
+    tasks = list(params.environment.checked_tasks(SplitSizes(4, 1, 1), 0))[:4]
     agent = experiment.agent(policy, experiment.engine(policy), sampling)
     agent.state_update = Wordless(2)
     with Collector(experiment.collector(agent).environments, agent, 3) as collector:

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -19,7 +18,6 @@ import torch  # noqa: F401  the parent holds it, the workers must not
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, Trajectory
-from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.play.agents import OutcomeReward, RandomExplorer
 from skillpress.play.rollout import (
@@ -251,9 +249,12 @@ def puzzles() -> tuple[CountdownParameters, list[Task]]:
 
 
 def explore(
-    environments: SyncVectorEnv | WorkerVectorEnv, these: Sequence[Task], slots: int
+    environments: SyncVectorEnv | WorkerVectorEnv,
+    these: Sequence[Task],
+    slots: int,
+    section: CountdownParameters,
 ) -> list[Trajectory]:
-    explorer = RandomExplorer(bundle("countdown").explorer_actions, OutcomeReward(10.0, 0.01))
+    explorer = RandomExplorer(section.explorer_actions, OutcomeReward(10.0, 0.01))
     with Collector(environments, explorer, slots) as collector:
         return collector.collect(requests(these, 10, 0, "explore"))
 
@@ -262,12 +263,12 @@ def test_countdown_in_workers_gives_the_same_trajectories_as_in_process(
     puzzles: tuple[CountdownParameters, list[Task]],
 ) -> None:
     parameters, these = puzzles
-    make = partial(bundle("countdown").make, parameters)
-    expected = explore(SyncVectorEnv(make), these, 16)
+    make = parameters.make
+    expected = explore(SyncVectorEnv(make), these, 16, parameters)
     assert len({trajectory.actions for trajectory in expected}) > 30
     assert len({len(trajectory.steps) for trajectory in expected}) > 3
     for processes, slots in ((1, 7), (2, 16)):
-        assert explore(WorkerVectorEnv(make, processes), these, slots) == expected
+        assert explore(WorkerVectorEnv(make, processes), these, slots, parameters) == expected
 
 
 def test_what_was_aborted_is_never_answered_and_its_slot_starts_anew() -> None:

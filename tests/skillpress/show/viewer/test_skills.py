@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.rollout_files import write_rollouts
-from skillpress.environments import bundle
+from skillpress.environments.section import projection_without_keys
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.phrases import KnownPhrases
 from skillpress.show.viewer.query import parse
@@ -27,7 +27,7 @@ def episodes(catalogue: Catalogue) -> list[Episode]:
 
 
 def test_skills_are_those_of_the_environments_projection(episodes: list[Episode]) -> None:
-    projection = bundle("countdown").projection
+    projection = projection_without_keys("countdown")
     for told, played in zip(episodes, ordinary(), strict=True):
         taken = [decision.skills for decision in told.decisions if not decision.summary]
         assert tuple(taken) == projection(TASKS[played.task_id], played)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.environments import bundle
+from skillpress.environments.section import projection_without_keys
 from skillpress.experiment.teaching import server
 from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.training.groups import Collected
@@ -55,7 +55,7 @@ def evolution(url: str, folder: Path) -> LibraryEvolution:
     return LibraryEvolution(
         every=2,
         most=1,
-        projection=bundle("countdown").projection,
+        projection=projection_without_keys("countdown"),
         ranks=Ranks(),
         teacher=server(section, 0, folder),
     )

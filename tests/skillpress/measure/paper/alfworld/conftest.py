@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.environments.alfworld import Alfworld, AlfworldParameters
+from skillpress.environments.alfworld.environment import Alfworld
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 
 
 @pytest.fixture(scope="session")

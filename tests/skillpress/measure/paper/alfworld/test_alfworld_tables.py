@@ -12,7 +12,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.games import describe
 from skillpress.environments.alfworld.oracle import OmniscientOracle
 from skillpress.environments.alfworld.tasks import make_tasks
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.section import SplitSizes
 from skillpress.measure.evaluation.episodes import evaluation_steps
 from skillpress.measure.paper.alfworld.tables import PANELS, table_2, table_6, table_7
 from skillpress.measure.paper.main_table import table_1

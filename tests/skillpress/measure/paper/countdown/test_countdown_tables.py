@@ -9,9 +9,8 @@ from random import Random
 import pytest
 
 from skillpress.core.rollout_files import rollout_frame
-from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.environments.section import SplitSizes
 from skillpress.measure.evaluation.behavior import general_behavior
 from skillpress.measure.evaluation.episodes import evaluation_steps
 from skillpress.measure.paper.countdown.behavior import countdown_behavior
@@ -25,9 +24,9 @@ def episodes(play):
         name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
     )
     chance = Random(0)
-    made = BUNDLE.make_tasks(parameters, SplitSizes(1, 1, 60), 0)
+    made = parameters.make_tasks(SplitSizes(1, 1, 60), 0)
     tasks = [task for task in made if task.split == "test"]
-    environment = BUNDLE.make(parameters)
+    environment = parameters.make()
 
     def wander(number, info):
         return "", chance.choice([*info.admissible, "op(/, 1, 0)", "hello"])
