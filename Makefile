@@ -71,7 +71,7 @@ run: .overlays setup mlruns/mlflow.db
 
 # Before anybody trains: resets repeat, demonstrations win, prompts fit, how fast and how easy the environment is.
 check: .overlays setup
-	@$(PYTHON) -m skillpress.console.command check $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET))
+	@$(PYTHON) -m skillpress.cli.command check $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET))
 
 # Tests that import no torch and no orchestrator and start nothing, found by their imports (tests/support/selection.py).
 SUITE := not thorough and not vllm

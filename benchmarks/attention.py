@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ("skillpress", "tasks", "flows")
-ALGORITHMS = "skillpress.learn.algorithms"
+ALGORITHMS = "skillpress.training.algorithms"
 
 
 def files(*paths: str) -> list[Path]:

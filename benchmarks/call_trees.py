@@ -33,14 +33,14 @@ from skillpress.core.trajectory import Step
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.samples import Samples, sampled_steps
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.chains import Pairs, in_chains
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import pack_responses
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
+from skillpress.training.loop.samples import Samples, sampled_steps
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 4096

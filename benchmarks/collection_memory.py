@@ -37,11 +37,18 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.sequence_files import write_sequences
 from skillpress.core.trajectory import RewardPart, Task, WeightSpan
 from skillpress.environments.countdown.skills import CountdownProjection
-from skillpress.measure.analysis.fitted import read_corpus
-from skillpress.measure.evaluation import evaluate, evaluation_steps
-from skillpress.measure.paper import environment_figures
+from skillpress.evaluation.analysis.fitted import read_corpus
+from skillpress.evaluation.paper import environment_figures
+from skillpress.evaluation.statistics import evaluate, evaluation_steps
 from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES
-from skillpress.play.rollout import Collector, EpisodeLog, Requests, SyncVectorEnv, requests, write_in_order
+from skillpress.rollouts.collection import (
+    Collector,
+    EpisodeLog,
+    Requests,
+    SyncVectorEnv,
+    requests,
+    write_in_order,
+)
 from tasks.project_skills import projected
 
 LONGEST, SLOTS = 5, 64

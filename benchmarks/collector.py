@@ -31,9 +31,9 @@ from skillpress.core.engine import Completion, Engine, Promises, Request, Sampli
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Task, WeightSpan
-from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, Window
-from skillpress.play.agents.parsing import plain
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, Window
+from skillpress.rollouts.agents.parsing import plain
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
 
 EPISODES = 64
 STEPS = 20

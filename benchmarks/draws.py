@@ -50,7 +50,7 @@ from skillpress.experiment.params import Params, load_params
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.sampler import MIXING, drawn_from
 from skillpress.models.policy import Policy, load_policy
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 
 TOGETHER = {"slots": 512, "processes": 1}
 SETTINGS = ({"slots": 64, "processes": 1}, {"slots": 8, "processes": 1}, {"slots": 1, "processes": 1},

@@ -35,7 +35,7 @@ from benchmarks.collector import (
 from benchmarks.machine import machine
 from skillpress.core.engine import Completion, Promises, Request
 from skillpress.core.storage import write_json
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
 
 SIGMAS = {"uneven": 1.2, "even": 0.1}
 ENGINES = {"by batch": (0.2, 0.0), "by row": (0.02, 0.01)}

@@ -45,12 +45,12 @@ from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
-from skillpress.learn.imitation.dataset import Sample, demonstrated
-from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.imitation.trainer import imitate
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.play.rollout import Collector, SyncVectorEnv, requests
+from skillpress.rollouts.collection import Collector, SyncVectorEnv, requests
+from skillpress.training.imitation.dataset import Sample, demonstrated
+from skillpress.training.imitation.demonstrations import demonstrate
+from skillpress.training.imitation.trainer import imitate
 
 RESULT = Path(__file__).parent / "results" / "imitation_seeds.json"
 SPLITS = ("train", "validation")

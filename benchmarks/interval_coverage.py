@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from skillpress.core.intervals import clustered_mean, clustered_share, wilson
 from skillpress.core.seeds import derive, generator
 from skillpress.core.storage import write_json
-from skillpress.measure.evaluation.bootstrap import over_tasks
-from skillpress.measure.evaluation.scores import Scores
-from skillpress.measure.evaluation.trainings import over_trainings
+from skillpress.evaluation.statistics.bootstrap import over_tasks
+from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.trainings import over_trainings
 
 RESULT = Path(__file__).parent / "results" / "interval_coverage.json"
 GAMES = (5, 10, 20, 50)

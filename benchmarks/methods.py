@@ -51,16 +51,16 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.environments.section import SplitSizes
+from skillpress.evaluation.statistics import evaluation_steps
+from skillpress.evaluation.statistics.episodes import episode_table
+from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.trainings import over_trainings
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, load_params, merge, read_yaml
 from skillpress.experiment.training import TrainingJob, job_in, train
-from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
-from skillpress.measure.evaluation import evaluation_steps
-from skillpress.measure.evaluation.episodes import episode_table
-from skillpress.measure.evaluation.scores import Scores
-from skillpress.measure.evaluation.trainings import over_trainings
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
+from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes
 
 ROOT = Path(__file__).resolve().parents[1]
 BASELINE = "grpo"

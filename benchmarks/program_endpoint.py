@@ -53,15 +53,15 @@ from skillpress.core.trajectory import Task, TokenIds, WeightSpan
 from skillpress.core.web.server import Patience, server_of
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
-from skillpress.play.agents.reward import OutcomeReward
-from skillpress.play.programs.agent import ProgramAgent
-from skillpress.play.programs.forms.chat import read
-from skillpress.play.programs.functions import Functions
-from skillpress.play.programs.launch import Start
-from skillpress.play.programs.requests import Asked, ModelRequest
-from skillpress.play.programs.session import Ended
-from skillpress.play.programs.tool_calls import hermes
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.agents.reward import OutcomeReward
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.programs.agent import ProgramAgent
+from skillpress.rollouts.programs.forms.chat import read
+from skillpress.rollouts.programs.functions import Functions
+from skillpress.rollouts.programs.launch import Start
+from skillpress.rollouts.programs.requests import Asked, ModelRequest
+from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.tool_calls import hermes
 
 AT_ONCE = 64
 GOAL_MS = 2.0

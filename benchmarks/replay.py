@@ -36,7 +36,7 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import job_in, train
 from skillpress.models.policy import load_policy
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 
 GROUPS, REPLAYED, STALENESS = 16, 4, 4
 HELD_OUT = 512

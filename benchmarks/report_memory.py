@@ -41,12 +41,10 @@ from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, skill_sequence
 from skillpress.environments.section import SplitSizes
+from skillpress.evaluation.analysis.mdl_report import write_phrases
+from skillpress.evaluation.statistics import compare, evaluate, evaluation_steps
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.params import Params, load_params, merge, read_yaml
-from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
-from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
-from skillpress.measure.analysis.mdl_report import write_phrases
-from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
 from skillpress.pipeline.files import (
     DICTIONARY,
     EVALUATION_ROLLOUTS,
@@ -62,10 +60,12 @@ from skillpress.pipeline.files import (
     write_curve,
 )
 from skillpress.pipeline.stage import Stage
-from skillpress.play.rollout import Requests, requests
+from skillpress.rollouts.collection import Requests, requests
 from skillpress.skills.dictionary import save_fitted
 from skillpress.skills.fit import fit
 from skillpress.skills.history import write_history
+from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes
+from skillpress.training.loop.keeping.selected_checkpoint import SelectedCheckpoint
 from tasks import report
 
 TASKS, STEPS = 100, 7

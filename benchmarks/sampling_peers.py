@@ -16,7 +16,7 @@ from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.vllm import VllmParameters
 from skillpress.models.policy import Policy
 from skillpress.models.policy.policy import copy_model
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
 
 Sampler = Callable[[Sequence[TokenIds], int], list[Completion]]
 """Samples a fixed number of tokens after each prompt, with the prompt's number as its seed."""

@@ -43,8 +43,8 @@ from typing import Any, Protocol
 
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
-from skillpress.play.sandbox import Limits, Sandbox, SandboxPool
-from skillpress.play.sandbox.processes import children_of_all, tree
+from skillpress.rollouts.sandbox import Limits, Sandbox, SandboxPool
+from skillpress.rollouts.sandbox.processes import children_of_all, tree
 
 AT_ONCE = (1, 16, 64, 128)
 STARTERS = 2

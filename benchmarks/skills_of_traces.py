@@ -130,7 +130,7 @@ PEERS: dict[str, Callable[[Path], Iterable[Any]]] = {
 COMMAND = """
 import resource, sys
 from pathlib import Path
-from skillpress.console.skills import main
+from skillpress.cli.skills import main
 code = main(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_SELF)
 peak = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]

@@ -24,9 +24,9 @@ from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.environments.section import SplitSizes
+from skillpress.evaluation.statistics import Comparison, EvaluationSteps, compare, evaluate, evaluation_steps
 from skillpress.experiment.collection import CollectionJob, play_episodes, play_of
 from skillpress.experiment.params import Params, load_params
-from skillpress.measure.evaluation import Comparison, EvaluationSteps, compare, evaluate, evaluation_steps
 from skillpress.pipeline.files import split_file
 
 

@@ -193,7 +193,7 @@ def prepare(home: Path, steps: int, seed: int) -> None:
 def served(home: Path) -> dict[str, Any]:
     """The figures of the command."""
     begun = time.perf_counter()
-    command = [sys.executable, "-m", "skillpress.console.command", "view", str(home), "--no-browser"]
+    command = [sys.executable, "-m", "skillpress.cli.command", "view", str(home), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         line = running.stdout.readline()
@@ -262,7 +262,7 @@ def asked(address: str) -> tuple[float, Any]:
 
 def opened(rollouts: Path) -> dict[str, float]:
     """The index alone."""
-    from skillpress.show.viewer.index import open_rollouts
+    from skillpress.reports.viewer.index import open_rollouts
 
     begun = time.perf_counter()
     open_rollouts(rollouts)

@@ -33,7 +33,7 @@ from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.params import Params, load_params
-from skillpress.play.rollout import (
+from skillpress.rollouts.collection import (
     Collector,
     EpisodeRequest,
     SyncVectorEnv,
@@ -41,7 +41,7 @@ from skillpress.play.rollout import (
     WorkerVectorEnv,
     requests,
 )
-from skillpress.play.workers.pool import cores
+from skillpress.rollouts.workers.pool import cores
 
 AT_ONCE = (1, 8, 64)
 STEP_COSTS_MS = (0.0, 0.3, 3.0)

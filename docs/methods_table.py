@@ -13,7 +13,7 @@ from typing import Any
 from docs.made import Parts, made_anew
 from docs.words import NONE, p_value, percent, points, table
 from skillpress.core.storage import read_json, write_text
-from skillpress.measure.study.holm import holm
+from skillpress.evaluation.study.holm import holm
 from skillpress.pipeline.settings import ROOT
 
 PAGE = Path("docs/methods.md")

@@ -56,8 +56,8 @@ from skillpress.pipeline.reproduce.workspace import FOLDER, Variant, assigned_na
 from skillpress.pipeline.revision import revision
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.comparison_run import ComparisonRun, comparison_run
-from skillpress.play.workers import cores
-from skillpress.play.workers.ranks import exit_in_words
+from skillpress.rollouts.workers import cores
+from skillpress.rollouts.workers.ranks import exit_in_words
 
 METHODS = tuple(
     f"params/{method}.yaml"

@@ -22,7 +22,7 @@ from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.revision import revision
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import PARENT_VARIABLE
-from skillpress.play.workers.ray_cluster import ClusterError, connected, live_nodes
+from skillpress.rollouts.workers.ray_cluster import ClusterError, connected, live_nodes
 
 if TYPE_CHECKING:
     import ray

@@ -34,7 +34,7 @@ from skillpress.pipeline import exit_codes
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import check_database, create_database
-from skillpress.play.workers.ranks import exit_in_words
+from skillpress.rollouts.workers.ranks import exit_in_words
 
 POOL = "local"
 DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")

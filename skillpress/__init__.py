@@ -2,9 +2,9 @@
 
 The names below are the ones for everyday use, ``from skillpress import fit, evaluate, Sandbox``. A name's
 module is imported when the name is asked for, so importing this package loads neither torch nor anything
-else. These names and those of the wings' ``__init__.py`` are the public surface (docs/public.md); everything
+else. These names and those of the layers' ``__init__.py`` are the public surface (docs/public.md); everything
 else may change between versions. Code of this package imports from the defining modules, where the import
-graph sees it. The map of the modules stands in docs/house.md.
+graph sees it. docs/architecture.md describes the modules.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from skillpress.core.lazy import lazy_names
 from skillpress.core.version import __version__
 
 if TYPE_CHECKING:
-    from skillpress.console.notebook import Trained, train
+    from skillpress.cli.notebook import Trained, train
     from skillpress.core.engine import Sampling
     from skillpress.core.errors import UserError
     from skillpress.core.interface import Environment, Info
     from skillpress.core.rollout_files import iterate_rollouts, read_rollouts, scan_rollouts, write_rollouts
     from skillpress.core.task_files import read_tasks, write_tasks
     from skillpress.core.trajectory import Step, Task, Trajectory
-    from skillpress.doors.traces.log import read_log
     from skillpress.environments import environment_class
+    from skillpress.evaluation.statistics import compare, compare_trainings, evaluate, evaluation_steps
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.params import Params, load_params
-    from skillpress.measure.evaluation import compare, compare_trainings, evaluate, evaluation_steps
+    from skillpress.logs.log import read_log
     from skillpress.models.policy import Policy, load_policy, save_policy
-    from skillpress.play.rollout import Collector, requests
-    from skillpress.play.sandbox import Sandbox, SandboxPool
+    from skillpress.rollouts.collection import Collector, requests
+    from skillpress.rollouts.sandbox import Sandbox, SandboxPool
     from skillpress.skills.buffer import SuccessBuffer
     from skillpress.skills.dictionary import SkillDictionary, load_dictionary, save_dictionary
     from skillpress.skills.fit import fit

@@ -12,7 +12,7 @@ from skillpress.core.storage import write_json
 from skillpress.core.tables import write_table
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS, PASS_RATES, RESULTS, START, load_tasks
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage

@@ -15,11 +15,10 @@ import polars as pl
 from skillpress.core.rollout_files import join_rollouts, scan_rollouts
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
+from skillpress.evaluation.statistics import compare, evaluate, evaluation_steps
+from skillpress.evaluation.statistics.budget import budget_rows
+from skillpress.evaluation.statistics.unplayed import refuse_unread
 from skillpress.experiment.collection import play_of
-from skillpress.learn.training.keeping.selected_checkpoint import read_selected
-from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
-from skillpress.measure.evaluation.budget import budget_rows
-from skillpress.measure.evaluation.unplayed import refuse_unread
 from skillpress.pipeline.files import (
     BASE_POLICY,
     EVALUATION_ROLLOUTS,
@@ -35,6 +34,7 @@ from skillpress.pipeline.files import (
     write_curve,
 )
 from skillpress.pipeline.playing import play
+from skillpress.training.loop.keeping.selected_checkpoint import read_selected
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage

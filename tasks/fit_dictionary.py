@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json
-from skillpress.measure.analysis.fitted import description_lengths, generalisation_bounds, read_corpus
-from skillpress.measure.analysis.mdl_report import write_phrases
+from skillpress.evaluation.analysis.fitted import description_lengths, generalisation_bounds, read_corpus
+from skillpress.evaluation.analysis.mdl_report import write_phrases
 from skillpress.pipeline.files import DICTIONARY, PHRASES, RESULTS, SEQUENCES
 from skillpress.skills.dictionary import save_fitted
 from skillpress.skills.fit import fit_as

@@ -10,7 +10,7 @@ from skillpress.pipeline.files import POLICIES, RESULTS
 from skillpress.pipeline.finished.episodes import some_episodes
 from skillpress.pipeline.finished.report import report_data
 from skillpress.pipeline.finished.run import read_run
-from skillpress.show.report.page import render_report
+from skillpress.reports.report.page import render_report
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillpress.experiment.training import TrainingJob, train
-from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
-from skillpress.learn.training.keeping.checkpoint import Checkpoints
-from skillpress.learn.training.keeping.selected_checkpoint import select_checkpoint, write_selected
 from skillpress.pipeline.files import (
     BASE_POLICY,
     CHECKPOINTS,
@@ -24,6 +21,9 @@ from skillpress.pipeline.files import (
     split_file,
     write_curve,
 )
+from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes
+from skillpress.training.loop.keeping.checkpoint import Checkpoints
+from skillpress.training.loop.keeping.selected_checkpoint import select_checkpoint, write_selected
 
 if TYPE_CHECKING:
     from skillpress.core.resume import ResumeStore

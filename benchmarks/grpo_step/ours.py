@@ -23,16 +23,16 @@ from skillpress.core.engine import Completion, Sampling
 from skillpress.core.trajectory import RewardPart, Step, Trajectory
 from skillpress.experiment.estimate import memory_by_phase, training_memory
 from skillpress.experiment.params import load_params
-from skillpress.learn.algorithms.batch import batch_of, one_process
-from skillpress.learn.algorithms.grpo import GRPO
-from skillpress.learn.algorithms.selections.none import NoSelection
-from skillpress.learn.training.learner import Learner, read_configuration
-from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy, load_policy
 from skillpress.pipeline.reproduce.dry_run import shape_of
-from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.batch import batch_of, one_process
+from skillpress.training.algorithms.grpo import GRPO
+from skillpress.training.algorithms.selections.none import NoSelection
+from skillpress.training.loop.learner import Learner, read_configuration
+from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.samples import Samples
 
 
 class Ours:

@@ -26,7 +26,7 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy, load_policy
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 
 MICROBATCH = 2
 """Episodes per forward and backward pass, about as many tokens as our side's passes."""

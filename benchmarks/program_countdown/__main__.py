@@ -48,10 +48,10 @@ from skillpress.core.rollout_files import read_rollouts, scan_rollouts
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
+from skillpress.evaluation.statistics import EvaluationSteps, compare_trainings, evaluation_steps
 from skillpress.experiment.collection import CollectionJob, play_episodes, play_of
 from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import job_in, train
-from skillpress.measure.evaluation import EvaluationSteps, compare_trainings, evaluation_steps
 from skillpress.models.policy import load_policy
 
 RESULT = Path(__file__).parents[1] / "results" / "program_countdown.json"

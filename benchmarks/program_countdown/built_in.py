@@ -21,7 +21,7 @@ from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import CompactRendering
 from skillpress.environments.section import Projection
 from skillpress.environments.text.stated_rules import StatedRules
-from skillpress.play.programs.requests import Asked, Message, ModelRequest
+from skillpress.rollouts.programs.requests import Asked, Message, ModelRequest
 
 HISTORY = 4
 """Number of past actions in a prompt."""

@@ -41,14 +41,14 @@ from skillpress.core.storage import read_json, write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.section import SplitSizes
+from skillpress.evaluation.analysis.mdl_report import ARROW, phrase_table, savings
+from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.trainings import over_trainings
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.experiment.training import job_in, train
-from skillpress.measure.analysis.mdl_report import ARROW, phrase_table, savings
-from skillpress.measure.evaluation.scores import Scores
-from skillpress.measure.evaluation.trainings import over_trainings
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 from skillpress.skills.fit import fit_as
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,8 +21,8 @@ from typing import Any
 
 import httpx
 
-from skillpress.play.programs.requests import ToolCall
-from skillpress.play.programs.tool_calls import BROKEN, Read
+from skillpress.rollouts.programs.requests import ToolCall
+from skillpress.rollouts.programs.tool_calls import BROKEN, Read
 
 FILES = tuple(f"{letter}.py" for letter in "abcdef")
 FUNCTIONS = tuple(f"f{number}" for number in range(8))

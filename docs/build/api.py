@@ -28,18 +28,18 @@ MODULES = {
         "skillpress.skills.bounds",
     ),
     "Playing and judging": (
-        "skillpress.play.rollout",
-        "skillpress.measure.evaluation",
-        "skillpress.measure.evaluation.trainings",
-        "skillpress.measure.judge.simpleqa",
+        "skillpress.rollouts.collection",
+        "skillpress.evaluation.statistics",
+        "skillpress.evaluation.statistics.trainings",
+        "skillpress.evaluation.judge.simpleqa",
     ),
-    "Sandboxes": ("skillpress.play.sandbox",),
+    "Sandboxes": ("skillpress.rollouts.sandbox",),
     "Parts to build on": (
         "skillpress.environments.section",
         "skillpress.environments.sandboxed",
         "skillpress.environments.text.rules",
-        "skillpress.learn.algorithms.algorithm",
-        "skillpress.learn.algorithms.batch",
+        "skillpress.training.algorithms.algorithm",
+        "skillpress.training.algorithms.batch",
         "skillpress.models.engines.batch",
         "skillpress.models.engines.parameters",
     ),
@@ -67,7 +67,9 @@ PAGE = """# `{module}`
 {imported}```
 """
 
-PACKAGES = frozenset({"skillpress.play.rollout", "skillpress.measure.evaluation", "skillpress.play.sandbox"})
+PACKAGES = frozenset(
+    {"skillpress.rollouts.collection", "skillpress.evaluation.statistics", "skillpress.rollouts.sandbox"}
+)
 """They gather names from their modules (``__all__``)."""
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
-from skillpress.console.command import COMMANDS
+from skillpress.cli.command import COMMANDS
 
 MODULES = {
     "python -m flows.ablation": "flows.ablation",

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from skillpress.core.sections import ByName
 from skillpress.experiment.params import Params
-from skillpress.learn.algorithms.algorithm import Algorithm
+from skillpress.training.algorithms.algorithm import Algorithm
 
 LINE = re.compile(r"^(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:#\s*(?P<comment>.*))?$")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from skillpress.show.report.theme import DARK, FITTING, PAPER, scheme_style
+from skillpress.reports.report.theme import DARK, FITTING, PAPER, scheme_style
 
 INK, MUTED, LINE = "#1f2933", "#5b6673", "#8a949f"
 BLUE, GREEN, ORANGE, VIOLET, RED, YELLOW, GREY = (

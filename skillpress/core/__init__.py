@@ -1,6 +1,6 @@
-"""The contracts and foundations of all other wings: trajectories and their files, names, seeds, errors.
+"""The contracts and foundations of all other layers: trajectories and their files, names, seeds, errors.
 
-This wing imports no other wing, and neither torch nor an orchestrator.
+This layer imports no other layer, and neither torch nor an orchestrator.
 """
 
 from __future__ import annotations

@@ -34,13 +34,13 @@ STATE_UPDATES = Registry(
     "state_updates",
     "policy.state_update",
     {
-        "window": "skillpress.play.agents.state_updates:Window",
-        "concatenate": "skillpress.play.agents.state_updates:Concatenate",
-        "environment": "skillpress.play.agents.state_updates:environment",
-        "observations": "skillpress.play.agents.state_updates:Observations",
-        "notepad": "skillpress.play.agents.state_updates:Notepad",
-        "summarize": "skillpress.play.agents.summarize:Summarize",
-        "learned": "skillpress.play.agents.learned_memory:Learned",
+        "window": "skillpress.rollouts.agents.state_updates:Window",
+        "concatenate": "skillpress.rollouts.agents.state_updates:Concatenate",
+        "environment": "skillpress.rollouts.agents.state_updates:environment",
+        "observations": "skillpress.rollouts.agents.state_updates:Observations",
+        "notepad": "skillpress.rollouts.agents.state_updates:Notepad",
+        "summarize": "skillpress.rollouts.agents.summarize:Summarize",
+        "learned": "skillpress.rollouts.agents.learned_memory:Learned",
     },
 )
 """``policy.state_update`` to a state update made for the number of turns that the prompt shows; ``learned``
@@ -50,14 +50,14 @@ PARSERS = Registry(
     "parsers",
     "policy.parser",
     {
-        "plain": "skillpress.play.agents.parsing:plain",
-        "tagged": "skillpress.play.agents.parsing:tagged",
-        "lenient": "skillpress.play.agents.parsing:lenient",
-        "notebook": "skillpress.play.agents.notebook_parsing:notebook",
-        "json": "skillpress.play.agents.structured_parsing:json_object",
-        "xml": "skillpress.play.agents.structured_parsing:xml",
-        "planned": "skillpress.play.agents.structured_parsing:planned",
-        "memory": "skillpress.play.agents.learned_memory:in_front",
+        "plain": "skillpress.rollouts.agents.parsing:plain",
+        "tagged": "skillpress.rollouts.agents.parsing:tagged",
+        "lenient": "skillpress.rollouts.agents.parsing:lenient",
+        "notebook": "skillpress.rollouts.agents.notebook_parsing:notebook",
+        "json": "skillpress.rollouts.agents.structured_parsing:json_object",
+        "xml": "skillpress.rollouts.agents.structured_parsing:xml",
+        "planned": "skillpress.rollouts.agents.structured_parsing:planned",
+        "memory": "skillpress.rollouts.agents.learned_memory:in_front",
     },
 )
 """``policy.parser`` (or what a rendering names as its own) to the function."""
@@ -66,12 +66,12 @@ CALL_READERS = Registry(
     "call_readers",
     "environment.calls",
     {
-        "hermes": "skillpress.play.programs.tool_calls:hermes",
-        "qwen_xml": "skillpress.play.programs.tool_calls:qwen_xml",
-        "llama_json": "skillpress.play.programs.tool_calls:llama_json",
-        "fenced": "skillpress.play.programs.tool_calls:fenced",
-        "plain": "skillpress.play.programs.tool_calls:plain",
-        "words": "skillpress.play.programs.tool_calls:words",
+        "hermes": "skillpress.rollouts.programs.tool_calls:hermes",
+        "qwen_xml": "skillpress.rollouts.programs.tool_calls:qwen_xml",
+        "llama_json": "skillpress.rollouts.programs.tool_calls:llama_json",
+        "fenced": "skillpress.rollouts.programs.tool_calls:fenced",
+        "plain": "skillpress.rollouts.programs.tool_calls:plain",
+        "words": "skillpress.rollouts.programs.tool_calls:words",
     },
 )
 """``environment.calls`` to a function that reads the calls of tools in a response to a program."""
@@ -174,7 +174,7 @@ EPISODES = Registry(
     "",
     "imitation.episodes",
     {
-        "files": "skillpress.doors.traces.episodes:gather",
+        "files": "skillpress.logs.episodes:gather",
     },
 )
 """What reads the files of ``imitation.episodes``. It has one entry, so that only an experiment that names
@@ -184,16 +184,16 @@ ALGORITHMS = Registry(
     "algorithms",
     "algorithm.name",
     {
-        "grpo": "skillpress.learn.algorithms.grpo:GRPO",
-        "rloo": "skillpress.learn.algorithms.rloo:RLOO",
-        "reinforce_pp": "skillpress.learn.algorithms.reinforce_pp:ReinforcePP",
-        "ppo": "skillpress.learn.algorithms.ppo:PPO",
-        "gigpo": "skillpress.learn.algorithms.gigpo:GiGPO",
-        "dr_grpo": "skillpress.learn.algorithms.dr_grpo:DrGRPO",
-        "dapo": "skillpress.learn.algorithms.dapo:DAPO",
-        "expert_iteration": "skillpress.learn.algorithms.expert_iteration:ExpertIteration",
-        "gspo": "skillpress.learn.algorithms.gspo:GSPO",
-        "cispo": "skillpress.learn.algorithms.cispo:CISPO",
+        "grpo": "skillpress.training.algorithms.grpo:GRPO",
+        "rloo": "skillpress.training.algorithms.rloo:RLOO",
+        "reinforce_pp": "skillpress.training.algorithms.reinforce_pp:ReinforcePP",
+        "ppo": "skillpress.training.algorithms.ppo:PPO",
+        "gigpo": "skillpress.training.algorithms.gigpo:GiGPO",
+        "dr_grpo": "skillpress.training.algorithms.dr_grpo:DrGRPO",
+        "dapo": "skillpress.training.algorithms.dapo:DAPO",
+        "expert_iteration": "skillpress.training.algorithms.expert_iteration:ExpertIteration",
+        "gspo": "skillpress.training.algorithms.gspo:GSPO",
+        "cispo": "skillpress.training.algorithms.cispo:CISPO",
     },
     "advantages",
 )
@@ -203,9 +203,9 @@ SELECTIONS = Registry(
     "selections",
     "algorithm.select.name",
     {
-        "none": "skillpress.learn.algorithms.selections.none:NoSelection",
-        "varied_groups": "skillpress.learn.algorithms.selections.varied_groups:VariedGroups",
-        "dynamic_sampling": "skillpress.learn.algorithms.selections.dynamic_sampling:DynamicSampling",
+        "none": "skillpress.training.algorithms.selections.none:NoSelection",
+        "varied_groups": "skillpress.training.algorithms.selections.varied_groups:VariedGroups",
+        "dynamic_sampling": "skillpress.training.algorithms.selections.dynamic_sampling:DynamicSampling",
     },
     "kept",
 )
@@ -219,8 +219,8 @@ EXPERIENCES = Registry(
     "experiences",
     "experience.name",
     {
-        "none": "skillpress.learn.experience.parameters:NoExperienceParameters",
-        "erl": "skillpress.learn.experience.erl:ERLParameters",
+        "none": "skillpress.training.experience.parameters:NoExperienceParameters",
+        "erl": "skillpress.training.experience.erl:ERLParameters",
     },
     "model_validate",
 )

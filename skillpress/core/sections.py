@@ -1,7 +1,7 @@
 """The base of every section of params.yaml: a base class, number types, and names of registered parts.
 
 A section is a pydantic model that checks its own keys and makes the part that it describes. Its class is
-defined beside that part: ``training`` in ``learn/training/parameters.py``, ``skills`` in
+defined beside that part: ``training`` in ``training/loop/parameters.py``, ``skills`` in
 ``skills/parameters.py``. Some sections choose their class by a key ``name``: ``environment``, ``engine``,
 ``algorithm`` and its ``select``, ``experience``. The field of such a section is marked with :class:`ByName`.
 """

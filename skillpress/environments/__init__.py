@@ -3,7 +3,7 @@
 An environment's folder contains everything that determines its episodes: dynamics (``environment.py``),
 skills (``skills.py``), wording (``prompts.py``), tasks (``tasks.py``) and demonstrations (``oracle.py``). Its
 section of params.yaml (``parameters.py``) is the environment: a class whose methods make these parts.
-``skillpress/measure/paper`` defines how its episodes are described in tables.
+``skillpress/evaluation/paper`` defines how its episodes are described in tables.
 """
 
 from __future__ import annotations

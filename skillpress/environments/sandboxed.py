@@ -25,9 +25,9 @@ from gymnasium.spaces import Space
 from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.text.spaces import AnyText
-from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
-from skillpress.play.sandbox.isolation import Kind
-from skillpress.play.sandbox.limits import MOST_WAITED
+from skillpress.rollouts.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
+from skillpress.rollouts.sandbox.isolation import Kind
+from skillpress.rollouts.sandbox.limits import MOST_WAITED
 
 Result = TypeVar("Result")
 Lease = Callable[[], AbstractContextManager[Sandbox]]

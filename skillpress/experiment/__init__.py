@@ -3,7 +3,7 @@
 The jobs (imitation, collection, training) are described here and run by ranks. Only a rank imports torch, so
 a stage that just waits for its ranks starts in a second.
 
-It imports ``learn`` and the wings below that.
+It imports ``training`` and the layers below that.
 """
 
 from __future__ import annotations

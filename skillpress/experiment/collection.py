@@ -18,10 +18,10 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import Task
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
-from skillpress.play.rollout import CollectionStatistics, Requests, requests
-from skillpress.play.rollout.ordered import write_in_order
-from skillpress.play.rollout.requests import EpisodeRequest
-from skillpress.play.workers.ranks import Report, run_ranks
+from skillpress.rollouts.collection import CollectionStatistics, Requests, requests
+from skillpress.rollouts.collection.ordered import write_in_order
+from skillpress.rollouts.collection.requests import EpisodeRequest
+from skillpress.rollouts.workers.ranks import Report, run_ranks
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from skillpress.experiment.collection import CollectionJob, Play, share_of
 from skillpress.experiment.experiment import Experiment
 from skillpress.models.policy.attention import for_sampling, use_attention
 from skillpress.models.policy.pretrained import load_pretrained
-from skillpress.play.rollout import CollectionStatistics, EpisodeLog
-from skillpress.play.workers.distributed import Ranks, settle
-from skillpress.play.workers.ranks import Report
+from skillpress.rollouts.collection import CollectionStatistics, EpisodeLog
+from skillpress.rollouts.workers.distributed import Ranks, settle
+from skillpress.rollouts.workers.ranks import Report
 from skillpress.skills.library.advice import SkillAdvice
 from skillpress.skills.library.library import FILE, read_library
 

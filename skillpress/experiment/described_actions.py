@@ -9,11 +9,11 @@ from itertools import chain
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task, TokenIds
 from skillpress.experiment.experiment import Experiment
-from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.training.describing.action_metrics import ActionMetrics, DemonstratedState
 from skillpress.models.macro_policy.enumeration import Enumeration
 from skillpress.models.policy import Policy
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
+from skillpress.training.imitation.demonstrations import demonstrate
+from skillpress.training.loop.describing.action_metrics import ActionMetrics, DemonstratedState
 
 COMPACT = "compact"
 """The rendering whose responses are a few words of a small vocabulary, so they can be listed."""

@@ -52,9 +52,9 @@ from typing import Any
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
-from skillpress.learn.training.value_head import WAVES
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.token_scores import CHUNK_LOGITS
+from skillpress.training.loop.value_head import WAVES
 
 Passed = Callable[[Params, ModelShape, int, int], dict[str, int]]
 """Bytes of a pass, without logits, part by part; its last two arguments are sizes of the learner's type and

@@ -24,23 +24,23 @@ from skillpress.models.policy import Policy
 from skillpress.models.policy.attention import use_attention
 from skillpress.models.policy.domain_tokens import with_tokens
 from skillpress.models.policy.pretrained import load_pretrained
-from skillpress.play.agents.agent import LanguageAgent
-from skillpress.play.agents.context import Prompter
-from skillpress.play.agents.explorer import RandomExplorer
-from skillpress.play.agents.learned_memory import Remembering
-from skillpress.play.agents.parameters import parser_called
-from skillpress.play.agents.reward import OutcomeReward
-from skillpress.play.agents.structured_parsing import MARKERS
-from skillpress.play.rollout import (
+from skillpress.rollouts.agents.agent import LanguageAgent
+from skillpress.rollouts.agents.context import Prompter
+from skillpress.rollouts.agents.explorer import RandomExplorer
+from skillpress.rollouts.agents.learned_memory import Remembering
+from skillpress.rollouts.agents.parameters import parser_called
+from skillpress.rollouts.agents.reward import OutcomeReward
+from skillpress.rollouts.agents.structured_parsing import MARKERS
+from skillpress.rollouts.collection import (
     Collector,
     SyncVectorEnv,
     ThreadVectorEnv,
     VectorEnvironment,
     WorkerVectorEnv,
 )
-from skillpress.play.rollout.collector import Advise
-from skillpress.play.workers import cores
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.collection.collector import Advise
+from skillpress.rollouts.workers import cores
+from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.library.advice import SkillAdvice
 from skillpress.skills.library.library import Skill
 

@@ -14,9 +14,9 @@ from skillpress.core.web import is_loopback
 from skillpress.experiment.estimate import imitation_memory, parts_by_phase, training_memory
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
-from skillpress.learn.training.learner import read_configuration
 from skillpress.models.engines.serve import ServerOptions
 from skillpress.models.engines.server import ServerParameters
+from skillpress.training.loop.learner import read_configuration
 
 MARGIN = 0.1
 """Share of a device's memory that stays free for uncounted needs: CUDA, NCCL, vLLM's work space, gaps."""

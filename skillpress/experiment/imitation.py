@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from skillpress.core.resume import ResumeStore
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
-from skillpress.play.workers.ranks import Report, free_port, run_ranks
+from skillpress.rollouts.workers.ranks import Report, free_port, run_ranks
 
 if TYPE_CHECKING:  # the process that waits needs no torch
-    from skillpress.learn.imitation.episodes import Counts, Gathered
+    from skillpress.training.imitation.episodes import Counts, Gathered
 
 
 @dataclass(frozen=True)

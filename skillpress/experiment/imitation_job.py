@@ -15,17 +15,17 @@ from skillpress.core.resume import SaveTimer
 from skillpress.core.task_files import read_tasks
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
-from skillpress.learn.imitation.dataset import Sample, demonstrated
-from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.imitation.episodes import Counts, EpisodeSamples
-from skillpress.learn.imitation.optimizers import Schedule
-from skillpress.learn.imitation.thoughts import read_thoughts, tokenize_thoughts
-from skillpress.learn.imitation.trainer import imitate
 from skillpress.models.policy import Policy, save_policy
 from skillpress.models.policy.scorers import checkpoint_layers
-from skillpress.play.workers.distributed import Ranks, join_ranks
-from skillpress.play.workers.pool import cores
-from skillpress.play.workers.ranks import Report
+from skillpress.rollouts.workers.distributed import Ranks, join_ranks
+from skillpress.rollouts.workers.pool import cores
+from skillpress.rollouts.workers.ranks import Report
+from skillpress.training.imitation.dataset import Sample, demonstrated
+from skillpress.training.imitation.demonstrations import demonstrate
+from skillpress.training.imitation.episodes import Counts, EpisodeSamples
+from skillpress.training.imitation.optimizers import Schedule
+from skillpress.training.imitation.thoughts import read_thoughts, tokenize_thoughts
+from skillpress.training.imitation.trainer import imitate
 
 REPORT_SECONDS = 0.5
 """Seconds between two reports of demonstrations; Countdown's oracle makes a thousand per second."""

@@ -24,13 +24,13 @@ from skillpress.environments.section import EnvironmentSection, TaskParameters
 from skillpress.experiment.layers import Layer, file_layer
 from skillpress.experiment.params_mistakes import mistakes, unwritable
 from skillpress.experiment.rules import check_rules
-from skillpress.learn.algorithms.algorithm import Algorithm
-from skillpress.learn.experience.parameters import ExperienceParameters
-from skillpress.learn.imitation.parameters import ImitationParameters
-from skillpress.learn.training.parameters import TrainingParameters
 from skillpress.models.engines.parameters import EngineParameters, SamplingParameters
-from skillpress.play.agents.parameters import PolicyParameters, RewardParameters
+from skillpress.rollouts.agents.parameters import PolicyParameters, RewardParameters
 from skillpress.skills.parameters import SkillParameters
+from skillpress.training.algorithms.algorithm import Algorithm
+from skillpress.training.experience.parameters import ExperienceParameters
+from skillpress.training.imitation.parameters import ImitationParameters
+from skillpress.training.loop.parameters import TrainingParameters
 
 
 class RolloutParameters(Section):

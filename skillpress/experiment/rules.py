@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillpress.core.errors import did_you_mean
 from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.models.engines.parameters import SamplingParameters
-from skillpress.play.agents.parameters import (
+from skillpress.rollouts.agents.parameters import (
     ASKED_FOR,
     OWN_WORDS,
     RENDERINGS_OWN,

@@ -10,7 +10,7 @@ from skillpress.core.seeds import derive
 from skillpress.experiment.params import Params
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.play.agents.learned_memory import MemoryWords
+from skillpress.rollouts.agents.learned_memory import MemoryWords
 from skillpress.skills.library.advice import with_advice_words
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from skillpress.core.engine import Sampling
 from skillpress.core.interface import Ask
-from skillpress.play.chat.asking import ask_server
-from skillpress.play.chat.client import ChatClient
-from skillpress.play.chat.server import ChatServer
+from skillpress.rollouts.chat.asking import ask_server
+from skillpress.rollouts.chat.client import ChatClient
+from skillpress.rollouts.chat.server import ChatServer
 from skillpress.skills.library.parameters import TeacherParameters
 from skillpress.skills.library.teacher import remembering
 

@@ -9,9 +9,9 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
-from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.models.policy.domain_tokens import mean_tokens
 from skillpress.models.policy.pretrained import load_pretrained
+from skillpress.training.imitation.demonstrations import demonstrate
 
 TASKS = 32
 """The most tasks whose demonstrations are counted."""

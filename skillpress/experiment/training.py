@@ -13,11 +13,11 @@ from pathlib import Path
 
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
-from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
-from skillpress.learn.training.keeping.checkpoint import Checkpoints
-from skillpress.play.workers.gang import Gang, run_gang
-from skillpress.play.workers.launched import launch_of_environment, take_part
-from skillpress.play.workers.ranks import Report, free_port, run_ranks
+from skillpress.rollouts.workers.gang import Gang, run_gang
+from skillpress.rollouts.workers.launched import launch_of_environment, take_part
+from skillpress.rollouts.workers.ranks import Report, free_port, run_ranks
+from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes
+from skillpress.training.loop.keeping.checkpoint import Checkpoints
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _train(
     """Without a port, a launcher says where the ranks meet and which of them are this machine's."""
     with waiting("importing torch, transformers and DeepSpeed"):
         from skillpress.experiment.training_job import train_rank
-    from skillpress.play.workers.distributed import Ranks
+    from skillpress.rollouts.workers.distributed import Ranks
 
     launch, ranks = launch_of_environment(), Ranks(rank, size)
     if port is None:

@@ -17,30 +17,30 @@ from skillpress.experiment.described_actions import action_metrics
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
-from skillpress.learn.experience.experience import Experience, Setting
-from skillpress.learn.training.ahead import Rollouts, RolloutSource
-from skillpress.learn.training.continuing import ContinuingRollouts
-from skillpress.learn.training.describing.episode_sample import EpisodeSample, sampled_steps
-from skillpress.learn.training.describing.probes import KIND, TRAIN, UNSEEN, Probe, frame_of, probed_tasks
-from skillpress.learn.training.groups import GroupCollector
-from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.library_evolution import LibraryEvolution
-from skillpress.learn.training.loop import TrainingLoop
-from skillpress.learn.training.lora import LoraAdapter
-from skillpress.learn.training.mismatch import MismatchCheck
-from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.replay import ReplayBuffer
-from skillpress.learn.training.reward_shaping import RewardShaper
-from skillpress.learn.training.step import TrainingStep
-from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, load_policy
 from skillpress.models.policy.attention import use_attention
 from skillpress.models.policy.domain_tokens import added_tokens
-from skillpress.play.rollout import Collector
-from skillpress.play.workers.distributed import Ranks, join_ranks
-from skillpress.play.workers.ranks import Report
+from skillpress.rollouts.collection import Collector
+from skillpress.rollouts.workers.distributed import Ranks, join_ranks
+from skillpress.rollouts.workers.ranks import Report
 from skillpress.skills.history import write_history
 from skillpress.skills.library.library import SkillLibrary, write_library
+from skillpress.training.experience.experience import Experience, Setting
+from skillpress.training.loop.ahead import Rollouts, RolloutSource
+from skillpress.training.loop.continuing import ContinuingRollouts
+from skillpress.training.loop.describing.episode_sample import EpisodeSample, sampled_steps
+from skillpress.training.loop.describing.probes import KIND, TRAIN, UNSEEN, Probe, frame_of, probed_tasks
+from skillpress.training.loop.groups import GroupCollector
+from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.library_evolution import LibraryEvolution
+from skillpress.training.loop.loop import TrainingLoop
+from skillpress.training.loop.lora import LoraAdapter
+from skillpress.training.loop.mismatch import MismatchCheck
+from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.replay import ReplayBuffer
+from skillpress.training.loop.reward_shaping import RewardShaper
+from skillpress.training.loop.step import TrainingStep
+from skillpress.training.loop.value_head import ValueHead
 
 ACCOUNT_CHARACTERS = 2
 """Characters of an earlier attempt's account per token of a prompt's budget; this is about half a prompt."""

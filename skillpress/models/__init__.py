@@ -1,6 +1,6 @@
 """Models: policies and the scoring of responses, the engines that sample, and macro policies.
 
-This package imports ``environments``, ``play``, ``skills`` and ``core``.
+This package imports ``environments``, ``rollouts``, ``skills`` and ``core``.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from dataclasses import asdict, replace
 
 from skillpress.core.arguments import real, whole
 from skillpress.core.names import OURS
-from skillpress.play.workers.gang import Gang
-from skillpress.play.workers.ray_cluster import ClusterError
+from skillpress.rollouts.workers.gang import Gang
+from skillpress.rollouts.workers.ray_cluster import ClusterError
 
 VARIABLE = "SKILLPRESS_CLUSTER"
 """The variable that holds a gang as JSON."""

@@ -23,7 +23,6 @@ from typing import Any
 from skillpress.core.names import OURS, Part, Registry
 from skillpress.core.registry import EPISODES, PARSERS, registries
 from skillpress.experiment.params import Params
-from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.pipeline.closure import Closure, Code
 from skillpress.pipeline.graph import StageEntry
 from skillpress.pipeline.identities import (
@@ -34,7 +33,8 @@ from skillpress.pipeline.identities import (
     thoughts_identity,
 )
 from skillpress.pipeline.sources import Sources
-from skillpress.play.agents.parameters import RENDERINGS_OWN
+from skillpress.rollouts.agents.parameters import RENDERINGS_OWN
+from skillpress.training.loop.parameters import DEEPSPEED
 
 LIBRARIES = ("torch", "transformers", "deepspeed")
 """The libraries whose versions decide what a stage computes, in the stages that import them."""
@@ -48,7 +48,7 @@ section: a training alone asks a teacher."""
 MAKES: Mapping[str, Collection[str]] = {"report": {"environment"}}
 """Stage to the sections whose parts it makes, if it reads others only to print them."""
 
-_DESCRIBING = "skillpress.learn.training.describing"
+_DESCRIBING = "skillpress.training.loop.describing"
 DESCRIBING: Mapping[str, Mapping[str, str]] = {
     "train_policy": {
         f"{_DESCRIBING}.batch_metrics": "columns of the curve; no rule of training reads them",

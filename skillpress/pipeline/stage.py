@@ -31,8 +31,8 @@ from skillpress.pipeline.reproduce.lock import exclusive, stage_lock
 from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
 from skillpress.pipeline.waits import Waits
 from skillpress.pipeline.whole_run import WholeRun, remember, whole_run
-from skillpress.play.workers.gang import Gang
-from skillpress.play.workers.launched import LaunchError, launch_of_environment
+from skillpress.rollouts.workers.gang import Gang
+from skillpress.rollouts.workers.launched import LaunchError, launch_of_environment
 
 LOCK_WAIT_SECONDS = 120.0
 """Waiting time for a killed process of the same stage. Its recorder ends when it has recorded everything."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from docs.committed import read_committed
-from skillpress.measure.analysis.choice import Choice
+from skillpress.evaluation.analysis.choice import Choice
 
 FILE = "choices.json"
 CELLS = (

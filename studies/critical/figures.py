@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docs.figures.drawing import GREY, INK, LINE, MUTED, Drawing
-from skillpress.measure.study.contrasts import Finding, measured
-from skillpress.measure.study.plan import Claim
+from skillpress.evaluation.study.contrasts import Finding, measured
+from skillpress.evaluation.study.plan import Claim
 from skillpress.pipeline.files import START
 from studies.critical.predictions import BASELINE, predicted
 from studies.critical.results import ROUTINES, Critical

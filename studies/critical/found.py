@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from docs.made import bullet, prose
 from docs.words import points
-from skillpress.measure.study.contrasts import MISSING, YES, Finding
+from skillpress.evaluation.study.contrasts import MISSING, YES, Finding
 from studies.critical.predictions import BASELINE
 from studies.critical.results import ROUTINES, UNSEEN, Critical
 

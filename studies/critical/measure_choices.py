@@ -3,7 +3,7 @@
     python -m studies.critical.measure_choices
 
 ``skillpress run`` makes the tasks and the start policy of every benchmark and seed that choices.json lacks,
-and lets it play 128 training tasks eight times each. ``skillpress.measure.analysis.choice`` says what its
+and lets it play 128 training tasks eight times each. ``skillpress.evaluation.analysis.choice`` says what its
 wins differ in. ALFWorld and TextWorld-Cooking need their games (README); a start there takes up to an hour.
 """
 
@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from skillpress.console.choice import choice_of
+from skillpress.cli.choice import choice_of
 from skillpress.core.storage import write_json
-from skillpress.measure.analysis.choice import Choice
+from skillpress.evaluation.analysis.choice import Choice
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
 from studies.critical.choices import FILE, OVERLAYS, Choices, read_choices

@@ -8,12 +8,12 @@ from itertools import chain
 
 from docs.made import Parts
 from docs.words import NONE, p_value, points, table
-from skillpress.measure.analysis.reuse_conditions import Conditions, conditions
-from skillpress.measure.study.compression import MEASURES
-from skillpress.measure.study.contrasts import LEVEL, MISSING, Finding
-from skillpress.measure.study.gap_of_runs import SMALL, Agreement
-from skillpress.measure.study.holm import holm
-from skillpress.measure.study.plan import divided
+from skillpress.evaluation.analysis.reuse_conditions import Conditions, conditions
+from skillpress.evaluation.study.compression import MEASURES
+from skillpress.evaluation.study.contrasts import LEVEL, MISSING, Finding
+from skillpress.evaluation.study.gap_of_runs import SMALL, Agreement
+from skillpress.evaluation.study.holm import holm
+from skillpress.evaluation.study.plan import divided
 from studies.critical.choices import OVERLAYS, Choices
 from studies.critical.found import critical_in_short, found_bullets
 from studies.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted

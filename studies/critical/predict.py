@@ -32,13 +32,13 @@ from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.workshop.oracle import routine, shortcut
 from skillpress.environments.workshop.parameters import WorkshopParameters
+from skillpress.evaluation.analysis.reuse_conditions import INDIFFERENT
+from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.params import Params, check_params
-from skillpress.learn.training.reward_shaping import RewardShaper
-from skillpress.measure.analysis.reuse_conditions import INDIFFERENT
-from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.runs import planned_runs
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
+from skillpress.training.loop.reward_shaping import RewardShaper
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from docs.committed import read_committed
 from skillpress.core.sections import Section
-from skillpress.measure.study.plan import Claim, Expectation, Plan
+from skillpress.evaluation.study.plan import Claim, Expectation, Plan
 
 FILE = "predictions.json"
 BASELINE = "grpo"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.measure.study.contrasts import Finding
-from skillpress.measure.study.gap_of_runs import COLUMNS, Agreement, agreements
-from skillpress.measure.study.outcomes import of_class
+from skillpress.evaluation.study.contrasts import Finding
+from skillpress.evaluation.study.gap_of_runs import COLUMNS, Agreement, agreements
+from skillpress.evaluation.study.outcomes import of_class
 from skillpress.pipeline.files import TRAINED
 from skillpress.pipeline.study.record import RecordedRun
 from studies.critical.choices import Choices, read_choices

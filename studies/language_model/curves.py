@@ -9,8 +9,8 @@ from statistics import fmean
 import polars as pl
 
 from docs.figures.drawing import GREY, INK, LINE, MUTED, STRONG, Drawing
-from skillpress.show.report.smoothing import running_mean, window
-from skillpress.show.report.theme import whole_ticks
+from skillpress.reports.report.smoothing import running_mean, window
+from skillpress.reports.report.theme import whole_ticks
 from studies.language_model.names import BENCHMARK, NAMES
 from studies.study.results import Results
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from docs.made import prose
 from docs.words import points
-from skillpress.measure.study.contrasts import YES
+from skillpress.evaluation.study.contrasts import YES
 from skillpress.pipeline.files import START, TRAINED
 from studies.language_model.behaviour import REFUSED
 from studies.language_model.names import BENCHMARK, NAMES, QUESTION

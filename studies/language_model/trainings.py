@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from docs.words import p_value, percent, points, table
-from skillpress.measure.evaluation.bootstrap import over_tasks
-from skillpress.measure.evaluation.paired import mcnemar
-from skillpress.measure.study.contrasts import LEVEL
-from skillpress.measure.study.holm import holm
+from skillpress.evaluation.statistics.bootstrap import over_tasks
+from skillpress.evaluation.statistics.paired import mcnemar
+from skillpress.evaluation.study.contrasts import LEVEL
+from skillpress.evaluation.study.holm import holm
 from skillpress.pipeline.files import EXPLORER, TRAINED
 from studies.language_model.names import BENCHMARK, NAMES, QUESTION
 from studies.study.results import Results

@@ -10,13 +10,13 @@ from pathlib import Path
 import polars as pl
 
 from docs.words import percent, points
-from skillpress.measure.evaluation.scores import Scores
-from skillpress.measure.evaluation.trainings import OverTrainings, over_trainings
-from skillpress.measure.study.compression import MEASURES, Prediction, gaps, predict
-from skillpress.measure.study.contrasts import Finding, Pair, judged, measured
-from skillpress.measure.study.outcomes import measured as measured_facts
-from skillpress.measure.study.outcomes import of_class, scores
-from skillpress.measure.study.plan import Claim, Plan, divided, measure_of, read_plan
+from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.trainings import OverTrainings, over_trainings
+from skillpress.evaluation.study.compression import MEASURES, Prediction, gaps, predict
+from skillpress.evaluation.study.contrasts import Finding, Pair, judged, measured
+from skillpress.evaluation.study.outcomes import measured as measured_facts
+from skillpress.evaluation.study.outcomes import of_class, scores
+from skillpress.evaluation.study.plan import Claim, Plan, divided, measure_of, read_plan
 from skillpress.pipeline.files import EXPLORER, START, TRAINED
 from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.record import RecordedRun

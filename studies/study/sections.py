@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from statistics import stdev
 
 from docs.words import NONE, p_value, points, table
-from skillpress.measure.study.compression import HELD, MEASURES, MODEL, Prediction
-from skillpress.measure.study.contrasts import OPEN, Finding
-from skillpress.measure.study.holm import holm
-from skillpress.measure.study.power import MOST_SEEDS, seeds_needed
+from skillpress.evaluation.study.compression import HELD, MEASURES, MODEL, Prediction
+from skillpress.evaluation.study.contrasts import OPEN, Finding
+from skillpress.evaluation.study.holm import holm
+from skillpress.evaluation.study.power import MOST_SEEDS, seeds_needed
 from studies.study.results import FLOORS, Results
 
 LEVEL = 0.05

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from docs.words import NONE, table
-from skillpress.measure.study.contrasts import MISSING
+from skillpress.evaluation.study.contrasts import MISSING
 from skillpress.pipeline.files import START
 from studies.study.paper import ENVIRONMENTS, SCALES, directions
 from studies.study.results import Results

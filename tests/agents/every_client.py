@@ -15,10 +15,10 @@ from skillpress.core.engine import Sampling
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
-from skillpress.play.agents.reward import OutcomeReward
-from skillpress.play.programs.agent import ProgramAgent
-from skillpress.play.programs.tool_calls import hermes
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.agents.reward import OutcomeReward
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.programs.agent import ProgramAgent
+from skillpress.rollouts.programs.tool_calls import hermes
 from tests.agents.scripted import ScriptedEngine, byte_policy
 
 HERE = Path(__file__).parent

@@ -20,7 +20,7 @@ from skillpress.environments.countdown.rules import Operation, carry_out
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.models.policy import Policy, load_policy
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 
 ROOT = Path(__file__).parents[2]
 PARAMS = changed(

@@ -10,12 +10,12 @@ from benchmarks.program_tools.agent import Repository, compact, make_task, verif
 from benchmarks.program_tools.model import LONGEST, save_fresh
 from benchmarks.program_tools.player import write_log
 from skillpress.core.trajectory import Skills
-from skillpress.doors.traces.episodes import gather
-from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.log import Log, read_log
 from skillpress.environments.calls.rules import read_rules
-from skillpress.learn.imitation.episodes import EpisodeSamples
+from skillpress.logs.episodes import gather
+from skillpress.logs.fields import Wanted
+from skillpress.logs.log import Log, read_log
 from skillpress.models.policy.policy import load_policy
+from skillpress.training.imitation.episodes import EpisodeSamples
 
 TASKS = [make_task(number, "test") for number in range(30)]
 ROUND = ("Test", "Search", "View", "Edit", "Test")

@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from skillpress.console import command
+from skillpress.cli import command
 from skillpress.experiment.params import load_params
-from skillpress.learn.training.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.pipeline.files import BASE_POLICY, TRAINING_ADVANTAGES, TRAINING_ROLLOUTS
 from skillpress.pipeline.tracking.runs import StageRun
-from tests.support.doors.playing import episode, unsampled, write_tokenizer
+from skillpress.training.loop.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
+from tests.support.integrations.playing import episode, unsampled, write_tokenizer
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^<!-- test: (\w+) -->\n```(?:python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from mlflow import MlflowClient
 
-from skillpress.console.init import TEMPLATE
+from skillpress.cli.init import TEMPLATE
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
@@ -134,7 +134,7 @@ def test_a_stage_of_an_experiment_with_it_runs_and_records_where_it_is_from(
 
 def test_the_algorithm_trains_a_policy_end_to_end(lab: Lab) -> None:
     from skillpress.experiment.training import train
-    from skillpress.learn.algorithms.batch import one_process
+    from skillpress.training.algorithms.batch import one_process
     from tests.support.programs.training_program import job, prepare
 
     folder = lab("An algorithm")
@@ -145,7 +145,7 @@ def test_the_algorithm_trains_a_policy_end_to_end(lab: Lab) -> None:
     (row,) = train(job(folder, "trained"))
     assert 0 < row["taught"] <= 1 and np.isfinite(row["loss"])
 
-    from tests.support.learn.batches import of_returns
+    from tests.support.training.batches import of_returns
 
     method = job(folder, "trained").params.algorithm
     played = of_returns([10.0, 0.0], [0, 1], [1, 3])
@@ -157,7 +157,7 @@ def test_the_engine_samples_for_an_agent_evenly_and_by_seed(lab: Lab) -> None:
     folder = lab("An engine")
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.params import load_params
-    from skillpress.play.rollout import requests
+    from skillpress.rollouts.collection import requests
 
     experiment = Experiment(load_params(ROOT / "params.yaml", folder / "params" / "even.yaml"))
     policy = experiment.starting_policy()

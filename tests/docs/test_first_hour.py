@@ -14,7 +14,7 @@ import yaml
 
 from docs.build.markdown import blocks
 from docs.notebook import code_cells, outputs, read
-from skillpress.console.command import main
+from skillpress.cli.command import main
 from tests.support.pages import ROOT
 
 pytestmark = pytest.mark.heavy

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.console.serve import PORT, _parser
-from skillpress.doors.serving.episodes import Seen
-from skillpress.doors.serving.mcp_server import KINDS
-from tests.support.doors.served_tools import served_tools
+from skillpress.cli.serve import PORT, _parser
+from skillpress.integrations.serving.episodes import Seen
+from skillpress.integrations.serving.mcp_server import KINDS
+from tests.support.integrations.served_tools import served_tools
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
 

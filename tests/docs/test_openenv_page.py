@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from skillpress.console.serve import PORT, _parser
-from skillpress.doors.serving import ServingLimits
+from skillpress.cli.serve import PORT, _parser
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, load_params, merge
-from skillpress.play.rollout import requests
-from tests.support.doors.served import TASKS, served
+from skillpress.integrations.serving import ServingLimits
+from skillpress.rollouts.collection import requests
+from tests.support.integrations.served import TASKS, served
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "openenv.md").read_text()

@@ -21,7 +21,7 @@ import yaml
 
 from docs.build.command_line import MODULES, parser_of
 from docs.build.markdown import Block, blocks, spans
-from skillpress.console.command import COMMANDS
+from skillpress.cli.command import COMMANDS
 from skillpress.experiment.params import check_params, merge, read_yaml
 from tests.support.pages import NAMES, PAGES, ROOT
 

@@ -88,7 +88,12 @@ def test_links_to_the_repository_are_links_to_copies_on_the_site(tmp_path: Path)
     )
     assert (tmp_path / "files" / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
     assert on_the_site("[all](../params)") == "all"
-    for kept in ("[x](house.md#speed)", "![x](report.png)", "[x](#here)", "[x](https://example.org/a)"):
+    for kept in (
+        "[x](architecture.md#speed)",
+        "![x](report.png)",
+        "[x](#here)",
+        "[x](https://example.org/a)",
+    ):
         assert on_the_site(kept) == kept
     for wrong in ("[x](../no.yaml)", "[x](/etc/hostname)"):
         with pytest.raises(BrokenLinkError, match=r"docs/page\.md: links to"):

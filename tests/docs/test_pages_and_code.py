@@ -20,7 +20,7 @@ from docs.build.parameters import params_file
 from docs.build.sources import generated
 from docs.build.variables import read_by_code
 from docs.figures import FIGURES
-from skillpress.console.command import COMMANDS
+from skillpress.cli.command import COMMANDS
 from skillpress.core import registry
 from tests.support.pages import ROOT
 

@@ -85,7 +85,7 @@ def test_a_sentence_over_several_lines_is_one_and_a_list_is_not() -> None:
 
 
 def test_allowances_cover_two_levels_of_the_library_and_one_elsewhere() -> None:
-    assert folder(Path("skillpress/learn/training/step.py")) == "skillpress/learn"
+    assert folder(Path("skillpress/training/loop/step.py")) == "skillpress/training"
     assert folder(Path("docs/build/api.py")) == "docs"
     assert folder(Path("README.md")) == "."
 

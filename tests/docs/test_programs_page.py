@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.console.command import main
+from skillpress.cli.command import main
 from skillpress.models.policy import save_policy
 from tests.support.models.tiny import tiny_policy
 

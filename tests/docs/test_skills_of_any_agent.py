@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from skillpress.console.command import main
+from skillpress.cli.command import main
 from skillpress.skills.dictionary import load_dictionary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "skills_of_any_agent.md").read_text(encoding="utf-8")

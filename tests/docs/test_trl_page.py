@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from transformers import AutoModelForCausalLM
 
-from skillpress.doors.integrations.trl import BUFFER, ToolEnvironments
-from tests.support.doors.tool_caller import save_tool_caller
+from skillpress.integrations.trl import BUFFER, ToolEnvironments
+from tests.support.integrations.tool_caller import save_tool_caller
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "trl.md"

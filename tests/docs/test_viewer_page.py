@@ -9,7 +9,7 @@ import pytest
 
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS
-from tests.support.show.viewer_samples import ordinary
+from tests.support.reports.viewer_samples import ordinary
 
 PAGE = Path(__file__).parents[2] / "docs" / "viewer.md"
 

@@ -22,9 +22,9 @@ from flows.machines import Machines
 from skillpress.core.errors import UserError
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
-from skillpress.play.workers.ranks import free_port
+from skillpress.rollouts.workers.ranks import free_port
 from tests.support.clone import Clone
-from tests.support.play.simulated_cluster import SimulatedCluster
+from tests.support.rollouts.simulated_cluster import SimulatedCluster
 
 GRPO, SEGCOST = ("--params", "params/grpo.yaml"), ("--params", "params/segcost.yaml")
 OF_METHOD = ["train_policy", "evaluate_policy", "report"]

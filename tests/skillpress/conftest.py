@@ -16,8 +16,8 @@ import pytest
 from skillpress.core.interface import Environment, Info
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.measure.paper import layout
-from skillpress.play.rollout.collector import outcome
+from skillpress.evaluation.paper import layout
+from skillpress.rollouts.collection.collector import outcome
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -18,11 +18,11 @@ EVERYDAY = dict(
     re.findall(r"^\| `(\w+)` \| [^|]+ \| ?(.*?) ?\|$", PAGE.split("## For everyday use")[1], re.MULTILINE)
 )
 """Name to its layer."""
-WINGS = {
-    wing: re.findall(r"`(\w+)`", names)
-    for wing, names in re.findall(r"^\| `(skillpress\.\w+)` \| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE)
+LAYERS = {
+    layer: re.findall(r"`(\w+)`", names)
+    for layer, names in re.findall(r"^\| `(skillpress\.\w+)` \| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE)
 }
-LAZY = ["skillpress", *(wing for wing in WINGS if wing != "skillpress.environments")]
+LAZY = ["skillpress", *(layer for layer in LAYERS if layer != "skillpress.environments")]
 HEAVY = ("torch", "transformers", "deepspeed", "dvc", "mlflow", "prefect", "plotly", "datasets")
 
 
@@ -30,9 +30,9 @@ def test_the_page_lists_what_the_package_gives_out() -> None:
     assert sorted(EVERYDAY) == sorted(set(skillpress.__all__) - {"__version__"})
 
 
-@pytest.mark.parametrize("wing", WINGS)
-def test_the_page_lists_what_a_wing_gives_out(wing: str) -> None:
-    assert WINGS[wing] == import_module(wing).__all__
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_page_lists_what_a_layer_gives_out(layer: str) -> None:
+    assert LAYERS[layer] == import_module(layer).__all__
 
 
 @pytest.mark.parametrize("package", LAZY)

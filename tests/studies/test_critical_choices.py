@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.measure.analysis.choice import Choice
+from skillpress.evaluation.analysis.choice import Choice
 from studies.critical.choices import FILE, OVERLAYS, read_choices
 from studies.critical.measure_choices import SEEDS, missing
 from studies.critical.page import choices

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from skillpress.core.errors import StorageError
-from skillpress.measure.study.contrasts import MISSING, OPEN, REVERSED, YES, Finding
-from skillpress.measure.study.gap_of_runs import Agreement
-from skillpress.measure.study.plan import Claim, read_plan
+from skillpress.evaluation.study.contrasts import MISSING, OPEN, REVERSED, YES, Finding
+from skillpress.evaluation.study.gap_of_runs import Agreement
+from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.store import Record
 from studies.critical.__main__ import PAGE, TABLES, files

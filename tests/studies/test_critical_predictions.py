@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.params import Params, check_params
-from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline.study.runs import planned_runs
 from studies.critical.predict import FILE, PLAN, SHARES, batches, differences, preference, sign
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from skillpress.evaluation.paper.methods import method
+from skillpress.evaluation.study.contrasts import YES
+from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.params import check_params
-from skillpress.measure.paper.methods import method
-from skillpress.measure.study.contrasts import YES
-from skillpress.measure.study.plan import read_plan
 from skillpress.pipeline.study.store import Record, read_record
 from studies.language_model.__main__ import PAGE, PLAN, RECORD, files
 from studies.language_model.behaviour import STEPS

@@ -14,12 +14,12 @@ import pytest
 
 from docs.made import UnknownPartError, made_anew
 from skillpress.core.storage import read_json
+from skillpress.evaluation.paper.methods import methods
+from skillpress.evaluation.study.behavior_signs import TRAINED
+from skillpress.evaluation.study.compression import MODEL
+from skillpress.evaluation.study.contrasts import OPEN, YES, Finding
+from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.experiment.params import check_params
-from skillpress.measure.paper.methods import methods
-from skillpress.measure.study.behavior_signs import TRAINED
-from skillpress.measure.study.compression import MODEL
-from skillpress.measure.study.contrasts import OPEN, YES, Finding
-from skillpress.measure.study.plan import Claim, read_plan
 from skillpress.pipeline.study.store import Record
 from studies.study.__main__ import files, read_study
 from studies.study.page import parts

@@ -1,1 +1,1 @@
-"""Code that tests in several folders share; each package has the name of the wing whose tests use it."""
+"""Code that tests in several folders share; each package has the name of the layer whose tests use it."""

@@ -19,7 +19,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from skillpress.core.http_clients import open_directly
-from skillpress.play.workers.ranks import free_port
+from skillpress.rollouts.workers.ranks import free_port
 from tests.support.clone import Clone
 from tests.support.jumping_clock import jumping_clock
 from tests.support.kills import outputs

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts
-from skillpress.learn.training.describing.trained_episodes import scan_advantages
 from skillpress.pipeline.files import (
     BASE_ROLLOUTS,
     EVALUATION_ROLLOUTS,
@@ -21,6 +20,7 @@ from skillpress.pipeline.files import (
 )
 from skillpress.pipeline.reproduce.workspace import FOLDER
 from skillpress.skills.history import read_history
+from skillpress.training.loop.describing.trained_episodes import scan_advantages
 from tests.support.clone import SAID, Clone
 from tests.support.recorded import tracked
 

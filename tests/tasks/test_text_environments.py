@@ -25,7 +25,7 @@ def test_an_environment_of_words_runs_through_every_stage(
 ) -> None:
     clone = Clone(repository, tmp_path)
     clone.set_params(read_yaml(repository / "params" / f"{environment}_smoke.yaml"))
-    clone.set_params({"processes": 1})  # ranks with workers of their own: play/workers/test_ranks.py
+    clone.set_params({"processes": 1})  # ranks with workers of their own: rollouts/workers/test_ranks.py
     clone.environment |= {"ALFWORLD_DATA": alfworld_data, "SKILLPRESS_GAMES": str(tmp_path / "games")}
     done = clone.python("skillpress.pipeline.reproduce")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -38,7 +38,7 @@ def test_an_environment_of_words_runs_through_every_stage(
     evaluation = json.loads((tmp_path / "results" / "evaluation.json").read_text())
     assert all(name in json.dumps(evaluation) for name in CLASSES[environment])
 
-    tables = clone.python("skillpress.console.command", "tables", ".", "--out", "tables")
+    tables = clone.python("skillpress.cli.command", "tables", ".", "--out", "tables")
     assert tables.returncode == 0, tables.stderr
     written = (tmp_path / "tables" / "tables.md").read_text()
     assert all(title in written for title in ("Table 1", *PAPER_TABLES[environment]))

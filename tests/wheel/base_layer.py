@@ -28,7 +28,7 @@ import pytest
 import yaml
 from safetensors.numpy import load_file
 
-from skillpress.console.command import main
+from skillpress.cli.command import main
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import write_tasks
 from skillpress.environments.section import SplitSizes
@@ -37,7 +37,7 @@ from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, POLICIES, TRAINED, split_file
 from skillpress.pipeline.reproduce.workspace import source_files
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 
 MOST_MIB = 300
 """What an empty environment may grow by."""
@@ -302,7 +302,7 @@ def test_a_new_lab_runs_what_the_page_shows_and_an_edit_reruns_the_stages_that_u
 
     def said(*words: str, folder: Path) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "skillpress.console.command", *words],
+            [sys.executable, "-m", "skillpress.cli.command", *words],
             cwd=folder, env=variables, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr

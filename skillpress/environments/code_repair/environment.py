@@ -49,7 +49,7 @@ from skillpress.environments.sandboxed import (
     SandboxedEnvironment,
     StepResult,
 )
-from skillpress.play.sandbox import Execution, Limits, Sandbox
+from skillpress.rollouts.sandbox import Execution, Limits, Sandbox
 
 LIMITS = Limits(seconds=10.0, memory_mb=512, processes=64, disk_mb=32, shown_characters=8000)
 """Limits of the sandbox in which the agent acts."""

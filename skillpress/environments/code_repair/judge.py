@@ -36,9 +36,9 @@ from skillpress.environments.code_repair.judge_sandboxes import (
 )
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.environments.remembered import Remembered
-from skillpress.play.sandbox import SandboxEndedError, SandboxLostError, SandboxPool
-from skillpress.play.sandbox.isolation import Kind
-from skillpress.play.sandbox.processes import kernel_kills
+from skillpress.rollouts.sandbox import SandboxEndedError, SandboxLostError, SandboxPool
+from skillpress.rollouts.sandbox.isolation import Kind
+from skillpress.rollouts.sandbox.processes import kernel_kills
 
 Found = TypeVar("Found")
 Kept = TypeVar("Kept", Examiner, Candidate)

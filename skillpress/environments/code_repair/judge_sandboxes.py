@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from skillpress.environments.code_repair.programs import Check
-from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxPool
-from skillpress.play.sandbox.tools import Tool
+from skillpress.rollouts.sandbox import Limits, Sandbox, SandboxEndedError, SandboxPool
+from skillpress.rollouts.sandbox.tools import Tool
 
 Found = TypeVar("Found")
 

@@ -18,7 +18,7 @@ from skillpress.environments.section import (
     SharedEnvironments,
     SplitSizes,
 )
-from skillpress.play.sandbox.isolation import Kind
+from skillpress.rollouts.sandbox.isolation import Kind
 
 
 class CodeRepairParameters(EnvironmentSection):

@@ -14,7 +14,7 @@ from skillpress.environments.code_repair.edits import EditError
 from skillpress.environments.code_repair.judge import MOST_CHARACTERS
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.environments.sandboxed import EpisodeSandbox
-from skillpress.play.sandbox import Execution, Sandbox
+from skillpress.rollouts.sandbox import Execution, Sandbox
 
 HOME = "/home/agent"
 _NODE = """

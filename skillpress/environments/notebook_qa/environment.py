@@ -41,8 +41,8 @@ from skillpress.environments.sandboxed import (
     SandboxedEnvironment,
     StepResult,
 )
-from skillpress.play.sandbox import Limits, Sandbox, ToolError
-from skillpress.play.sandbox.tools import Tool
+from skillpress.rollouts.sandbox import Limits, Sandbox, ToolError
+from skillpress.rollouts.sandbox.tools import Tool
 
 WRONG_ANSWER = "wrong_answer"
 REMEMBERED = 4096

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from skillpress.play.sandbox import Execution, Sandbox
+from skillpress.rollouts.sandbox import Execution, Sandbox
 
 SECTIONS = ("plan", "facts", "drafts")
 MOST_IN_A_SECTION = 8000

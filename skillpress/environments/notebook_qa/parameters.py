@@ -4,7 +4,7 @@
 actions. ``desk.py`` and ``candidates.py`` hold what is shown to a policy that reads no English.
 ``answers.py`` decides whether an answer is right, ``questions.py`` which questions are suitable,
 ``difficulty.py`` how hard they are, and ``tasks.py`` which of them become tasks. ``search/`` holds the
-search. A judge that grades answers for a table affects no episode; it is in ``skillpress/measure/judge``.
+search. A judge that grades answers for a table affects no episode; it is in ``skillpress/evaluation/judge``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skillpress.environments.section import (
     SharedEnvironments,
     SplitSizes,
 )
-from skillpress.play.sandbox.isolation import Kind
+from skillpress.rollouts.sandbox.isolation import Kind
 
 DATA_VARIABLE = "QA_DATA"
 """Environment variable with the data folder, used if ``data`` is empty."""

@@ -28,9 +28,9 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.verifier import Played, Verify
 from skillpress.environments.text.spaces import AnyText
-from skillpress.play.programs.endpoint import Endpoint
-from skillpress.play.programs.launch import LOST, Launcher, Running, Start
-from skillpress.play.programs.requests import (
+from skillpress.rollouts.programs.endpoint import Endpoint
+from skillpress.rollouts.programs.launch import LOST, Launcher, Running, Start
+from skillpress.rollouts.programs.requests import (
     Asked,
     Message,
     ModelRequest,
@@ -39,7 +39,7 @@ from skillpress.play.programs.requests import (
     added,
     as_text,
 )
-from skillpress.play.programs.session import (
+from skillpress.rollouts.programs.session import (
     Ended,
     Refusal,
     Session,
@@ -48,8 +48,8 @@ from skillpress.play.programs.session import (
     engine_failed,
     gone,
 )
-from skillpress.play.programs.walls import url as isolated_url
-from skillpress.play.sandbox.limits import MOST_WAITED
+from skillpress.rollouts.programs.walls import url as isolated_url
+from skillpress.rollouts.sandbox.limits import MOST_WAITED
 
 StepResult = tuple[str, bool, bool, Info]
 

@@ -1,5 +1,5 @@
 """Any program that asks for a model over HTTP, as an environment: its requests are observations, and the
-model's responses are actions (``skillpress/play/programs``)."""
+model's responses are actions (``skillpress/rollouts/programs``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skillpress.environments.section import (
     SharedEnvironments,
     SplitSizes,
 )
-from skillpress.play.programs.tool_calls import Reader
+from skillpress.rollouts.programs.tool_calls import Reader
 
 
 def _a_reference(value: Any) -> Any:
@@ -177,7 +177,7 @@ class ProgramParameters(EnvironmentSection):
         return projection(self)
 
     def explorer_actions(self, info: Info) -> Sequence[str]:
-        from skillpress.play.programs.requests import Reply
+        from skillpress.rollouts.programs.requests import Reply
 
         return [Reply("").to_json()]
 
@@ -195,7 +195,7 @@ class ProgramParameters(EnvironmentSection):
         return SharedPrograms(self, slots)
 
     def make_agent(self, parts: AgentParts) -> Agent:
-        from skillpress.play.programs.agent import ProgramAgent
+        from skillpress.rollouts.programs.agent import ProgramAgent
 
         return ProgramAgent(
             render=parts.encode_request,

@@ -11,13 +11,13 @@ from skillpress.core.temporary import TemporaryFolder
 from skillpress.environments.program.environment import ProgramEnvironment
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.verifier import verifier
-from skillpress.play.programs.endpoint import Endpoint
-from skillpress.play.programs.functions import START_SECONDS, Functions
-from skillpress.play.programs.launch import Commands, Launcher, end_orphans
-from skillpress.play.programs.walls import Isolated
-from skillpress.play.sandbox.limits import MOST_WAITED
-from skillpress.play.sandbox.sandbox import check_walls
-from skillpress.play.workers.pool import cores
+from skillpress.rollouts.programs.endpoint import Endpoint
+from skillpress.rollouts.programs.functions import START_SECONDS, Functions
+from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
+from skillpress.rollouts.programs.walls import Isolated
+from skillpress.rollouts.sandbox.limits import MOST_WAITED
+from skillpress.rollouts.sandbox.sandbox import check_walls
+from skillpress.rollouts.workers.pool import cores
 
 
 class SharedPrograms:

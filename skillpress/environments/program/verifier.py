@@ -18,7 +18,7 @@ from typing import Any
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.names import search_lab
-from skillpress.play.programs.requests import ModelRequest, Reply
+from skillpress.rollouts.programs.requests import ModelRequest, Reply
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from skillpress.core.sections import Positive, PositiveInt, Section
 if TYPE_CHECKING:
     from skillpress.core.engine import Engine
     from skillpress.models.policy import Policy
-    from skillpress.play.workers.distributed import Ranks
+    from skillpress.rollouts.workers.distributed import Ranks
 
 
 class SamplingParameters(Section):

@@ -28,7 +28,7 @@ from transformers import PreTrainedTokenizerFast
 
 from skillpress.core.errors import PolicyError
 from skillpress.core.markup import THOUGHT, THOUGHT_END, opened_thought
-from skillpress.play.programs.requests import UnshownConversationError
+from skillpress.rollouts.programs.requests import UnshownConversationError
 
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
 """A message that is rendered to see how the template writes it."""

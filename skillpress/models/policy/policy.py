@@ -31,7 +31,7 @@ from skillpress.models.policy.model_files import (
     template_for_processors,
 )
 from skillpress.models.policy.older_readers import make_savable, name_for_older_readers
-from skillpress.play.programs.requests import Message, ModelRequest
+from skillpress.rollouts.programs.requests import Message, ModelRequest
 
 UNBOUNDED = 1 << 20
 """Context length of a model whose configuration names no limit."""

@@ -15,17 +15,17 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.intervals import wilson
-from skillpress.measure.evaluation import Comparison, compare_trainings
-from skillpress.measure.evaluation.budget import success_against_budget
-from skillpress.measure.evaluation.episodes import episode_table
-from skillpress.measure.evaluation.scores import Scores
-from skillpress.measure.evaluation.trainings import over_trainings
+from skillpress.evaluation.statistics import Comparison, compare_trainings
+from skillpress.evaluation.statistics.budget import success_against_budget
+from skillpress.evaluation.statistics.episodes import episode_table
+from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.trainings import over_trainings
 from skillpress.pipeline.files import EXPLORER, TRAINED
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
 from skillpress.pipeline.finished.results import BASELINES, curves, policy_results
 from skillpress.pipeline.finished.run import COMMON, FinishedRun
-from skillpress.show.report.data import ReportData
-from skillpress.show.report.page import render_report
+from skillpress.reports.report.data import ReportData
+from skillpress.reports.report.page import render_report
 
 FLOOR = BASELINES[EXPLORER]
 

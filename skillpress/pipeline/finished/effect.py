@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillpress.core.errors import StorageError
-from skillpress.measure.evaluation import Comparison, EvaluationSummary, SuccessRate
-from skillpress.measure.evaluation.paired import PairedTest
+from skillpress.evaluation.statistics import Comparison, EvaluationSummary, SuccessRate
+from skillpress.evaluation.statistics.paired import PairedTest
 from skillpress.pipeline.files import EXPLORER, START, TRAINED
 from skillpress.pipeline.finished.results import comparisons, summaries
 

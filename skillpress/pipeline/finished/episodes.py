@@ -13,10 +13,10 @@ from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import ENVIRONMENTS, named
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
-from skillpress.doors.formats.texts import TOKENIZER
 from skillpress.environments.section import Projection, environment_class, projection_without_keys
+from skillpress.evaluation.analysis.mdl_report import ARROW, read_phrases
 from skillpress.experiment.params import read_yaml
-from skillpress.measure.analysis.mdl_report import ARROW, read_phrases
+from skillpress.integrations.formats.texts import TOKENIZER
 from skillpress.pipeline.files import (
     BASE_POLICY,
     DICTIONARY,
@@ -30,11 +30,11 @@ from skillpress.pipeline.files import (
     UNSEEN,
     split_file,
 )
-from skillpress.show.viewer.catalogue import Catalogue
-from skillpress.show.viewer.embedded import episodes_page
-from skillpress.show.viewer.phrases import KnownPhrases
-from skillpress.show.viewer.sample import sample
-from skillpress.show.viewer.source import SourceFiles
+from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.embedded import episodes_page
+from skillpress.reports.viewer.phrases import KnownPhrases
+from skillpress.reports.viewer.sample import sample
+from skillpress.reports.viewer.source import SourceFiles
 from skillpress.skills.dictionary import Skills, load_fitted
 from skillpress.skills.history import read_history
 

@@ -18,17 +18,17 @@ import polars as pl
 
 from skillpress.core.arguments import Parser, output_folder
 from skillpress.core.storage import write_text
+from skillpress.evaluation.paper import environment_figures
+from skillpress.evaluation.paper.layout import Line, PaperTable, paper_tables
+from skillpress.evaluation.paper.method_episodes import MethodEpisodes
+from skillpress.evaluation.paper.methods import Method
+from skillpress.evaluation.paper.phrases import fit_each, membership_lines, phrase_lines
+from skillpress.evaluation.paper.text import csv_text, markdown
+from skillpress.evaluation.statistics.episodes import EvaluationSteps, pooled
 from skillpress.experiment.params import Params
-from skillpress.measure.evaluation.episodes import EvaluationSteps, pooled
-from skillpress.measure.paper import environment_figures
-from skillpress.measure.paper.layout import Line, PaperTable, paper_tables
-from skillpress.measure.paper.method_episodes import MethodEpisodes
-from skillpress.measure.paper.methods import Method
-from skillpress.measure.paper.phrases import fit_each, membership_lines, phrase_lines
-from skillpress.measure.paper.text import csv_text, markdown
 from skillpress.pipeline.files import RESULTS, TRAINED
 from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, by_environment, read_unchanged
-from skillpress.show.report.paper_page import render_paper_page
+from skillpress.reports.report.paper_page import render_paper_page
 
 
 def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:

@@ -12,11 +12,11 @@ import polars as pl
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.trajectory import Task, Trajectory, step_skills
 from skillpress.environments.section import Projection
-from skillpress.measure.analysis.mdl_report import read_phrases
-from skillpress.measure.evaluation import EvaluationSteps
-from skillpress.measure.evaluation.episodes import episode_table, was_carried_out
-from skillpress.measure.paper import environment_figures
-from skillpress.measure.paper.correspondence import correspondences
+from skillpress.evaluation.analysis.mdl_report import read_phrases
+from skillpress.evaluation.paper import environment_figures
+from skillpress.evaluation.paper.correspondence import correspondences
+from skillpress.evaluation.statistics import EvaluationSteps
+from skillpress.evaluation.statistics.episodes import episode_table, was_carried_out
 from skillpress.pipeline.files import (
     DICTIONARY,
     EVALUATION_ROLLOUTS,
@@ -30,7 +30,7 @@ from skillpress.pipeline.finished.paper_tables import tables_or_reason
 from skillpress.pipeline.finished.results import comparisons, curves, policy_results, scaling
 from skillpress.pipeline.finished.run import FinishedRun
 from skillpress.pipeline.revision import revision
-from skillpress.show.report.data import Example, ExampleStep, ReportData
+from skillpress.reports.report.data import Example, ExampleStep, ReportData
 from skillpress.skills.dictionary import SkillDictionary, load_fitted
 from skillpress.skills.history import read_history
 

@@ -9,12 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_json
-from skillpress.measure.analysis.failures import failure_figures, kinds_of_episodes
-from skillpress.measure.evaluation import Comparison, EvaluationSummary
-from skillpress.measure.paper import environment_figures
+from skillpress.evaluation.analysis.failures import failure_figures, kinds_of_episodes
+from skillpress.evaluation.paper import environment_figures
+from skillpress.evaluation.statistics import Comparison, EvaluationSummary
 from skillpress.pipeline.files import EXPLORER, START
 from skillpress.pipeline.finished.run import FinishedRun, read_evaluation
-from skillpress.show.report.data import Curve, PolicyResult, Scaling
+from skillpress.reports.report.data import Curve, PolicyResult, Scaling
 
 BASELINES = {EXPLORER: "random explorer", START: "imitation start"}
 """Policies without training, to their names on pages."""

@@ -14,17 +14,9 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
-from skillpress.experiment.params import Params, load_params, read_yaml
-from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
-from skillpress.measure.evaluation.episodes import (
-    EvaluationSteps,
-    check_complete,
-    episode_table,
-    evaluation_steps,
-)
-from skillpress.measure.paper.method_episodes import GRADES as GRADED
-from skillpress.measure.paper.method_episodes import read_grades
-from skillpress.measure.paper.methods import (
+from skillpress.evaluation.paper.method_episodes import GRADES as GRADED
+from skillpress.evaluation.paper.method_episodes import read_grades
+from skillpress.evaluation.paper.methods import (
     ABSENT,
     VANILLA,
     Method,
@@ -34,6 +26,13 @@ from skillpress.measure.paper.methods import (
     method,
     methods,
 )
+from skillpress.evaluation.statistics.episodes import (
+    EvaluationSteps,
+    check_complete,
+    episode_table,
+    evaluation_steps,
+)
+from skillpress.experiment.params import Params, load_params, read_yaml
 from skillpress.pipeline.files import (
     EVALUATION_ROLLOUTS,
     EXPLORER,
@@ -47,6 +46,7 @@ from skillpress.pipeline.files import (
 )
 from skillpress.skills.history import read_history
 from skillpress.skills.library.library import SkillLibrary, read_library
+from skillpress.training.loop.keeping.selected_checkpoint import SelectedCheckpoint
 
 BASELINES = {EXPLORER: "explorer", START: VANILLA}
 """Policies without training, to their methods in the paper's tables."""

@@ -26,11 +26,11 @@ from skillpress.core.errors import ParamsError, StorageError, UserError
 from skillpress.core.intervals import wilson
 from skillpress.core.lab import lab_file
 from skillpress.core.storage import write_text
+from skillpress.evaluation.paper.methods import flatten, in_words, methods
+from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.trainings import over_trainings
+from skillpress.evaluation.study.outcomes import scores
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
-from skillpress.measure.evaluation.scores import Scores
-from skillpress.measure.evaluation.trainings import over_trainings
-from skillpress.measure.paper.methods import flatten, in_words, methods
-from skillpress.measure.study.outcomes import scores
 from skillpress.pipeline.files import RESULTS, START, TRAINED
 from skillpress.pipeline.finished.run import COMMON, RunsError, read_unchanged
 from skillpress.pipeline.reproduce.workspace import FOLDER as WORKSPACES

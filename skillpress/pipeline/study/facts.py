@@ -15,7 +15,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment
 from skillpress.core.trajectory import Task
 from skillpress.environments import environment_class
-from skillpress.measure.paper.method_episodes import MethodEpisodes
+from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.pipeline.files import POLICIES
 from skillpress.pipeline.finished.run import FinishedRun
 

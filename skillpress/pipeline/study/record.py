@@ -18,10 +18,10 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.trajectory import Task
+from skillpress.evaluation.paper import environment_figures
+from skillpress.evaluation.paper.method_episodes import MethodEpisodes
+from skillpress.evaluation.statistics.episodes import EPISODE_KEY, EvaluationSteps, episode_table
 from skillpress.experiment.params import Params
-from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, episode_table
-from skillpress.measure.paper import environment_figures
-from skillpress.measure.paper.method_episodes import MethodEpisodes
 from skillpress.pipeline.files import POLICIES, PROBES, START, TRAINED
 from skillpress.pipeline.finished.results import curves
 from skillpress.pipeline.finished.run import FinishedRun

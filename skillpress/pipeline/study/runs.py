@@ -16,8 +16,8 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+from skillpress.evaluation.study.plan import Plan, PlanError
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.measure.study.plan import Plan, PlanError
 from skillpress.pipeline.graph import GRAPH, read_stage
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.study.facts import check_facts

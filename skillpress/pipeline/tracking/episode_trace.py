@@ -38,8 +38,8 @@ from mlflow.tracing.constant import (
 from skillpress.core.beginnings import conversations
 from skillpress.core.rollout_files import TRAJECTORY_KEY, iterate_rollouts, scan_rollouts
 from skillpress.core.trajectory import Step, Trajectory
-from skillpress.doors.formats.atif import ACT
-from skillpress.doors.formats.texts import TOKENIZER, Said, Texts, load_texts
+from skillpress.integrations.formats.atif import ACT
+from skillpress.integrations.formats.texts import TOKENIZER, Said, Texts, load_texts
 
 MILLISECOND = 1_000_000
 """Nanoseconds in a millisecond."""

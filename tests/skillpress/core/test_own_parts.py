@@ -33,7 +33,7 @@ def found():
     from skillpress.core.names import load
     from skillpress.core.registry import registries
     from skillpress.environments.program.verifier import verifier
-    from skillpress.play.programs.functions import Functions
+    from skillpress.rollouts.programs.functions import Functions
     from skillpress.core.lab import ROOT
 
     kinds = []

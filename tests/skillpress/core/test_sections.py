@@ -71,13 +71,13 @@ def test_a_section_of_another_kind_is_refused() -> None:
 
 SECTIONS = {"core/sections.py", "core/registry.py", "environments/section.py", "experiment/indistinct.py"}
 """Files that look up names, besides every ``parameters.py``; the last compares experiments' shapings."""
-BELOW = ("core", "skills", "play", "environments", "models", "learn", "experiment")
-"""The wings that receive their parts. The wings above read commands, which also name parts."""
+BELOW = ("core", "skills", "rollouts", "environments", "models", "training", "experiment")
+"""The layers that receive their parts. The layers above read commands, which also name parts."""
 
 
 def test_names_are_looked_up_by_sections_alone(repository: Path) -> None:
     library = repository / "skillpress"
-    files = [file for wing in BELOW for file in (library / wing).rglob("*.py")]
+    files = [file for layer in BELOW for file in (library / layer).rglob("*.py")]
     found = {
         str(file.relative_to(library))
         for file in files

@@ -12,8 +12,8 @@ from skillpress.environments import environment_class
 from skillpress.environments.text.answer_forms import FORMS
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
-from skillpress.learn.imitation.demonstrations import DemonstratedStep, demonstrate
-from skillpress.play.agents.parsing import tagged
+from skillpress.rollouts.agents.parsing import tagged
+from skillpress.training.imitation.demonstrations import DemonstratedStep, demonstrate
 
 ROOT = Path(__file__).parents[3]
 TASKS = [Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})]

@@ -16,8 +16,8 @@ from skillpress.core.sections import ByName
 from skillpress.environments import EnvironmentSection, SplitSizes
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.section import environment_class
-from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.play.agents.state_updates import Window
+from skillpress.rollouts.agents.state_updates import Window
+from skillpress.training.imitation.demonstrations import demonstrate
 
 FORMER = """
 from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters, SplitSizes

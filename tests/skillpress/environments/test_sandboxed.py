@@ -15,9 +15,9 @@ from skillpress.core.interface import Decision, DecisionRequest, Info
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Task
 from skillpress.environments.sandboxed import EpisodeSandbox, PooledEnvironments, SandboxedEnvironment
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
-from skillpress.play.sandbox import Execution, Limits, Sandbox
-from tests.support.play.walking import Walker
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.sandbox import Execution, Limits, Sandbox
+from tests.support.rollouts.walking import Walker
 
 TASKS = [Task(f"to-{goal}", "counting", 0, {"goal": goal}) for goal in (2, 3, 4)]
 LIMITS = Limits(seconds=20)

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from skillpress.core.registry import ALGORITHMS, SHAPINGS
 from skillpress.experiment.params import merge, read_yaml
 from skillpress.experiment.training import train
-from skillpress.learn.training.mismatch import MismatchError
+from skillpress.training.loop.mismatch import MismatchError
 from tests.support.programs.training_program import job, prepare
 
 ROOT = Path(__file__).parents[3]

@@ -12,7 +12,7 @@ from skillpress.experiment.described_actions import DEMONSTRATIONS, action_metri
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.models.policy import Policy
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
 
 
 def default(repository: Path, overlay: str = "params/smoke.yaml") -> tuple[Experiment, Policy, list[Task]]:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from skillpress.experiment import training_job
-from skillpress.learn.training import reward_shaping, step
-from skillpress.learn.training.describing.episode_sample import EpisodeSample
 from skillpress.pipeline.fingerprints import DESCRIBING
+from skillpress.training.loop import reward_shaping, step
+from skillpress.training.loop.describing.episode_sample import EpisodeSample
 from tests.support.experiment.killed_training import same_weights
 from tests.support.experiment.small_training import train_small
 from tests.support.programs.training_program import prepare
@@ -36,10 +36,10 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     monkeypatch.setattr(EpisodeSample, "take", nothing)
     monkeypatch.setattr(EpisodeSample, "write", nothing)
     return {
-        "skillpress.learn.training.describing.batch_metrics",
-        "skillpress.learn.training.describing.probes",
-        "skillpress.learn.training.describing.episode_sample",
-        "skillpress.learn.training.describing.action_metrics",
+        "skillpress.training.loop.describing.batch_metrics",
+        "skillpress.training.loop.describing.probes",
+        "skillpress.training.loop.describing.episode_sample",
+        "skillpress.training.loop.describing.action_metrics",
         "skillpress.experiment.described_actions",
         "skillpress.skills.exploitable",
         "skillpress.skills.earlier_share",

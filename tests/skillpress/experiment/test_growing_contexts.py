@@ -16,16 +16,16 @@ from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.experiment.scratch import _context_words
-from skillpress.learn.imitation.dataset import tokenize, tokenize_growing
-from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.training.samples import Samples, sampled_steps
-from skillpress.learn.training.scoring_passes import ScoringPasses
 from skillpress.models.policy import Policy
 from skillpress.models.policy.chains import Pairs, extends
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import ResponseScorer
-from skillpress.play.rollout import CollectionStatistics, requests
+from skillpress.rollouts.collection import CollectionStatistics, requests
+from skillpress.training.imitation.dataset import tokenize, tokenize_growing
+from skillpress.training.imitation.demonstrations import demonstrate
+from skillpress.training.loop.samples import Samples, sampled_steps
+from skillpress.training.loop.scoring_passes import ScoringPasses
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,7 +9,7 @@ import pytest
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
-from skillpress.play.rollout import SyncVectorEnv, ThreadVectorEnv, WorkerVectorEnv
+from skillpress.rollouts.collection import SyncVectorEnv, ThreadVectorEnv, WorkerVectorEnv
 
 
 @pytest.mark.parametrize(

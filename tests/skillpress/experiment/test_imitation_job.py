@@ -13,8 +13,8 @@ from skillpress.core.task_files import write_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, ImitationResult, imitate_demonstrations
 from skillpress.experiment.params import Params, load_params
-from skillpress.learn.imitation import trainer
 from skillpress.models.policy import load_policy
+from skillpress.training.imitation import trainer
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from skillpress.experiment.training import train
-from skillpress.learn.training.mismatch import MismatchError
+from skillpress.training.loop.mismatch import MismatchError
 from tests.support.experiment.killed_training import same_weights
 from tests.support.experiment.small_training import StoppedError, train_small
 from tests.support.programs.training_program import job, prepare

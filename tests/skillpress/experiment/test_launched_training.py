@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillpress.play.workers.ranks import free_port
-from tests.support.play.simulated_cluster import SimulatedCluster, process_of_rank
+from skillpress.rollouts.workers.ranks import free_port
 from tests.support.programs import PROGRAMS, importing
 from tests.support.programs.training_program import prepare
+from tests.support.rollouts.simulated_cluster import SimulatedCluster, process_of_rank
 
 PROGRAM = PROGRAMS / "training_program.py"
 OVERLAY = """

@@ -15,16 +15,16 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training import train
-from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples
 from skillpress.models.policy import Policy, load_policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.play.rollout import requests
-from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
-from tests.support.learn.batches import clipped
+from skillpress.rollouts.collection import requests
+from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.samples import Samples
 from tests.support.programs import PROGRAMS, importing
 from tests.support.programs.training_program import job, parameters, prepare
+from tests.support.training.batches import clipped
 
 OVERLAY = """
 environment: {max_steps: 8, max_numbers: 3}

@@ -14,13 +14,13 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
 from skillpress.environments.section import projection_without_keys
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
-from skillpress.learn.algorithms.batch import batch_of
-from skillpress.learn.training.groups import Collected
-from skillpress.learn.training.library_evolution import LibraryEvolution
 from skillpress.models.policy import load_policy
-from skillpress.play.rollout import requests
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.collection import requests
+from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.library.library import FILE, GENERAL, SkillLibrary, read_library, task_class
+from skillpress.training.algorithms.batch import batch_of
+from skillpress.training.loop.groups import Collected
+from skillpress.training.loop.library_evolution import LibraryEvolution
 from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights
 from tests.support.programs.training_program import parameters, prepare
 

@@ -13,8 +13,8 @@ import yaml
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.layers import assigned_layers, file_layer
 from skillpress.experiment.params import check_params, load_params, merge, merged
-from skillpress.learn.training import parameters
-from skillpress.learn.training.parameters import LoraParameters
+from skillpress.training.loop import parameters
+from skillpress.training.loop.parameters import LoraParameters
 
 ROOT = Path(__file__).parents[3]
 DEFAULT = ROOT / "params.yaml"

@@ -10,7 +10,7 @@ import pytest
 from safetensors.torch import load_file
 
 from skillpress.experiment.training import train
-from skillpress.learn.training.describing.probes import read_probes
+from skillpress.training.loop.describing.probes import read_probes
 from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights, variant
 from tests.support.programs.training_program import job, prepare
 

@@ -13,13 +13,13 @@ import yaml
 from safetensors.torch import load_file
 
 from skillpress.experiment.params import merge, read_yaml
-from skillpress.learn.training import step as training_step
 from skillpress.models.policy import save_policy
 from skillpress.models.policy.chains import Pairs, in_chains
+from skillpress.training.loop import step as training_step
 from tests.support.experiment.small_training import train_small
 from tests.support.models.tiny import tiny_policy
-from tests.support.play import asking
 from tests.support.programs.training_program import prepare
+from tests.support.rollouts import asking
 
 ROOT = Path(__file__).parents[3]
 TASKS = 81

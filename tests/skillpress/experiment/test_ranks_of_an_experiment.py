@@ -15,7 +15,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.collection import share_of
 from skillpress.experiment.params import load_params
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 from tests.support import nursery
 from tests.support.programs import PROGRAMS
 

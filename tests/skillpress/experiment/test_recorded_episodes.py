@@ -16,7 +16,7 @@ from skillpress.experiment.imitation_job import imitate_rank
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
 from skillpress.models.policy.policy import load_policy
-from skillpress.play.programs.requests import Message, ModelRequest
+from skillpress.rollouts.programs.requests import Message, ModelRequest
 from tests.support.models.tiny import tiny_policy
 
 RUN = [("1 2", "up"), ("2 3", "down"), ("3 4", "stop")]

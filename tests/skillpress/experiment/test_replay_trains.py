@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.experiment.training import train
-from skillpress.learn.training.replay import transitions
+from skillpress.training.loop.replay import transitions
 from tests.support.programs.training_program import job, prepare
 
 SMALL: dict[str, Any] = {

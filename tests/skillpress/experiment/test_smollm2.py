@@ -21,19 +21,19 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
-from skillpress.learn.algorithms.token_weights import token_weights
-from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.lora import LoraAdapter
-from skillpress.learn.training.measured import mean_metrics
-from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples, sampled_steps
 from skillpress.models.policy import Policy, load_policy, save_policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.play.agents import LanguageAgent
-from skillpress.play.rollout import requests
-from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
-from tests.support.learn.batches import clipped
+from skillpress.rollouts.agents import LanguageAgent
+from skillpress.rollouts.collection import requests
+from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.token_weights import token_weights
+from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.lora import LoraAdapter
+from skillpress.training.loop.measured import mean_metrics
+from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.samples import Samples, sampled_steps
 from tests.support.programs import PROGRAMS, importing
+from tests.support.training.batches import clipped
 
 ROOT = Path(__file__).parents[3]
 OVERLAY = """

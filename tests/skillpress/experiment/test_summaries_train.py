@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skillpress.experiment.training import train
-from skillpress.play.agents.summarize import Summarize
+from skillpress.rollouts.agents.summarize import Summarize
 from tests.support.programs.training_program import job, prepare
 
 ROOT = Path(__file__).parents[3]

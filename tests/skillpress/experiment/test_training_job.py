@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.learn.training.describing.trained_episodes import scan_advantages
-from skillpress.learn.training.keeping.checkpoint import VERSION, Checkpoints
 from skillpress.skills.history import read_history
+from skillpress.training.loop.describing.trained_episodes import scan_advantages
+from skillpress.training.loop.keeping.checkpoint import VERSION, Checkpoints
 from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights, variant
 from tests.support.programs.training_program import job, prepare
 

@@ -154,12 +154,14 @@ STAGES = (
     "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
     "train_policy", "play_floors", "evaluate_policy", "report",
 )  # fmt: skip
-WINGS = ("core", "skills", "play", "models", "learn", "experiment", "doors", "measure")
-LAZY = {"skillpress", *(f"skillpress.{wing}" for wing in WINGS)}
+LAYERS = (
+    "core", "skills", "rollouts", "models", "training", "experiment", "logs", "integrations", "evaluation",
+)  # fmt: skip
+LAZY = {"skillpress", *(f"skillpress.{layer}" for layer in LAYERS)}
 """Packages whose public names are imported on first use."""
 NAMED_IN_TEXT = {
-    "skillpress.play.workers.gang_rank", "skillpress.play.programs.function_worker",
-    "skillpress.show.report", "skillpress.show.viewer",
+    "skillpress.rollouts.workers.gang_rank", "skillpress.rollouts.programs.function_worker",
+    "skillpress.reports.report", "skillpress.reports.viewer",
 }  # fmt: skip
 """Modules that only a text names: two are started, and the files beside the other two are read."""
 

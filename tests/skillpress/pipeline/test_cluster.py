@@ -8,8 +8,8 @@ import pytest
 
 from skillpress.pipeline.cluster import VARIABLE, add_cluster_options, name_gang, named_gang
 from skillpress.pipeline.reproduce.launch_script import add_launch_options
-from skillpress.play.workers.gang import Gang
-from skillpress.play.workers.ray_cluster import ClusterError
+from skillpress.rollouts.workers.gang import Gang
+from skillpress.rollouts.workers.ray_cluster import ClusterError
 
 
 def chosen(*words: str):

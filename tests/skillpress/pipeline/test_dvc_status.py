@@ -50,9 +50,9 @@ def changed_stages(clone: Clone) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "line", "stages"),
     [
-        ("skillpress/learn/algorithms/grpo.py", "MORE = 1", {"train_policy"}),
-        ("skillpress/learn/algorithms/grpo.py", "# a comment", set()),
-        ("skillpress/learn/training/describing/probes.py", "MORE = 1", set()),
+        ("skillpress/training/algorithms/grpo.py", "MORE = 1", {"train_policy"}),
+        ("skillpress/training/algorithms/grpo.py", "# a comment", set()),
+        ("skillpress/training/loop/describing/probes.py", "MORE = 1", set()),
         ("skillpress/core/trajectory.py", "MORE = 1", EVERYWHERE),
         ("docs/evaluation.md", "More.", set()),
     ],

@@ -90,7 +90,7 @@ def test_a_comment_or_a_docstring_reruns_nothing(copy: Copy, default: Params) ->
     def described(text: str) -> str:
         return text.replace('"""', '"""Said otherwise: ', 1) + "\n# and a comment\n"
 
-    for file in ("skillpress/core/trajectory.py", "skillpress/learn/training/learner.py", "tasks/report.py"):
+    for file in ("skillpress/core/trajectory.py", "skillpress/training/loop/learner.py", "tasks/report.py"):
         assert copy.reruns(default, file, described) == set()
 
 
@@ -98,7 +98,7 @@ def test_a_line_in_a_registry_reruns_nothing(copy: Copy, default: Params) -> Non
     def one_more(text: str) -> str:
         for group in ("algorithms", "environments", "engines", "parsers", "searches", "shapings"):
             start = text.index("{", text.index(f'"{group}",')) + 1
-            text = f'{text[:start]}\n        "new": "skillpress.learn.algorithms.rloo:RLOO",{text[start:]}'
+            text = f'{text[:start]}\n        "new": "skillpress.training.algorithms.rloo:RLOO",{text[start:]}'
         return text
 
     assert copy.reruns(default, "skillpress/core/registry.py", one_more) == set()
@@ -115,32 +115,32 @@ def test_the_line_of_a_name_reruns_the_stages_whose_part_it_names(copy: Copy, de
     ("file", "stages"),
     [
         (
-            "skillpress/learn/algorithms/grpo.py",
+            "skillpress/training/algorithms/grpo.py",
             {"train_policy"},
         ),  # printed, not made, by the report
-        ("skillpress/learn/algorithms/rloo.py", set()),
-        ("skillpress/learn/algorithms/selections/varied_groups.py", set()),
+        ("skillpress/training/algorithms/rloo.py", set()),
+        ("skillpress/training/algorithms/selections/varied_groups.py", set()),
         ("skillpress/skills/search/greedy.py", {"fit_dictionary", "train_policy"}),
         ("skillpress/skills/search/refined.py", set()),
-        ("skillpress/learn/training/learner.py", TRAINED),
+        ("skillpress/training/loop/learner.py", TRAINED),
         (
-            "skillpress/learn/training/keeping/selected_checkpoint.py",
+            "skillpress/training/loop/keeping/selected_checkpoint.py",
             {"train_policy", "evaluate_policy", "report"},
         ),
-        ("skillpress/learn/algorithms/group_statistics.py", {"train_policy"}),
+        ("skillpress/training/algorithms/group_statistics.py", {"train_policy"}),
         ("skillpress/models/engines/local/engine.py", WEIGHTS - {"prepare_policy"}),
         ("skillpress/models/engines/vllm/engine.py", set()),
         ("skillpress/environments/countdown/rules.py", ALL),
         ("skillpress/environments/alfworld/searcher.py", set()),
         ("skillpress/core/trajectory.py", ALL),
-        ("skillpress/measure/paper/text.py", {"report"}),
-        ("skillpress/measure/paper/printed_figures.csv", {"report"}),
-        ("skillpress/measure/paper/alfworld/tables.py", set()),
-        ("skillpress/measure/evaluation/paired.py", {"evaluate_policy", "report"}),
-        ("skillpress/show/report/templates/report.css", {"report"}),
-        ("skillpress/show/report/page.py", {"report"}),
-        ("skillpress/measure/analysis/drift.py", {"report"}),
-        ("skillpress/measure/analysis/mdl_report.py", {"fit_dictionary", "report"}),
+        ("skillpress/evaluation/paper/text.py", {"report"}),
+        ("skillpress/evaluation/paper/printed_figures.csv", {"report"}),
+        ("skillpress/evaluation/paper/alfworld/tables.py", set()),
+        ("skillpress/evaluation/statistics/paired.py", {"evaluate_policy", "report"}),
+        ("skillpress/reports/report/templates/report.css", {"report"}),
+        ("skillpress/reports/report/page.py", {"report"}),
+        ("skillpress/evaluation/analysis/drift.py", {"report"}),
+        ("skillpress/evaluation/analysis/mdl_report.py", {"fit_dictionary", "report"}),
         ("skillpress/pipeline/stage.py", set()),
         ("skillpress/pipeline/tracking/recorder.py", set()),
         ("skillpress/pipeline/reproduce/lock.py", set()),
@@ -208,7 +208,7 @@ def test_the_code_that_asks_a_teacher_decides_trainings_that_have_one(
 ) -> None:
     changed = {"skills": {"library": LIBRARY}, "policy": {"model": "smollm2-135m", "rendering": "text"}}
     asking = check_params(merge(base, changed), "test")
-    client = "skillpress/play/chat/client.py"
+    client = "skillpress/rollouts/chat/client.py"
     assert copy.reruns(asking, client, a_line_more) == {"train_policy"}
     assert copy.reruns(default, client, a_line_more) == set()
 
@@ -216,7 +216,7 @@ def test_the_code_that_asks_a_teacher_decides_trainings_that_have_one(
 def test_recorded_episodes_and_their_readers_decide_the_imitations_that_name_them(
     base: dict[str, Any], copy: Copy, default: Params, tmp_path: Path
 ) -> None:
-    log, reader = tmp_path / "log.jsonl", "skillpress/doors/traces/chat.py"
+    log, reader = tmp_path / "log.jsonl", "skillpress/logs/chat.py"
     log.write_text("one")
     named = check_params(merge(base, {"imitation": {"episodes": [str(log)]}}), "test")
     assert copy.reruns(named, reader, a_line_more) == {"prepare_policy"}
@@ -230,7 +230,7 @@ def test_recorded_episodes_and_their_readers_decide_the_imitations_that_name_the
 
 
 @pytest.mark.parametrize(
-    "file", ["skillpress/play/sandbox/runner.py", "skillpress/environments/sandboxed.py"]
+    "file", ["skillpress/rollouts/sandbox/runner.py", "skillpress/environments/sandboxed.py"]
 )
 def test_the_sandboxes_decide_the_experiments_that_run_code_in_them(
     file: str,
@@ -264,7 +264,7 @@ def test_the_same_code_elsewhere_has_the_same_fingerprints(
 
 
 METHOD = """
-from skillpress.learn.algorithms.grpo import GRPO
+from skillpress.training.algorithms.grpo import GRPO
 from my_lab.weights import HALF
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from skillpress.learn.training.keeping.checkpoint import Checkpoints, TrainingState
+from skillpress.training.loop.keeping.checkpoint import Checkpoints, TrainingState
 
 
 class PausingCheckpoints(Checkpoints):

@@ -14,7 +14,6 @@ import torch
 
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import PolicyError
-from skillpress.learn.training.lora import LoraAdapter
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.decoding_cache import can_resume
 from skillpress.models.engines.local.engine import LocalEngine
@@ -28,7 +27,8 @@ from skillpress.models.policy.passes import PASS_TOKENS, response_logprobs
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer
-from skillpress.play.programs.requests import Message, ModelRequest
+from skillpress.rollouts.programs.requests import Message, ModelRequest
+from skillpress.training.loop.lora import LoraAdapter
 
 WRONG = "**differs**"
 ROUNDING = 1e-4

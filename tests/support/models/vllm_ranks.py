@@ -12,8 +12,8 @@ from skillpress.models.engines.generate import generate
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.vllm import VllmParameters
 from skillpress.models.policy import Policy, load_policy
-from skillpress.play.workers.distributed import Ranks, join_ranks
-from skillpress.play.workers.ranks import Report
+from skillpress.rollouts.workers.distributed import Ranks, join_ranks
+from skillpress.rollouts.workers.ranks import Report
 
 PROMPTS: list[TokenIds] = [(3, 5, 7), (4, 6)]
 

@@ -14,9 +14,9 @@ from skillpress.core.task_files import write_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, split_file
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
+from skillpress.training.loop.keeping.selected_checkpoint import SelectedCheckpoint
 
 SMALL = {
     "tasks": {"train": 1, "validation": 1, "test": 24},

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import yaml
 
-from skillpress.measure.study.plan import Plan, read_plan
+from skillpress.evaluation.study.plan import Plan, read_plan
 from skillpress.pipeline.study.record import RecordedRun
 from skillpress.pipeline.study.runs import PlannedRun, planned_runs
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from skillpress.play.workers.distributed import Ranks, join_ranks
-from skillpress.play.workers.launched import launch_of_environment, take_part
-from skillpress.play.workers.ranks import Report
+from skillpress.rollouts.workers.distributed import Ranks, join_ranks
+from skillpress.rollouts.workers.launched import launch_of_environment, take_part
+from skillpress.rollouts.workers.ranks import Report
 
 FOLDER = Path(sys.argv[1])
 

@@ -14,14 +14,14 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.token_weights import token_weights
-from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.measured import mean_metrics
-from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples
 from skillpress.models.policy.policy import copy_model
-from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
-from tests.support.learn.batches import clipped
+from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.token_weights import token_weights
+from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.measured import mean_metrics
+from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.samples import Samples
+from tests.support.training.batches import clipped
 
 PARTS = [np.array([4, 0, 2]), np.array([], dtype=np.int64), np.array([5])]
 """Rows of each minibatch; rows 1 and 3 have no advantage."""

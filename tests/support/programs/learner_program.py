@@ -21,18 +21,18 @@ import numpy as np
 import torch
 
 from skillpress.core.trajectory import Step
-from skillpress.learn.algorithms.scored_tokens import ValueTargets
-from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.lora import LoraAdapter
-from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples
-from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, token_scores
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scoring import Responses, ResponseScorer, pack_responses
-from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
-from tests.support.learn.batches import GRPO, PPO, algorithm
+from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.scored_tokens import ValueTargets
+from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.lora import LoraAdapter
+from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.samples import Samples
+from skillpress.training.loop.value_head import ValueHead
 from tests.support.models.tiny import tiny_policy
+from tests.support.training.batches import GRPO, PPO, algorithm
 
 UPDATES, SAMPLES, KL = 3, 12, 0.05
 RANK, ALPHA = 3, 6

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 
 from skillpress.core.trajectory import Step, TokenIds
-from skillpress.learn.experience.erl import Internalization
-from skillpress.learn.training.learner import Learner
-from skillpress.learn.training.samples import Samples
 from skillpress.models.policy import Policy, token_scores
-from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
-from tests.support.learn.batches import clipped
+from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.experience.erl import Internalization
+from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.samples import Samples
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs.learner_program import ADAMW, samples, save
+from tests.support.training.batches import clipped
 
 UPDATES, LESSONS, ALPHA, ETA, TEMPERATURE = 3, 6, 0.7, 0.9, 1.25
 

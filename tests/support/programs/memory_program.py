@@ -19,14 +19,14 @@ from skillpress.core.trajectory import Step
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params, load_params
-from skillpress.learn.imitation.trainer import add_gradients
-from skillpress.learn.training.learner import read_configuration
-from skillpress.learn.training.lora import LoraAdapter
-from skillpress.learn.training.parameters import LoraParameters
-from skillpress.learn.training.samples import Samples, passes
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
-from tests.support.learn.batches import clipped
+from skillpress.training.imitation.trainer import add_gradients
+from skillpress.training.loop.learner import read_configuration
+from skillpress.training.loop.lora import LoraAdapter
+from skillpress.training.loop.parameters import LoraParameters
+from skillpress.training.loop.samples import Samples, passes
+from tests.support.training.batches import clipped
 
 ROOT = Path(__file__).parents[3]
 CASES = {

@@ -16,7 +16,7 @@ from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, imitate_demonstrations
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 from tests.support.programs.training_program import parameters
 
 if __name__ == "__main__":

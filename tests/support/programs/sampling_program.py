@@ -22,7 +22,7 @@ from skillpress.models.engines.vllm.engine import VllmEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
 
 NEW_TOKENS = 4
 

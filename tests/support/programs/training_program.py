@@ -21,14 +21,14 @@ from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import TrainingJob, train
-from skillpress.learn.imitation.dataset import tokenize
-from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.imitation.trainer import imitate
-from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
-from skillpress.learn.training.keeping.selected_checkpoint import select_checkpoint
 from skillpress.models.policy import save_policy
-from skillpress.play.workers.gang import Gang
-from skillpress.play.workers.launched import launch_of_environment
+from skillpress.rollouts.workers.gang import Gang
+from skillpress.rollouts.workers.launched import launch_of_environment
+from skillpress.training.imitation.dataset import tokenize
+from skillpress.training.imitation.demonstrations import demonstrate
+from skillpress.training.imitation.trainer import imitate
+from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes
+from skillpress.training.loop.keeping.selected_checkpoint import select_checkpoint
 from tests.support.experiment.pausing import PausingCheckpoints
 
 ROOT = Path(__file__).parents[3]

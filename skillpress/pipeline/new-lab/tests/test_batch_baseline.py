@@ -5,7 +5,7 @@ import pytest
 from my_lab.batch_baseline import BatchBaseline
 
 from skillpress.core import RewardPart, Step, Trajectory
-from skillpress.learn.algorithms.batch import batch_of, one_process
+from skillpress.training.algorithms.batch import batch_of, one_process
 
 PARAMETERS = {
     "name": "my_lab.batch_baseline:BatchBaseline",

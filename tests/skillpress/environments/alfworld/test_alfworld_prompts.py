@@ -16,7 +16,7 @@ from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.text.words import END, UNKNOWN
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.play.agents.state_updates import Window
+from skillpress.rollouts.agents.state_updates import Window
 
 HISTORY = 4
 TASK = Task("t", "alfworld", 0, {"game": "train/pick_and_place_simple-Mug-None-Bed-301/trial/game.tw-pddl"})

@@ -11,7 +11,7 @@ from skillpress.environments.code_repair.environment import LIMITS, RepairEpisod
 from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.programs import Check, Program, all_programs
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.play.sandbox import Sandbox
+from skillpress.rollouts.sandbox import Sandbox
 
 FAULTY = """\
 def largest(numbers):

@@ -12,7 +12,7 @@ import pytest
 from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.judge_sandboxes import Candidate
 from skillpress.environments.code_repair.programs import Check, Program
-from skillpress.play.sandbox import processes
+from skillpress.rollouts.sandbox import processes
 
 RIGHT = "def largest(numbers):\n    return max(numbers)\n"
 CHEATS = {

@@ -14,7 +14,7 @@ from skillpress.environments.code_repair.environment import LIMITS, RepairEpisod
 from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.programs import Program
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.play.sandbox import Sandbox
+from skillpress.rollouts.sandbox import Sandbox
 
 TASK = Task("ours/largest", "code_repair", 0, {"program": "ours/largest"})
 BASH = json.dumps({"tool": "bash", "command": "echo said; false"})

@@ -12,8 +12,8 @@ from skillpress.environments.code_repair.environment import LIMITS, RepairEpisod
 from skillpress.environments.code_repair.judge import CORRECT_MAY_TAKE, LONGER, SLOWER_THAN_CORRECT, Judge
 from skillpress.environments.code_repair.programs import Program
 from skillpress.environments.sandboxed import EpisodeSandbox
-from skillpress.play.sandbox import Sandbox
-from tests.support.play.busy import busy
+from skillpress.rollouts.sandbox import Sandbox
+from tests.support.rollouts.busy import busy
 
 ENDLESS = "def largest(numbers):\n    while True: pass\n"
 

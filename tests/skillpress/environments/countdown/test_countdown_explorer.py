@@ -15,7 +15,7 @@ from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.section import SplitSizes
-from skillpress.play.agents import OutcomeReward, RandomExplorer, decide
+from skillpress.rollouts.agents import OutcomeReward, RandomExplorer, decide
 
 
 @cache

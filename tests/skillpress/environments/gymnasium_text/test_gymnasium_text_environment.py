@@ -104,7 +104,7 @@ def test_countdown_through_gymnasium_and_back_is_countdown(choices: list[int], s
             "name": "gymnasium_text",
             "max_steps": 30,
             "id": "skillpress/Countdown-v0",
-            "module": "skillpress.doors.integrations.gymnasium",
+            "module": "skillpress.integrations.gymnasium",
             "kwargs": {"tasks": 8},
             "won": {"info": "won"},
             "info": {"admissible": "admissible", "invalid": "invalid", "action": "action"},
@@ -114,7 +114,7 @@ def test_countdown_through_gymnasium_and_back_is_countdown(choices: list[int], s
     said = [through.reset(task(seed, section.id))]
     numbers, target = said[0][0].split("Numbers: ")[1], said[0][0].split()[1].rstrip(".")
     puzzle = Task("p", "countdown", 0, {"target": int(target), "numbers": [*map(int, numbers.split())]})
-    from skillpress.doors.integrations.gymnasium import REGISTERED
+    from skillpress.integrations.gymnasium import REGISTERED
 
     kept = {key: value for key, value in REGISTERED["Countdown"].items() if key != "tasks"}
     straight = CountdownParameters.model_validate(kept).make()

@@ -13,7 +13,7 @@ from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.prompts import compact, vocabulary
 from skillpress.environments.text.words import END
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.play.agents.state_updates import Window
+from skillpress.rollouts.agents.state_updates import Window
 from tests.support.environments.small_games import WORDLE
 
 

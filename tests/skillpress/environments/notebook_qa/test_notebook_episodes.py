@@ -14,10 +14,10 @@ from skillpress.environments.section import SplitSizes, projection_without_keys
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
-from skillpress.play.agents.parsing import plain
-from skillpress.play.agents.reward import WeightedMeasure
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
+from skillpress.rollouts.agents.parsing import plain
+from skillpress.rollouts.agents.reward import WeightedMeasure
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
 
 REWARD = OutcomeReward(
     0.9,

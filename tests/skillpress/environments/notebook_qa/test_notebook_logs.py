@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from skillpress.console.command import main
+from skillpress.cli.command import main
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import Trajectory, skill_sequence
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters

@@ -12,8 +12,8 @@ from skillpress.environments.notebook_qa.compact import all_words, longest
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
 from skillpress.environments.section import SplitSizes
-from skillpress.play.agents.notebook_parsing import notebook
-from skillpress.play.agents.state_updates import Window
+from skillpress.rollouts.agents.notebook_parsing import notebook
+from skillpress.rollouts.agents.state_updates import Window
 
 
 def after(environment: SandboxedEnvironment, task: Task, *cells: str) -> AgentState:

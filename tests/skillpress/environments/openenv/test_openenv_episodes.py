@@ -17,7 +17,6 @@ from websockets.sync.server import ServerConnection, serve
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import DecisionRequest, Info
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.doors.serving import ServingLimits
 from skillpress.environments.openenv.connection import ForeignProtocolError
 from skillpress.environments.openenv.environment import (
     DifferentReplayError,
@@ -25,15 +24,16 @@ from skillpress.environments.openenv.environment import (
     UnansweredServerError,
 )
 from skillpress.environments.openenv.parameters import OpenEnvParameters
-from skillpress.play.agents.explorer import RandomExplorer
-from skillpress.play.rollout import (
+from skillpress.integrations.serving import ServingLimits
+from skillpress.rollouts.agents.explorer import RandomExplorer
+from skillpress.rollouts.collection import (
     BrokenEnvironmentError,
     Collector,
     SyncVectorEnv,
     ThreadVectorEnv,
     requests,
 )
-from tests.support.doors.served import REWARD, TASKS, Served, countdown, served
+from tests.support.integrations.served import REWARD, TASKS, Served, countdown, served
 
 FIELDS = {"text": ["text"], "admissible": "admissible", "action": "action", "invalid": "invalid"}
 LOST = (1, "lost")

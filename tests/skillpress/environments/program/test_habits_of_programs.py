@@ -19,12 +19,12 @@ from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.chains import Pairs, in_chains
-from skillpress.play.agents.reward import OutcomeReward
-from skillpress.play.programs.agent import ProgramAgent
-from skillpress.play.programs.tool_calls import hermes
-from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.agents.reward import OutcomeReward
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.programs.agent import ProgramAgent
+from skillpress.rollouts.programs.tool_calls import hermes
 from tests.support.models.chatting import chat_policy
-from tests.support.play import habits
+from tests.support.rollouts import habits
 
 POLICY = chat_policy(qwen2_5_chat_template, merges=[("o", "o"), ("l", "oo"), ("t", "h"), ("th", "e")])
 """Some texts have several tokenizations: ``look`` is ``loo k``, ``l oo k`` or ``l o o k``."""

@@ -16,11 +16,11 @@ from skillpress.environments.program.environment import ProgramEnvironment
 from skillpress.environments.program.verifier import Verdict
 from skillpress.models.engines.checks import EngineError
 from skillpress.models.engines.local.engine import LocalEngine
-from skillpress.play.programs.endpoint import Endpoint
-from skillpress.play.programs.launch import Running, Start
-from skillpress.play.programs.session import Ended
+from skillpress.rollouts.programs.endpoint import Endpoint
+from skillpress.rollouts.programs.launch import Running, Start
+from skillpress.rollouts.programs.session import Ended
 from tests.skillpress.environments.program.test_program_environment import POLICY, TASKS, play, section
-from tests.support.play import asking
+from tests.support.rollouts import asking
 
 BODY = {"messages": [{"role": "user", "content": "1"}]}
 

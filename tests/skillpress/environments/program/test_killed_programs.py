@@ -15,11 +15,11 @@ from random import Random
 
 import pytest
 
-from skillpress.play.sandbox.sandbox import check_walls
-from skillpress.play.sandbox.spawner import spawner
-from skillpress.play.sandbox.watchdog import watchdog
-from tests.support.play import haunted
-from tests.support.play.held import held_descriptors
+from skillpress.rollouts.sandbox.sandbox import check_walls
+from skillpress.rollouts.sandbox.spawner import spawner
+from skillpress.rollouts.sandbox.watchdog import watchdog
+from tests.support.rollouts import haunted
+from tests.support.rollouts.held import held_descriptors
 
 SHARES = {"function": 0.5, "command": 0.3, "walled": 0.2}
 SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}

@@ -24,13 +24,13 @@ from skillpress.environments.program.tasks import make_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.play.agents.reward import OutcomeReward
-from skillpress.play.programs.agent import ProgramAgent
-from skillpress.play.programs.tool_calls import words
-from skillpress.play.rollout import BrokenEnvironmentError, Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.agents.reward import OutcomeReward
+from skillpress.rollouts.collection import BrokenEnvironmentError, Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.programs.agent import ProgramAgent
+from skillpress.rollouts.programs.tool_calls import words
 from tests.support.models.tiny import tiny_policy
-from tests.support.play import asking
-from tests.support.play.busy import busy
+from tests.support.rollouts import asking
+from tests.support.rollouts.busy import busy
 
 TASKS = [
     Task(f"walk-{start}", "program", start, {"id": f"walk-{start}", "start": start}) for start in range(3)

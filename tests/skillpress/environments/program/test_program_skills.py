@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.console.rules import main as draft_rules
+from skillpress.cli.rules import main as draft_rules
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.doors.traces.fields import Wanted
-from skillpress.doors.traces.log import read_log
 from skillpress.environments.calls.rules import read_rules
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.tasks import identities
 from skillpress.environments.section import Projection
-from skillpress.play.programs.requests import Reply, ToolCall
+from skillpress.logs.fields import Wanted
+from skillpress.logs.log import read_log
+from skillpress.rollouts.programs.requests import Reply, ToolCall
 
 RULES = r"""
 shell: {bash: command}

@@ -14,7 +14,7 @@ from skillpress.environments.textworld_cooking.memory import CookingState, Exit,
 from skillpress.environments.textworld_cooking.memory_words import first_steps, memory_words, step_to_new
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import vocabulary
-from skillpress.play.agents.state_updates import Window
+from skillpress.rollouts.agents.state_updates import Window
 
 HISTORY = 3
 

@@ -10,7 +10,7 @@ from docs.build.markdown import blocks
 from skillpress.core.trajectory import Task
 from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.parameters import WorkshopParameters
-from tests.support.doors.served import served
+from tests.support.integrations.served import served
 
 PAGE = Path(__file__).parents[4] / "docs" / "environments.md"
 

@@ -11,7 +11,7 @@ from skillpress.models.engines.parameters import EngineDemand, EngineParameters
 from skillpress.models.engines.server import ServerParameters
 from skillpress.models.engines.vllm import VllmParameters
 from skillpress.models.policy import load_policy
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
 from tests.support.models.folders import IN_PARTS, gemma3, write_folder
 
 

@@ -23,7 +23,7 @@ from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.serve import CPU_OPTIONS, ModelServer, ServerOptions, main
 from skillpress.models.engines.server import VLLM
 from skillpress.models.engines.vllm import VllmParameters
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
 from tests.support.models.tiny import tiny_policy
 
 ROOT = Path(__file__).parents[4]

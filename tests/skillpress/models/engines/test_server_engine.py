@@ -23,7 +23,7 @@ from skillpress.models.engines.server.engine import ServerEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.workers.distributed import Ranks
 from tests.support.models.protocol_server import Answer, ProtocolServer
 from tests.support.models.tiny import tiny_policy
 

@@ -38,7 +38,7 @@ from skillpress.models.engines.launcher import SCRATCH
 from skillpress.models.engines.serve import ModelServer, ServerOptions
 from skillpress.models.policy import load_policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.play.rollout import requests
+from skillpress.rollouts.collection import requests
 from tests.support.programs import PROGRAMS, importing
 from tests.support.programs.training_program import job, parameters, prepare
 

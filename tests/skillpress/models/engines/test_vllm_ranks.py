@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from skillpress.experiment.training import train
-from skillpress.play.workers.ranks import free_port, run_ranks
+from skillpress.rollouts.workers.ranks import free_port, run_ranks
 from tests.support.models.vllm_ranks import engines_end
 from tests.support.programs.training_program import job, prepare
 

@@ -22,7 +22,7 @@ from skillpress.models.macro_policy.enumeration import Enumeration, next_logits
 from skillpress.models.macro_policy.sampling import SampledMacroPolicy, sample_actions
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.play.agents.parsing import plain
+from skillpress.rollouts.agents.parsing import plain
 
 PROMPTS: list[TokenIds] = [(2, 3), (3, 3, 2, 4), (4,)]
 LONGEST = 3

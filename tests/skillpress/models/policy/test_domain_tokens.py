@@ -27,9 +27,9 @@ from skillpress.experiment.token_counts import token_counts
 from skillpress.models.policy import Policy, load_policy, save_policy
 from skillpress.models.policy.domain_tokens import mean_tokens, with_tokens
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.play.agents.parsing import tagged
-from skillpress.play.agents.structured_parsing import MARKERS
-from skillpress.play.rollout import requests
+from skillpress.rollouts.agents.parsing import tagged
+from skillpress.rollouts.agents.structured_parsing import MARKERS
+from skillpress.rollouts.collection import requests
 
 SECTION = CountdownParameters(
     name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999

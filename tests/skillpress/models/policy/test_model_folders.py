@@ -17,8 +17,8 @@ from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy, PolicyError, load_policy, save_policy
 from skillpress.models.policy.agreement import check_family
-from skillpress.play.agents.parsing import plain, tagged
-from skillpress.play.agents.structured_parsing import json_object, xml
+from skillpress.rollouts.agents.parsing import plain, tagged
+from skillpress.rollouts.agents.structured_parsing import json_object, xml
 from tests.support.models.folders import (
     BOS,
     CHATML,

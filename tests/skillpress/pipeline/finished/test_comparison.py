@@ -14,10 +14,10 @@ from scipy.stats import binomtest, t
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.experiment.params import load_params, read_yaml
-from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS
 from skillpress.pipeline.finished.comparison import as_json, paired_tests, starts, table, text, verdict
 from skillpress.pipeline.finished.run import FinishedRun
+from skillpress.training.loop.keeping.selected_checkpoint import SelectedCheckpoint
 
 STEP = Step((1,), (2,), (0.0,), "", "go", "", None, ())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.measure.evaluation import Comparison, PairedTest, SuccessRate
+from skillpress.evaluation.statistics import Comparison, PairedTest, SuccessRate
 from skillpress.pipeline.files import EXPLORER, START, TRAINED
 from skillpress.pipeline.finished.effect import ADVICE, Effect, effect
 from skillpress.pipeline.finished.report import verdict

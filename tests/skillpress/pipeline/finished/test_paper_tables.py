@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.console.command import main as command
+from skillpress.cli.command import main as command
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
-from skillpress.measure.paper.text import csv_text, markdown
+from skillpress.evaluation.paper.text import csv_text, markdown
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY
 from skillpress.pipeline.finished.paper_tables import main, notes_on, tables_of, tables_or_reason

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.finished.report import BENCHMARK
 from skillpress.pipeline.finished.results import comparisons, scaling
 from skillpress.pipeline.finished.run import checkpoint
+from skillpress.training.loop.keeping.selected_checkpoint import SelectedCheckpoint
 
 
 def test_the_committed_benchmark_reaches_a_million_sequences_and_says_where_it_was_measured(

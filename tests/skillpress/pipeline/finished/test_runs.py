@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import yaml
 
-from skillpress.console.command import main as command
+from skillpress.cli.command import main as command
 from skillpress.core.intervals import wilson
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.experiment.params import read_yaml

@@ -15,13 +15,13 @@ from skillpress.experiment.estimate import memory_by_phase, training_memory
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import Params, load_params, read_yaml
 from skillpress.experiment.work import episodes, updates_per_step
-from skillpress.learn.training.learner import read_configuration
-from skillpress.learn.training.parameters import LoraParameters
 from skillpress.models.engines.local.engine import CACHE_BYTES
 from skillpress.pipeline.graph import read_stages
 from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
 from skillpress.pipeline.whole_run import outdated
+from skillpress.training.loop.learner import read_configuration
+from skillpress.training.loop.parameters import LoraParameters
 from tests.support.models.folders import gemma3
 
 ROOT = Path(__file__).parents[4]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.measure.study.plan import PlanError, read_plan
+from skillpress.evaluation.study.plan import PlanError, read_plan
 from skillpress.pipeline.study import store
 from skillpress.pipeline.study.clearing import LARGE_BYTES, clear
 from skillpress.pipeline.study.forecast import describe, in_words, remaining

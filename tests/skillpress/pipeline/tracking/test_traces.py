@@ -16,7 +16,7 @@ from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline.tracking.episode_trace import sample_episodes
 from skillpress.pipeline.tracking.recorder import SETTING, Recorder, most_traces
 from skillpress.pipeline.tracking.runs import StageRun, create_database
-from tests.support.doors.playing import episode, unsampled, write_tokenizer
+from tests.support.integrations.playing import episode, unsampled, write_tokenizer
 
 keys = (f"key-{number}" for number in itertools.count())
 """Keys of this module's stages; each stage gets a run of its own."""

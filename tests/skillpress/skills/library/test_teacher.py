@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.section import projection_without_keys
 from skillpress.experiment.teaching import server
-from skillpress.learn.algorithms.batch import batch_of
-from skillpress.learn.training.groups import Collected
-from skillpress.learn.training.library_evolution import LibraryEvolution
-from skillpress.play.chat.journal import spent
-from skillpress.play.chat.server import ChatError
-from skillpress.play.workers.distributed import Ranks
+from skillpress.rollouts.chat.journal import spent
+from skillpress.rollouts.chat.server import ChatError
+from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.library.advice import HEADING, SkillAdvice
 from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary, Version
 from skillpress.skills.library.parameters import TeacherParameters
 from skillpress.skills.library.phrases import PlayedEpisode
 from skillpress.skills.library.retrieval import by_task
 from skillpress.skills.library.teacher import prompt_of, remembering, rules, taught_skills, transcript
-from tests.support.play.chat_server import chat_server
+from skillpress.training.algorithms.batch import batch_of
+from skillpress.training.loop.groups import Collected
+from skillpress.training.loop.library_evolution import LibraryEvolution
+from tests.support.rollouts.chat_server import chat_server
 
 TASKS = [
     Task("54=1,2,28,80", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}, "train", "4 numbers"),

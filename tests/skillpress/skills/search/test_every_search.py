@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.core.registry import CLOSURES, SEARCHES
-from skillpress.measure.analysis.mdl_report import coverage, parts, phrase_table, savings
+from skillpress.evaluation.analysis.mdl_report import coverage, parts, phrase_table, savings
 from skillpress.skills.bounds import bounds
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit

@@ -1,1 +1,0 @@
-"""Our environments behind the interfaces of other libraries."""

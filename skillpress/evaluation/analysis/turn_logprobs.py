@@ -1,0 +1,44 @@
+"""log p(v_k | X_k) of the turns of trajectories under any policy of the same vocabulary.
+
+The sampled tokens are scored as training scores them: prompts that responses share pass through the model
+once, and turns that continue one another form one sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.core.trajectory import Step
+from skillpress.models.policy import Policy
+from skillpress.models.policy.passes import PASS_TOKENS
+from skillpress.models.policy.scorers import choose_scorer
+from skillpress.training.loop.samples import Samples
+from skillpress.training.loop.scoring_passes import ScoringPasses
+
+
+class TurnScorer:
+    """One policy as a function from turns to their log-probabilities."""
+
+    def __init__(self, policy: Policy, temperature: float) -> None:
+        """The policy is on the device that scores; the temperature divides its logits."""
+        self._scorer = choose_scorer(policy.model.eval())
+        self._passes = ScoringPasses(
+            temperature=temperature,
+            token_limit=PASS_TOKENS,
+            device=policy.model.device,
+            shared=self._scorer.shares_prompts,
+        )
+
+    def __call__(self, turns: Sequence[Step]) -> NDArray[np.float64]:
+        """[turns] the sum over each turn's tokens, in nats; 0 if nothing was sampled."""
+        found = np.zeros(len(turns))
+        sampled = [number for number, turn in enumerate(turns) if turn.response_ids]
+        if not sampled:
+            return found
+        samples = Samples.of([turns[number] for number in sampled])
+        scored = np.split(self._passes.logprobs(self._scorer, samples), np.cumsum(samples.lengths)[:-1])
+        found[sampled] = [logprobs.sum(dtype=np.float64) for logprobs in scored]
+        return found

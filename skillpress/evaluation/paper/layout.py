@@ -1,0 +1,208 @@
+"""The paper's tables from any set of runs, each figure beside the paper's own.
+
+An environment's folder says which rows it adds to which table (a :class:`Panel`: the table's number, the
+heading in the paper, and a small function from episodes to figures). This module lays them out as in the
+paper, one column or row per method. ``printed_figures.csv`` holds the paper's printed figures; a count is
+stored with its total (Table 7's n; for Table 4 the sum of the column).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+
+import polars as pl
+
+from skillpress.evaluation.paper.method_episodes import MethodEpisodes
+from skillpress.evaluation.statistics.behavior import BehaviorFigure
+
+METHODS = {
+    "explorer": "Random explorer",
+    "vanilla": "Vanilla",
+    "grpo": "GRPO",
+    "round_length": "Pure Length",
+    "segcost": "SegCost (buffer)",
+    "segcost_no_buffer": "SegCost (no buffer)",
+}
+"""Methods of ReuseRL's tables by their names in ``printed_figures.csv``. The explorer, a floor, is not the
+paper's."""
+L0_METHODS = {"explorer": METHODS["explorer"], "vanilla": METHODS["vanilla"], "l0": "L0-RL"}
+"""The same of L0's table."""
+
+UNTRAINED = frozenset({"explorer", "vanilla"})
+"""Methods without a training run, and so without a checkpoint to choose."""
+
+TITLES = {
+    1: "Main results (the paper: SC@7 on ALFWorld, Pass@1 elsewhere)",
+    2: "Behaviour beyond the success rate",
+    4: "Closing operations of Countdown-Stepwise successes",
+    5: "Thought and action on TextWorld-Cooking games whose cookbook says cook what is cooked already",
+    6: "ALFWorld: how in-distribution tasks are solved",
+    7: "ALFWorld: what failed out-of-distribution episodes lacked",
+    8: "TextWorld-Cooking: lengths and how failures ended",
+    9: "Countdown-Stepwise: how episodes go; a failure that took all T steps is a timeout, stuck or not",
+    10: "Most used phrases of the dictionary fitted to each method's successes, and of the last step's",
+    11: "ALFWorld: whether the phrases that the paper matches with SkillRL's skills are in the dictionary",
+    12: "Question answering: exact match (EM), F1 and the judge's score (LJ)",
+}
+"""The number of a table to its contents: 1 to 11 are the paper's (its Table 3 states no measurement), 12 is
+L0's Table 2."""
+NAMES = {12: "L0's Table 2"}
+"""The names of tables that are not called by their numbers."""
+
+METHOD_ROWS = frozenset({1, 5, 10, 12})
+"""Tables with a row for each method: the papers', and Table 10, whose phrases need the space."""
+
+_PAPER_FILE = files("skillpress.evaluation.paper") / "printed_figures.csv"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The rows that one environment adds to one of the paper's tables."""
+
+    table: int
+    heading: str
+    """The environment as the table names it, and which episodes count."""
+    figures: Callable[[MethodEpisodes], tuple[BehaviorFigure, ...]]
+    """Computes the rows, by the keys of ``printed_figures.csv``; every method has the same rows."""
+    printed: Callable[[str], Mapping[str, str]] | None = None
+    """Maps a row's key to the paper's figure of each method of its table; None means
+    ``printed_figures.csv``."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method's figure, and the paper's figure for it."""
+
+    text: str = ""
+    """The formatted figure; empty if no run was given."""
+    value: float | None = None
+    low: float | None = None
+    """Lower end of the 95% interval over tasks, in the unit of ``value``."""
+    high: float | None = None
+    unit: str = ""
+    episodes: int | None = 0
+    """Number of episodes behind the figure; None if it is not computed from episodes."""
+    paper: str = ""
+    """The paper's figure as printed; empty if the paper has none."""
+
+    @property
+    def printed(self) -> str:
+        """The paper's figure with its unit, which the paper puts in the row label."""
+        return f"{self.paper} %" if self.paper and self.unit == "share" else self.paper
+
+    @property
+    def interval(self) -> str:
+        """Both ends of the interval, formatted; empty if there is none."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"{number(self.low, self.unit)} to {number(self.high, self.unit)}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure for every method."""
+
+    environment: str
+    heading: str
+    key: str
+    label: str
+    cells: Mapping[str, Cell]
+    """Cells by method: the table's own in its order, then methods of these runs that it has no place for."""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One of the paper's tables."""
+
+    number: int
+    lines: tuple[Line, ...]
+
+    @property
+    def title(self) -> str:
+        """The title, such as ``Table 4. Closing operations of Countdown-Stepwise successes``."""
+        return f"{NAMES.get(self.number, f'Table {self.number}')}. {TITLES[self.number]}"
+
+
+def paper_tables(
+    by_method: Mapping[str, Mapping[str, MethodEpisodes]], panels: Mapping[str, Sequence[Panel]]
+) -> list[PaperTable]:
+    """The tables that have rows for the played environments, by number: environment to method to its episodes
+    (at least one), and environment to panels."""
+    chosen = [(name, panel) for name in by_method for panel in panels[name]]
+    return [
+        PaperTable(
+            table,
+            tuple(
+                line
+                for name, panel in chosen
+                if panel.table == table
+                for line in panel_lines(name, panel, by_method[name])
+            ),
+        )
+        for table in sorted({panel.table for _, panel in chosen})
+    ]
+
+
+def panel_lines(environment: str, panel: Panel, by_method: Mapping[str, MethodEpisodes]) -> Iterator[Line]:
+    """An environment's lines of one table."""
+    found = {method: {f.key: f for f in panel.figures(played)} for method, played in by_method.items()}
+    printed = panel.printed or partial(paper_row, panel.table, environment)
+    for key, first in next(iter(found.values())).items():
+        cells = {
+            method: cell(found[method][key], paper) if method in found else Cell(unit=first.unit, paper=paper)
+            for method, paper in places(printed(key), found).items()
+        }
+        label = f"{first.label}, steps" if first.unit == "steps" else first.label
+        yield Line(environment=environment, heading=panel.heading, key=key, label=label, cells=cells)
+
+
+def places(printed: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
+    """Every method that has a place in a line, to the paper's figure: the table's own, then the others that
+    were found."""
+    return {**printed, **{method: "" for method in found if method not in printed}}
+
+
+def paper_row(table: int, environment: str, key: str) -> dict[str, str]:
+    """Method to the paper's figure as printed; empty if the paper has none."""
+    printed = _paper_figures().get((table, environment, key), {})
+    return {method: printed.get(method, "") for method in METHODS}
+
+
+def cell(figure: BehaviorFigure, paper: str) -> Cell:
+    """A figure as a cell."""
+    if figure.value is None:
+        return Cell("none", unit=figure.unit, episodes=figure.episodes, paper=paper)
+    text = number(figure.value, figure.unit)
+    if figure.std is not None:
+        text += f" ± {100 * figure.std:.1f}"
+    if figure.unit == "count":
+        text += f" of {figure.episodes:,} ({figure.value / figure.episodes:.1%})"
+    return Cell(
+        text=text,
+        value=figure.value,
+        low=figure.low,
+        high=figure.high,
+        unit=figure.unit,
+        episodes=figure.episodes,
+        paper=paper,
+    )
+
+
+def number(value: float, unit: str) -> str:
+    """A figure as the tables show it: shares in percent, counts whole, everything else with 2 decimals."""
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if unit == "count" else f"{value:.2f}"
+
+
+@cache
+def _paper_figures() -> dict[tuple[int, str, str], dict[str, str]]:
+    """(table, environment, figure) to method to the paper's printed figure."""
+    frame = pl.read_csv(_PAPER_FILE.read_bytes(), infer_schema=False).with_columns(pl.all().fill_null(""))
+    return {
+        (int(row.pop("table")), row.pop("environment"), row.pop("figure")): row
+        for row in frame.iter_rows(named=True)
+    }

@@ -1,0 +1,114 @@
+"""The figures of L0's Table 2, computed from answers: EM, F1 and a judge's score of each data set.
+
+L0 says how it counts EM but not how it counts F1. Each data set is scored by the rule of its own evaluation
+program (2WikiMultihopQA's is HotpotQA's). Data sets without one use MuSiQue's rule, which is SQuAD's common
+one. An episode without an answer scores as a blank answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from skillpress.core.trajectory import Task
+from skillpress.environments.notebook_qa.answers import exact_match, f1, f1_rule
+from skillpress.environments.notebook_qa.environment import WRONG_ANSWER
+from skillpress.evaluation.paper.layout import L0_METHODS
+from skillpress.evaluation.paper.method_episodes import MethodEpisodes
+from skillpress.evaluation.paper.notebook_qa.printed import AVERAGE, METRICS, printed
+from skillpress.evaluation.statistics.behavior import BehaviorFigure, share
+from skillpress.evaluation.statistics.episodes import EPISODE_KEY, EvaluationSteps
+
+BACKBONE = "Qwen2.5-7B-Instruct"
+PRINTED = {"vanilla": "L0-Scaffold", "l0": "L0-RL"}
+"""Methods to L0's names of them: the untrained policy in its loop, and the trained one."""
+TABLE = "L0, Table 2"
+
+
+def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """EM, F1 and LJ of each data set, and the mean of each over them where there are several.
+
+    A figure has no value if an answer was not recorded (``rollouts/5`` and earlier) or, for LJ, not graded.
+    """
+    found = submitted(played.steps, played.tasks.values()).join(
+        played.grades.with_columns(graded=pl.lit(True)),
+        on=[*EPISODE_KEY, "answer"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    datasets = sorted(set(found["dataset"]))
+    figures = [f for name in datasets for f in _figures(name, found.filter(pl.col("dataset") == name))]
+    return (*figures, *(_means(figures) if len(datasets) > 1 else ()))
+
+
+def submitted(steps: EvaluationSteps, tasks: Iterable[Task]) -> pl.DataFrame:
+    """One row per episode: its key, ``answer`` (null if nothing was submitted), whether the file records
+    answers (``recorded``), and its task's ``question``, ``answers`` (aliases) and ``dataset``."""
+    asked = pl.DataFrame(
+        [{"task_id": task.task_id, **{key: task.spec[key] for key in _SPEC}} for task in tasks],
+        schema={"task_id": pl.String, **_SPEC},
+    )
+    episodes = steps.per_episode(
+        lambda rows: rows.group_by(EPISODE_KEY, maintain_order=True).agg(
+            pl.col("outcome").first(), pl.col("answer").drop_nulls().last()
+        )
+    )
+    silent = ~pl.col("outcome").is_in(["won", WRONG_ANSWER])
+    rows = episodes.select(*EPISODE_KEY, "answer", recorded=silent | pl.col("answer").is_not_null())
+    return rows.join(asked, on="task_id", maintain_order="left")
+
+
+_SPEC: dict[str, Any] = {"question": pl.String, "answers": pl.List(pl.String), "dataset": pl.String}
+
+
+def _figures(dataset: str, answers: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
+    """A data set's three figures; the interval of F1, which is not a share of episodes, is left out."""
+    known = answers if answers["recorded"].all() else answers.clear()
+    graded = known if known["graded"].fill_null(False).all() else known.clear()
+    pairs = [(said or "", aliases) for said, aliases in known.select("answer", "answers").iter_rows()]
+    exact = known.with_columns(em=pl.Series([exact_match(*pair) for pair in pairs], dtype=pl.Boolean))
+    rule = f1_rule(dataset)
+    overlap = [f1(*pair, rule) for pair in pairs]
+    correct, one = (pl.col("grade") == "correct").fill_null(False), pl.lit(1)
+    return (
+        share(f"em_{dataset}", f"{dataset} {METRICS['em']}", exact, pl.col("em"), whole=one, table=TABLE),
+        BehaviorFigure(
+            key=f"f1_{dataset}",
+            label=f"{dataset} {METRICS['f1']}",
+            value=sum(overlap) / len(overlap) if overlap else None,
+            unit="share",
+            episodes=len(overlap),
+            table=TABLE,
+        ),
+        share(f"judge_{dataset}", f"{dataset} {METRICS['judge']}", graded, correct, whole=one, table=TABLE),
+    )
+
+
+def _means(figures: Iterable[BehaviorFigure]) -> tuple[BehaviorFigure, ...]:
+    """Each metric's mean over the data sets, like the paper's column *Avg.*; none if one has no figure."""
+    found = list(figures)
+    of = {metric: [f for f in found if f.key.startswith(f"{metric}_")] for metric in METRICS}
+    return tuple(
+        BehaviorFigure(
+            key=f"{metric}_{AVERAGE}",
+            label=f"{AVERAGE} {heading}",
+            value=sum(values) / len(values) if len(values) == len(of[metric]) else None,
+            unit="share",
+            episodes=sum(f.episodes for f in of[metric]),
+            table=TABLE,
+        )
+        for metric, heading in METRICS.items()
+        for values in [[f.value for f in of[metric] if f.value is not None]]
+    )
+
+
+def printed_row(key: str) -> dict[str, str]:
+    """Method to the paper's figure, in percent; empty if the paper has none."""
+    metric, _, dataset = key.partition("_")
+    rows = printed().filter(table=2, backbone=BACKBONE, metric=metric, dataset=dataset)
+    percent = dict(rows.select("method", "percent").iter_rows())
+    found = {method: percent.get(name) for method, name in PRINTED.items()}
+    return dict.fromkeys(L0_METHODS, "") | {m: f"{x:.2f}" for m, x in found.items() if x is not None}

@@ -1,0 +1,26 @@
+"""Environments for agents of other libraries: a server that speaks OpenEnv's protocol, or MCP.
+
+``messages.py`` is OpenEnv's protocol as text, ``session.py`` the episodes of one connection, ``host.py`` the
+environments behind all connections, and ``server.py`` the WebSocket and the HTTP endpoints. ``episodes.py``
+names the episodes of callers without a connection, and ``mcp_server.py`` makes tools of them.
+"""
+
+from __future__ import annotations
+
+from skillpress.integrations.serving.episodes import Episodes
+from skillpress.integrations.serving.host import EnvironmentHost, host_of
+from skillpress.integrations.serving.server import About, ServingLimits, listen, make_app, server_of
+from skillpress.integrations.serving.session import Offer, TaskBook
+
+__all__ = [
+    "About",
+    "EnvironmentHost",
+    "Episodes",
+    "Offer",
+    "ServingLimits",
+    "TaskBook",
+    "host_of",
+    "listen",
+    "make_app",
+    "server_of",
+]

@@ -1,9 +1,0 @@
-"""ALFWorld: its rows of the paper's tables and its behaviour figures."""
-
-from __future__ import annotations
-
-from skillpress.measure.paper.alfworld.behavior import alfworld_behavior
-from skillpress.measure.paper.alfworld.tables import NAMED_SKILLS, PANELS
-from skillpress.measure.paper.figures import EnvironmentFigures
-
-FIGURES = EnvironmentFigures(PANELS, alfworld_behavior, NAMED_SKILLS)

@@ -1,9 +1,0 @@
-"""Code repair: its behaviour figures. ReuseRL's and L0's tables have no rows for it."""
-
-from __future__ import annotations
-
-from skillpress.measure.paper.code_repair.behavior import repair_behavior
-from skillpress.measure.paper.figures import EnvironmentFigures
-
-FIGURES = EnvironmentFigures(behavior=repair_behavior)
-"""The entry that ``skillpress.measure.paper`` looks up."""

@@ -1,9 +1,0 @@
-"""Countdown-Stepwise: its rows of the paper's tables and its behaviour figures."""
-
-from __future__ import annotations
-
-from skillpress.measure.paper.countdown.behavior import countdown_behavior
-from skillpress.measure.paper.countdown.tables import PANELS
-from skillpress.measure.paper.figures import EnvironmentFigures
-
-FIGURES = EnvironmentFigures(PANELS, countdown_behavior)

@@ -1,9 +1,0 @@
-"""A pool of supervised worker processes, independent of what the jobs do."""
-
-from __future__ import annotations
-
-from skillpress.play.workers.pool import WorkerPool, cores
-from skillpress.play.workers.ranks import RankError, run_ranks
-from skillpress.play.workers.worker import Failure, Limits, WorkerPoolError
-
-__all__ = ["Failure", "Limits", "RankError", "WorkerPool", "WorkerPoolError", "cores", "run_ranks"]

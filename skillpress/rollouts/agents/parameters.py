@@ -1,0 +1,171 @@
+"""The sections ``policy`` and ``reward`` of params.yaml: an agent's model, prompts, memory, parser and
+reward.
+
+Only this module looks up the registries that ``policy.parser``, ``policy.state_update`` and
+``reward.shaping`` choose from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from skillpress.core.errors import UserError
+from skillpress.core.interface import Rendering, StateUpdate
+from skillpress.core.parsed_action import Parser
+from skillpress.core.registry import PARSERS, SHAPINGS, STATE_UPDATES, lookup
+from skillpress.core.sections import NonNegative, NonNegativeInt, Positive, PositiveInt, Section, registered
+from skillpress.core.trajectory import Credit
+from skillpress.rollouts.agents.learned_memory import Memory, MemoryText, MemoryWords
+from skillpress.rollouts.agents.reward import OutcomeReward, WeightedMeasure
+
+if TYPE_CHECKING:
+    from skillpress.skills.shaping import Shaping
+
+SCRATCH = "scratch"
+"""Value of ``policy.model`` for a model built from scratch."""
+RENDERINGS_OWN = "rendering"
+"""Value of ``policy.parser`` for the parser that the rendering itself names."""
+ASKED_FOR = frozenset({"json", "xml", "planned"})
+"""Parsers whose answers a prompt can ask for in place of tags."""
+OWN_WORDS = frozenset({"concatenate", "summarize", "learned"})
+"""The state updates whose prompts contain text that the policy itself has written."""
+
+
+class MemoryParameters(Section):
+    """``policy.memory``: how much a learned state update keeps."""
+
+    length: PositiveInt
+    alphabet: NonNegativeInt
+
+    def make(self, compact: bool) -> Memory:
+        """The memory's format: words of its own alphabet in ``compact`` prompts, else text."""
+        return MemoryWords(self.length, self.alphabet) if compact else MemoryText(self.length)
+
+
+class PolicyParameters(Section):
+    """Which model acts, how its prompts are made and how its answers are parsed."""
+
+    model: Annotated[str, Field(min_length=1)]
+    rendering: str
+    domain_tokens: list[Literal["markers", "actions", "entities"]]
+    parser: Annotated[str, registered(PARSERS, RENDERINGS_OWN)]
+    history: NonNegativeInt
+    state_update: Annotated[str, registered(STATE_UPDATES)]
+    memory: MemoryParameters | None
+    knowledge_words: NonNegativeInt
+    context_tokens: PositiveInt
+    width: PositiveInt
+    layers: PositiveInt
+    heads: PositiveInt
+    dtype: Literal["float32", "bfloat16"]
+    attention: Literal["auto", "sdpa", "blocked", "flash_attention_2"] = "auto"
+    """How the learner computes attention (``models/policy/attention.py``)."""
+
+    @model_validator(mode="after")
+    def _some_attention_computes_in_half_types(self) -> PolicyParameters:
+        if self.attention in ("blocked", "flash_attention_2") and self.dtype == "float32":
+            raise ValueError(
+                f"attention is {self.attention}, which computes in half types alone: dtype is float32, must "
+                "be bfloat16; or take attention auto or sdpa"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> PolicyParameters:
+        if self.width % (2 * self.heads):
+            raise ValueError(f"width {self.width} must be a multiple of 2 x heads ({2 * self.heads})")
+        return self
+
+    @property
+    def from_scratch(self) -> bool:
+        """Whether the model is built from scratch."""
+        return self.model == SCRATCH
+
+    @property
+    def compact(self) -> bool:
+        """Whether prompts consist of the environment's few words, not of sentences."""
+        return self.rendering == "compact"
+
+    @property
+    def turns_shown(self) -> int:
+        """Maximum number of past turns in a rebuilt prompt."""
+        return 0 if self.state_update == "environment" else self.history
+
+    def libraries(self) -> dict[str, str]:
+        """Name to version of the libraries that only this attention uses.
+
+        Raises:
+            UserError: ``flash-attn`` is not installed.
+        """
+        if self.attention != "flash_attention_2":
+            return {}
+        try:
+            return {"flash-attn": version("flash-attn")}
+        except PackageNotFoundError:
+            raise UserError(
+                "policy.attention: is flash_attention_2, but the package flash-attn is not installed here; "
+                "pip install flash-attn --no-build-isolation beside a GPU, or take auto or sdpa"
+            ) from None
+
+    def make_memory(self) -> Memory | None:
+        """The memory of a learned state update; None for any other state update."""
+        return None if self.memory is None else self.memory.make(self.compact)
+
+    def make_state_update(self) -> StateUpdate:
+        """Make the state update, which decides what the agent keeps of its past."""
+        make = lookup(STATE_UPDATES, self.state_update, "policy.state_update")
+        memory = self.make_memory()
+        made: StateUpdate = make(self.turns_shown, *([] if memory is None else [memory]))
+        return made
+
+    def parser_name(self, rendering: Rendering) -> str:
+        """The parser of answers to a rendering's prompts: its own, unless the section names another."""
+        return rendering.parser if self.parser == RENDERINGS_OWN else self.parser
+
+    def make_parser(self, rendering: Rendering) -> Parser:
+        """The parser named by :meth:`parser_name`."""
+        return parser_called(self.parser_name(rendering))
+
+
+def parser_called(name: str) -> Parser:
+    """The parser that ``policy.parser`` or a rendering names; ``ParamsError`` if there is none."""
+    found: Parser = lookup(PARSERS, name, "policy.parser")
+    return found
+
+
+class RewardParameters(Section):
+    """The rewards for an agent's steps and for a trajectory's success."""
+
+    success: Positive
+    invalid_penalty: NonNegative
+    invalid_counts: Literal["any", "format"]
+    invalid_credit: Credit
+    measures: dict[str, WeightedMeasure]
+    shaping: Annotated[str, registered(SHAPINGS)]
+    shaping_credit: Credit
+    efficiency: NonNegative
+    centred: bool = False
+    """Whether a success pays its penalty less the mean penalty of its group's successes (docs/methods.md)."""
+
+    @model_validator(mode="after")
+    def _whole_penalties_are_centred(self) -> RewardParameters:
+        if self.centred and self.shaping_credit == "step":
+            raise ValueError(
+                "centred is true, must be false with shaping_credit step: the mean of a group's penalties "
+                "belongs to no step"
+            )
+        return self
+
+    def make(self) -> OutcomeReward:
+        """Make the agent's reward for its own steps."""
+        return OutcomeReward(**{field.name: getattr(self, field.name) for field in fields(OutcomeReward)})
+
+    def make_shaping(self, max_steps: int) -> Shaping:
+        """Make the shaping of successes, with λ = ``efficiency`` and T = ``max_steps``."""
+        make: Callable[[float, int], Shaping] = lookup(SHAPINGS, self.shaping, "reward.shaping")
+        return make(self.efficiency, max_steps)

@@ -1,0 +1,32 @@
+"""The three forms in which clients ask a model: chat completions, responses, messages. One file each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestError, Reply
+
+
+@dataclass(frozen=True)
+class Form:
+    """One vendor's form of requests and answers."""
+
+    path: str
+    """The path behind the base URL."""
+    read: Callable[[Mapping[str, Any]], ModelRequest]
+    """A request's body as a request; raises RefusedRequestError."""
+    write: Callable[[str, str, Sequence[Reply]], dict[str, Any]]
+    """(id, model, replies) to the body of an answer."""
+    stream: Callable[[str, str, Sequence[Reply]], Iterator[str]]
+    """The same as server-sent events."""
+    error: Callable[[RefusedRequestError], dict[str, Any]]
+    """The body of a refusal."""
+
+
+def forms() -> tuple[Form, ...]:
+    """All forms."""
+    from skillpress.rollouts.programs.forms import chat, messages, responses
+
+    return chat.FORM, responses.FORM, messages.FORM

@@ -1,0 +1,142 @@
+"""Chat completions: ``POST /v1/chat/completions``, streamed or not."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from skillpress.rollouts.programs.forms import Form
+from skillpress.rollouts.programs.forms.reading import (
+    call_of,
+    event,
+    listed,
+    request_of,
+    stops,
+    text_of,
+    vendor_error,
+    whole,
+)
+from skillpress.rollouts.programs.requests import Message, ModelRequest, RefusedRequestError, Reply, ToolCall
+
+ROLES = {
+    "developer": "system",
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+def read(body: Mapping[str, Any]) -> ModelRequest:
+    """The request of a body.
+
+    Raises:
+        RefusedRequestError: it cannot be read, or asks for what this endpoint does not do.
+    """
+    messages = [_message(message, number) for number, message in enumerate(listed(body, "messages"))]
+    tools = body.get("tools") or [
+        {"type": "function", "function": each} for each in body.get("functions") or ()
+    ]
+    return request_of(
+        body,
+        messages,
+        tools,
+        whole(body, "max_completion_tokens", "max_tokens"),
+        stops(body.get("stop"), "stop"),
+    )
+
+
+def _message(message: Any, number: int) -> Message:
+    where = f"messages[{number}]"
+    role = ROLES.get(str(message.get("role"))) if isinstance(message, Mapping) else None
+    if role is None:
+        raise RefusedRequestError(
+            f"{where}: a message with one of the roles {', '.join(ROLES)} is needed", where, "invalid_value"
+        )
+    called = message.get("tool_calls") or ()
+    calls = [
+        call_of(
+            (c.get("function") or {}).get("name"), (c.get("function") or {}).get("arguments"), c.get("id")
+        )
+        for c in called
+    ]
+    if not calls and (old := message.get("function_call")):
+        calls = [call_of(old.get("name"), old.get("arguments"), "")]
+    return Message(
+        role,  # type: ignore[arg-type]  # a value of ROLES
+        text_of(message.get("content"), f"{where}.content"),
+        calls=tuple(calls),
+        answers=str(message.get("tool_call_id") or message.get("name") or "") if role == "tool" else "",
+        thought=str(message.get("reasoning_content") or message.get("reasoning") or ""),
+    )
+
+
+def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]:
+    """The body of an answer, one choice a reply."""
+    choices = [
+        {"index": index, "message": _said(reply), "finish_reason": reply.finish, "logprobs": None}
+        for index, reply in enumerate(replies)
+    ]
+    return _head(identity, model, "chat.completion") | {"choices": choices, "usage": usage(replies)}
+
+
+def stream(identity: str, model: str, replies: Sequence[Reply]) -> Iterator[str]:
+    """The answer as events: a reply is one delta."""
+    head = _head(identity, model, "chat.completion.chunk")
+    for index, reply in enumerate(replies):
+        delta = _said(reply)
+        for place, call in enumerate(delta.get("tool_calls", ())):
+            call["index"] = place
+        for part, finish in ((delta, None), ({}, reply.finish)):
+            choice = {"index": index, "delta": part, "finish_reason": finish}
+            yield event(json.dumps(head | {"choices": [choice]}))
+    yield event(json.dumps(head | {"choices": [], "usage": usage(replies)}))
+    yield event("[DONE]")
+
+
+def usage(replies: Sequence[Reply]) -> dict[str, int]:
+    """Counted tokens: the prompt once, all responses."""
+    prompt, response = replies[0].prompt_tokens, sum(reply.response_tokens for reply in replies)
+    return {"prompt_tokens": prompt, "completion_tokens": response, "total_tokens": prompt + response}
+
+
+def weights(replies: Sequence[Reply]) -> list[list[dict[str, int]]]:
+    """For each reply, which weights drew which of its tokens."""
+    return [
+        [{"version": span.version, "start": span.start, "end": span.end} for span in reply.weights]
+        for reply in replies
+    ]
+
+
+def calls(found: Sequence[ToolCall]) -> list[dict[str, Any]]:
+    """Calls as this form writes them: arguments are a JSON text."""
+    return [
+        {
+            "id": call.identity,
+            "type": "function",
+            "function": {
+                "name": call.name,
+                "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+            },
+        }
+        for call in found
+    ]
+
+
+def _said(reply: Reply) -> dict[str, Any]:
+    found: dict[str, Any] = {"role": "assistant", "content": reply.content or (None if reply.calls else "")}
+    if reply.thought:
+        found["reasoning_content"] = reply.thought
+    if reply.calls:
+        found["tool_calls"] = calls(reply.calls)
+    return found
+
+
+def _head(identity: str, model: str, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{identity}", "object": kind, "created": int(time.time()), "model": model}
+
+
+FORM = Form("/chat/completions", read, write=write, stream=stream, error=vendor_error)

@@ -1,0 +1,195 @@
+"""What the three forms share: reading texts, arguments, limits and choices, and what is refused in all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from skillpress.core.errors import did_you_mean
+from skillpress.rollouts.programs.requests import (
+    LEVELS,
+    Message,
+    ModelRequest,
+    RefusedRequestError,
+    ToolCall,
+    can_be_sent,
+)
+
+OVERRULED = ("temperature", "top_p", "top_k", "min_p", "seed")
+"""Sampling settings that are the trainer's."""
+PENALTIES = ("presence_penalty", "frequency_penalty", "repetition_penalty")
+TEXTS = ("text", "input_text", "output_text")
+"""The types of content parts that hold text."""
+
+
+def text_of(content: Any, where: str) -> str:
+    """A content as text: a text, or a list of text parts."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(_part(part, where) for part in content)
+    raise RefusedRequestError(
+        f"{where}: is a {type(content).__name__}, must be a text or a list of parts", where, "invalid_value"
+    )
+
+
+def _part(part: Any, where: str) -> str:
+    if isinstance(part, str):
+        return part
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind in TEXTS and isinstance(part.get("text"), str):
+        return str(part["text"])
+    if kind == "refusal":
+        return str(part.get("refusal") or "")
+    raise RefusedRequestError(
+        f"{where}: a part of type {kind!r}; this endpoint takes text alone, no images and no files", where
+    )
+
+
+def arguments_of(value: Any) -> Mapping[str, Any]:
+    """A call's arguments as a mapping; any other text, and one that no answer can carry, is kept under
+    ``raw``."""
+    if isinstance(value, str):
+        try:
+            found = json.loads(value or "{}")
+        except (ValueError, RecursionError):
+            return {"raw": value}
+        value = found if can_be_sent(found) else value
+    return value if isinstance(value, Mapping) else {"raw": value}
+
+
+def call_of(name: Any, arguments: Any, identity: Any) -> ToolCall:
+    """A call that a client sends back."""
+    return ToolCall(str(name or ""), arguments_of(arguments), str(identity or ""))
+
+
+def listed(body: Mapping[str, Any], field: str) -> Sequence[Any]:
+    """A field that must be a non-empty list."""
+    value = body.get(field)
+    if isinstance(value, list) and value:
+        return value
+    near = did_you_mean(field, list(body))
+    raise RefusedRequestError(
+        f"{field}: a list with at least one item is needed{near}", field, "invalid_value"
+    )
+
+
+def refuse_wishes(body: Mapping[str, Any]) -> None:
+    """Refuse what would change the distribution that responses are drawn from.
+
+    Raises:
+        RefusedRequestError: the request forces a tool or a format, biases or penalises tokens, or asks for
+            log-probabilities.
+    """
+    choice = body.get("tool_choice")
+    forced = isinstance(choice, Mapping) and choice.get("type") not in ("auto", "any", "none", "required")
+    if forced:
+        raise RefusedRequestError(
+            "tool_choice: a forced tool constrains the policy's tokens, which are then off-policy",
+            "tool_choice",
+        )
+    for field in ("response_format", "text"):
+        wanted = body.get(field)
+        wanted = wanted.get("format", wanted) if isinstance(wanted, Mapping) else wanted
+        kind = wanted.get("type", "text") if isinstance(wanted, Mapping) else wanted
+        if kind not in (None, "text"):
+            raise RefusedRequestError(
+                f"{field}: {kind!r} would constrain the policy's tokens; ask for text", field
+            )
+    if body.get("logit_bias"):
+        raise RefusedRequestError("logit_bias: sampling is the trainer's; leave it out", "logit_bias")
+    for field in PENALTIES:
+        if body.get(field) not in (None, 0, 0.0, *((1, 1.0) if field.startswith("rep") else ())):
+            raise RefusedRequestError(f"{field}: sampling is the trainer's; leave it out", field)
+    if body.get("logprobs") or body.get("top_logprobs"):
+        raise RefusedRequestError(
+            "logprobs: this endpoint keeps them for the trainer and does not send them", "logprobs"
+        )
+
+
+def takes_tools(body: Mapping[str, Any]) -> bool:
+    """Whether the request's tools are shown to the model: not if it says that none may be called."""
+    choice = body.get("tool_choice")
+    return (choice.get("type") if isinstance(choice, Mapping) else choice) != "none"
+
+
+def whole(body: Mapping[str, Any], *fields: str) -> int | None:
+    """The first of these fields that is there, as a positive number."""
+    for field in fields:
+        value = body.get(field)
+        if value is None:
+            continue
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+        raise RefusedRequestError(
+            f"{field}: is {value!r}, must be a positive whole number", field, "invalid_value"
+        )
+    return None
+
+
+def stops(value: Any, field: str) -> tuple[str, ...]:
+    """Texts that end a response."""
+    found = [value] if isinstance(value, str) else value or []
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise RefusedRequestError(
+            f"{field}: is {value!r}, must be a text or a list of texts", field, "invalid_value"
+        )
+    return tuple(text for text in found if text)
+
+
+def request_of(
+    body: Mapping[str, Any],
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]],
+    max_tokens: int | None,
+    stop: tuple[str, ...],
+) -> ModelRequest:
+    """The request, after the wishes that all forms share were looked at."""
+    refuse_wishes(body)
+    asked = {name: body[name] for name in (*OVERRULED, "tool_choice") if body.get(name) is not None}
+    return ModelRequest(
+        tuple(messages),
+        tuple(_tools(tools)) if takes_tools(body) else (),
+        max_tokens=max_tokens,
+        stop=stop,
+        number=whole(body, "n") or 1,
+        asked=asked,
+    )
+
+
+def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Tools in the form of chat completions, as a chat template can show them."""
+    for number, tool in enumerate(tools):
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise RefusedRequestError(
+                f"tools[{number}]: a function with a name is needed", "tools", "invalid_value"
+            )
+        if not can_be_sent(function):
+            raise RefusedRequestError(
+                f"tools[{number}]: has more than {LEVELS} levels, or a number that JSON cannot carry",
+                "tools",
+                "invalid_value",
+            )
+        yield tool
+
+
+def event(data: str, name: str = "") -> str:
+    """One server-sent event."""
+    return (f"event: {name}\n" if name else "") + f"data: {data}\n\n"
+
+
+def vendor_error(refused: RefusedRequestError) -> dict[str, Any]:
+    """The error's body in the form of chat completions and responses."""
+    kind = "invalid_request_error" if refused.status < 500 else "server_error"
+    return {
+        "error": {
+            "message": refused.message,
+            "type": kind,
+            "param": refused.field or None,
+            "code": refused.code,
+        }
+    }

@@ -1,0 +1,192 @@
+"""Responses: ``POST /v1/responses``, stateless, streamed or not."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from skillpress.rollouts.programs.forms import Form
+from skillpress.rollouts.programs.forms.reading import (
+    call_of,
+    event,
+    request_of,
+    text_of,
+    vendor_error,
+    whole,
+)
+from skillpress.rollouts.programs.requests import Message, ModelRequest, RefusedRequestError, Reply
+
+STATE = ("previous_response_id", "conversation", "background", "prompt")
+"""Fields that ask the server to remember, which this one does not."""
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""Finish to the reason why an answer is incomplete; others are complete."""
+ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
+
+
+def read(body: Mapping[str, Any]) -> ModelRequest:
+    """The request of a body.
+
+    Raises:
+        RefusedRequestError: it cannot be read, or asks for what this endpoint does not do.
+    """
+    for field in STATE:
+        if body.get(field):
+            raise RefusedRequestError(
+                f"{field}: this endpoint keeps no state; send the whole input each time", field
+            )
+    instructions = text_of(body.get("instructions"), "instructions")
+    messages = [Message("system", instructions)] if instructions else []
+    given = body.get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    if not isinstance(items, list) or not items:
+        raise RefusedRequestError(
+            "input: a text or a list with at least one item is needed", "input", "invalid_value"
+        )
+    for number, item in enumerate(items):
+        _add(messages, item, f"input[{number}]")
+    tools = [_tool(tool, number) for number, tool in enumerate(body.get("tools") or ())]
+    return request_of(body, messages, tools, whole(body, "max_output_tokens"), ())
+
+
+def _add(messages: list[Message], item: Any, where: str) -> None:
+    """Add an item. The reasoning, text and calls of one response are items; together they are one message."""
+    kind = item.get("type", "message") if isinstance(item, Mapping) else None
+    if kind == "message" and item.get("role") in ROLES:
+        said = Message(ROLES[item["role"]], text_of(item.get("content"), f"{where}.content"))  # type: ignore[arg-type]
+        _join(messages, said) if said.role == "assistant" else messages.append(said)
+    elif kind == "function_call":
+        call = call_of(item.get("name"), item.get("arguments"), item.get("call_id") or item.get("id"))
+        _join(messages, Message("assistant", calls=(call,)))
+    elif kind == "function_call_output":
+        output = text_of(item.get("output"), f"{where}.output")
+        messages.append(Message("tool", output, answers=str(item.get("call_id") or "")))
+    elif kind == "reasoning":
+        parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
+        thought = "".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
+        _join(messages, Message("assistant", thought=thought))
+    else:
+        raise RefusedRequestError(f"{where}: an item of type {kind!r} is not served here", where)
+
+
+def _join(messages: list[Message], more: Message) -> None:
+    last = messages[-1] if messages else None
+    if last is None or last.role != "assistant" or (last.calls and not more.calls):
+        messages.append(more)
+        return
+    messages[-1] = Message(
+        "assistant",
+        last.content + more.content,
+        calls=last.calls + more.calls,
+        thought=last.thought + more.thought,
+    )
+
+
+def _tool(tool: Any, number: int) -> dict[str, Any]:
+    if not isinstance(tool, Mapping) or tool.get("type") != "function":
+        kind = tool.get("type") if isinstance(tool, Mapping) else tool
+        raise RefusedRequestError(
+            f"tools[{number}]: {kind!r} is hosted by the vendor; only functions are served", "tools"
+        )
+    described = {
+        name: tool[name] for name in ("name", "description", "parameters") if tool.get(name) is not None
+    }
+    return {"type": "function", "function": described}
+
+
+def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]:
+    """The body of an answer; this form has one reply."""
+    reply = replies[0]
+    cut = INCOMPLETE.get(reply.finish)
+    return _head(identity, model) | {
+        "status": "incomplete" if cut else "completed",
+        "incomplete_details": {"reason": cut} if cut else None,
+        "output": _items(identity, reply),
+        "usage": {
+            "input_tokens": reply.prompt_tokens,
+            "output_tokens": reply.response_tokens,
+            "total_tokens": reply.prompt_tokens + reply.response_tokens,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
+
+
+def stream(identity: str, model: str, replies: Sequence[Reply]) -> Iterator[str]:
+    """The answer as events: an item is one delta."""
+    whole_answer, number = write(identity, model, replies), 0
+
+    def told(kind: str, **content: Any) -> str:
+        nonlocal number
+        number += 1
+        said = {"type": kind, "sequence_number": number - 1, **content}
+        return event(json.dumps(said, ensure_ascii=False), kind)
+
+    begun = whole_answer | {"status": "in_progress", "output": [], "usage": None}
+    yield told("response.created", response=begun)
+    for place, item in enumerate(whole_answer["output"]):
+        at: dict[str, Any] = {"output_index": place, "item_id": item["id"]}
+        yield told("response.output_item.added", output_index=place, item=item | _opened(item))
+        if item["type"] == "message":
+            (part,) = item["content"]
+            at["content_index"] = 0
+            yield told("response.content_part.added", **at, part=part | {"text": ""})
+            yield told("response.output_text.delta", **at, delta=part["text"], logprobs=[])
+            yield told("response.output_text.done", **at, text=part["text"], logprobs=[])
+            yield told("response.content_part.done", **at, part=part)
+        elif item["type"] == "function_call":
+            yield told("response.function_call_arguments.delta", **at, delta=item["arguments"])
+            yield told(
+                "response.function_call_arguments.done", **at, arguments=item["arguments"], name=item["name"]
+            )
+        yield told("response.output_item.done", output_index=place, item=item)
+    ended = "response.incomplete" if whole_answer["incomplete_details"] else "response.completed"
+    yield told(ended, response=whole_answer)
+
+
+def _opened(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An item's fields before its content has come."""
+    empty: dict[str, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+    return {"status": "in_progress", **empty.get(item["type"], {})}
+
+
+def _head(identity: str, model: str) -> dict[str, Any]:
+    return {
+        "id": f"resp_{identity}", "object": "response", "created_at": int(time.time()), "model": model,
+        "error": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True, "temperature": None,
+        "top_p": None, "tool_choice": "auto", "tools": [],
+    }  # fmt: skip
+
+
+def _items(identity: str, reply: Reply) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if reply.thought:
+        content = [{"type": "reasoning_text", "text": reply.thought}]
+        found.append({"type": "reasoning", "id": f"rs_{identity}", "summary": [], "content": content})
+    if reply.content or not reply.calls:
+        part = {"type": "output_text", "text": reply.content, "annotations": []}
+        found.append(
+            {
+                "type": "message",
+                "id": f"msg_{identity}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
+        )
+    found += [
+        {
+            "type": "function_call",
+            "id": f"fc_{call.identity}",
+            "call_id": call.identity,
+            "name": call.name,
+            "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+            "status": "completed",
+        }
+        for call in reply.calls
+    ]
+    return found
+
+
+FORM = Form("/responses", read, write=write, stream=stream, error=vendor_error)

@@ -1,0 +1,387 @@
+"""What runs a program: a command in a process of its own, or a function in a worker.
+
+A command ends with its episode, and so does everything below it: its process group is killed, and then every
+process that has inherited the episode's mark in its environment, whatever group or session it has moved to.
+Isolated programs live in a process namespace, with which all of them end, and the watchdog of the sandboxes
+ends those that exceed their limits. A process that is killed from outside has *not* failed: it is ``lost``,
+and the episode starts it again. So is a program whose forwarder finds no endpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import psutil
+
+from skillpress.core.errors import UserError
+from skillpress.core.http_clients import loopback_kept_direct
+from skillpress.rollouts.programs.forwarder import NO_ENDPOINT
+from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
+from skillpress.rollouts.sandbox.gvisor import held_in_gvisor
+from skillpress.rollouts.sandbox.held import Held, files_in
+from skillpress.rollouts.sandbox.isolation import Kind, inodes_in_memory
+from skillpress.rollouts.sandbox.limits import Limits
+from skillpress.rollouts.sandbox.process import END_SECONDS
+from skillpress.rollouts.sandbox.processes import children_of_all, namespace_bytes, start_ticks, tree, waits
+from skillpress.rollouts.sandbox.watchdog import watchdog
+from skillpress.rollouts.workers.parent import die_with_parent
+from skillpress.rollouts.workers.ranks import SIGNALLED, exit_in_words
+
+MARK = "SKILLPRESS_EPISODE"
+"""The variable by which a program's processes are known: ``PID:NAMESPACE:KEY``. PID is the number of the
+endpoint's process in this namespace of processes."""
+PRINTED = 64 << 10
+"""The most characters of a program's output that are kept, from its end."""
+LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
+COUNTING_SHARE = 0.02
+"""The share of the time in which the files of an isolated program are counted."""
+NO_TELEMETRY = {
+    "DO_NOT_TRACK": "1",
+    "ANONYMIZED_TELEMETRY": "false",
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "true",
+    "LITELLM_TELEMETRY": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "LANGCHAIN_TRACING_V2": "false",
+    "LANGSMITH_TRACING": "false",
+    "OTEL_SDK_DISABLED": "true",
+}
+"""Variables that keep known libraries from calling home."""
+
+
+class ProgramError(UserError):
+    """A program that cannot be started at all."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a program receives at its start."""
+
+    key: str
+    url: str
+    """The base URL with the key, without ``/v1``."""
+    task: Mapping[str, object]
+    folder: Path
+    """An empty folder of its own, which is its working directory."""
+
+    @property
+    def printed(self) -> Path:
+        """The file of its output, which it cannot open."""
+        return self.folder.parent / "printed.txt"
+
+    def variables(self) -> dict[str, str]:
+        """The environment variables by which clients find the model, and the program its task."""
+        return {
+            "OPENAI_BASE_URL": f"{self.url}/v1",
+            "OPENAI_API_BASE": f"{self.url}/v1",
+            "OPENAI_API_KEY": self.key,
+            "ANTHROPIC_BASE_URL": self.url,
+            "ANTHROPIC_API_KEY": self.key,
+            "SKILLPRESS_TASK": json.dumps(dict(self.task)),
+            **NO_TELEMETRY,
+            MARK: f"{os.getpid()}:{_namespace()}:{self.key}",
+        }
+
+
+class Running(Protocol):
+    """A program that runs."""
+
+    def stop(self) -> None:
+        """End it and all that it has started; returns when nothing is left."""
+        ...
+
+    def waited(self) -> float:
+        """Seconds that it has waited for a processor since its start, since the machine had other work."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts programs."""
+
+    def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
+        """Start one.
+
+        Args:
+            ended: called once, from another thread, when it has ended.
+
+        Raises:
+            ProgramError: it cannot be started.
+        """
+        ...
+
+    def close(self) -> None:
+        """End all programs."""
+        ...
+
+
+class Commands:
+    """A ``Launcher`` of commands."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        isolated: Isolated | None = None,
+        files: Mapping[str, Path] | None = None,
+    ) -> None:
+        """Args:
+        command: the program and its arguments. ``{folder}`` means the episode's folder.
+        isolated: None for no isolation.
+        files: maps names in every episode's folder to the files and folders that are copied there; None for
+            none."""
+        self._command, self._isolated, self._files = list(command), isolated, dict(files or {})
+
+    def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
+        """See ``Launcher``."""
+        _copy(self._files, start.folder)
+        printed = os.open(start.printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        try:
+            if self._isolated is None:
+                process = self._start(start, printed)
+            else:
+                process = self._isolated.start(start.folder, start.variables(), printed)
+        except OSError as error:
+            raise ProgramError(f"environment.run: {self._command[0]!r} cannot be started: {error}") from error
+        finally:
+            os.close(printed)
+        limits = self._isolated.limits if self._isolated else None
+        walls = self._isolated.walls if self._isolated else "none"
+        running = _Command(process=process, start=start, limits=limits, walls=walls)
+        if limits is not None:
+            watchdog().watch(running, limits)
+        threading.Thread(target=running.watch, args=(ended,), name="program", daemon=True).start()
+        return running
+
+    def close(self) -> None:
+        """Nothing outlives its episode."""
+
+    def _start(self, start: Start, printed: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [part.replace("{folder}", str(start.folder)) for part in self._command],
+            cwd=start.folder,
+            env={**os.environ, **loopback_kept_direct(), **start.variables()},
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_before,
+        )
+
+
+def _copy(files: Mapping[str, Path], folder: Path) -> None:
+    """Copy files and folders into an episode's folder; a program that begins again finds them unchanged."""
+    for name, source in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+            shutil.copymode(source, target)
+
+
+@dataclass(eq=False)
+class _Command:
+    """A ``Running``, and ``Watched`` by the watchdog if it has limits."""
+
+    process: subprocess.Popen[bytes]
+    start: Start
+    limits: Limits | None
+    walls: Kind | Literal["none"]
+    since: int = field(init=False)
+    """When it was started, as ``processes.start_ticks`` says."""
+    exceeded: str = ""
+    """The limit that it exceeded, in words; empty if it did not."""
+    _files: tuple[int, int] = (0, 0)
+    """(number of files, bytes on the disk) at the last count."""
+    _next_count: float = field(default=0.0, repr=False)
+
+    def __post_init__(self) -> None:
+        self.since = start_ticks(self.process.pid)
+
+    @property
+    def pid(self) -> int:
+        """See ``Watched``."""
+        return self.process.pid
+
+    def watch(self, ended: Callable[[Ended], None]) -> None:
+        """Wait for the end, and leave the process to ``stop``, which kills by its number. Until then no other
+        process gets that number."""
+        code = self._code()
+        if self.limits is not None:
+            watchdog().forget(self)
+        printed = tail(self.start.printed)
+        if self.exceeded:
+            ended(Ended(OVER_LIMITS, f"{printed}\n{self.exceeded}"))
+        elif (why := _why(code)) == CRASHED:
+            ended(Ended(why, f"{printed}\nThe program ended with {exit_in_words(code)}."))
+        else:
+            ended(Ended(why, printed))
+
+    def _code(self) -> int:
+        """Its exit code when it has ended, as ``subprocess`` defines it."""
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:  # ``stop`` was faster
+            return self.process.wait()
+        assert ended is not None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+    def stop(self) -> None:
+        """See ``Running``."""
+        if self.limits is not None:
+            self._end_namespace()
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        end_marked(self.start.variables()[MARK], self.since)
+        self.process.wait(END_SECONDS)
+
+    def _end_namespace(self) -> None:
+        """Kill bwrap and wait for the first process inside, with which the kernel ends all others. gVisor's
+        processes are waited for one by one.
+
+        Raises:
+            RuntimeError: it has not ended half a minute later.
+        """
+        below, children = self.process.pid, children_of_all()
+        pids = tree(below, children)[1:] if self.walls == "gvisor" else children.get(below, [])
+        inside = [process for pid in pids if (process := _process(pid))]
+        self.process.kill()
+        for process in inside:  # one that has only begun would outlive bwrap, in which nothing has run
+            with suppress(psutil.Error):
+                process.kill()
+        self.process.wait(END_SECONDS)
+        _, left = psutil.wait_procs(inside, timeout=END_SECONDS)
+        if left:
+            raise RuntimeError(f"program {left[0].pid} is still there {END_SECONDS:g} s after SIGKILL")
+
+    def waited(self) -> float:
+        """See ``Running``: the longest wait of the threads that still run."""
+        return max(waits(tree(self.pid, children_of_all())).values(), default=0.0)
+
+    def held(self, inside: Sequence[int]) -> Held:
+        """See ``Watched``. A large folder is counted less often than a small one."""
+        assert self.limits is not None
+        began = time.monotonic()
+        if began >= self._next_count:
+            self._files = files_in([self.start.folder], self.limits.inodes)
+            self._next_count = began + (time.monotonic() - began) / COUNTING_SHARE
+        if self.walls == "gvisor":  # its kernel is a process, whose memory holds sockets and files in memory
+            inodes, occupied = self._files
+            with suppress(FileNotFoundError):  # gVisor limits the size of no file that it was handed open
+                occupied += self.start.printed.stat().st_size
+            return held_in_gvisor(inside, inodes, occupied)
+        if not inside or not os.path.exists(f"/proc/{inside[0]}/root{FORWARDER}"):
+            return Held(*self._files, memory_bytes=0)  # bwrap still sees the host's folders
+        inodes, occupied = self._files
+        return Held(
+            inodes + inodes_in_memory(inside[0], IN_MEMORY),
+            occupied,
+            memory_bytes=namespace_bytes(inside[0]),
+            threads=sum(map(_threads, inside)),
+        )
+
+    def kill(self, reason: str) -> None:
+        """See ``Watched``. All others end with the outermost process."""
+        self.exceeded = self.exceeded or reason
+        if self.process.returncode is None:  # ``Popen.kill`` would collect it
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def _why(code: int) -> str | None:
+    if code in (-signal.SIGKILL, SIGNALLED + signal.SIGKILL, NO_ENDPOINT):
+        return LOST
+    return None if code == 0 else CRASHED
+
+
+def _before() -> None:
+    """Make the child end with the thread that started it, and limit its files."""
+    import resource
+
+    die_with_parent()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def tail(path: Path) -> str:
+    """The end of a program's output; nothing if its episode has ended and removed it."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - PRINTED))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def end_marked(mark: str, since: int = 0) -> None:
+    """Kill every process whose environment has this mark, until there is none.
+
+    Args:
+        since: when the first of them was started, as ``processes.start_ticks`` says. Older processes are not
+            looked at.
+    """
+    while found := [process for process in psutil.process_iter() if _marked(process, mark, since)]:
+        for process in found:
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(found, timeout=1.0)
+
+
+def end_orphans() -> None:
+    """Kill the programs of endpoints whose process was killed before it could.
+
+    Those of another namespace, such as a container's, are left alone: their endpoint has another number here.
+    """
+    marks = set()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            marks.add(process.environ().get(MARK, ""))
+    for mark in marks:
+        owner, _, rest = mark.partition(":")
+        ours = rest.startswith(f"{_namespace()}:")
+        if ours and owner.isdecimal() and not psutil.pid_exists(int(owner)):
+            end_marked(mark)
+
+
+def _namespace() -> int:
+    """The number of this process's namespace of processes; 0 on a system without them."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _marked(process: psutil.Process, mark: str, since: int) -> bool:
+    try:
+        if start_ticks(process.pid) < since:
+            return False
+        return process.status() != psutil.STATUS_ZOMBIE and bool(process.environ().get(MARK) == mark)
+    except psutil.Error:
+        return False

@@ -1,0 +1,114 @@
+"""A model behind a URL that answers a program's requests, for evaluation and never for training.
+
+The endpoint reads a request in any form, and this agent forwards it as a chat completion with the program's
+tools. Sampling is the evaluation's, as with a model of ours. The server reads the calls in its model's
+response, so they arrive as structure; its text is never searched for calls. Text, thought, calls and the
+server's token counts are recorded. ``chat/`` says what an answer, a failure and a refusal are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from skillpress.core.interface import AgentState, Decision, Info
+from skillpress.core.markup import THOUGHT_END
+from skillpress.core.parsed_action import ParsedAction
+from skillpress.rollouts.chat.outcomes import Answer, readable
+from skillpress.rollouts.chat.question import Question
+from skillpress.rollouts.chat.server import ConversationError
+from skillpress.rollouts.chat.server_agent import ServerAgent, tokenless
+from skillpress.rollouts.programs.agent import unasked, with_ids
+from skillpress.rollouts.programs.forms.chat import calls as written
+from skillpress.rollouts.programs.forms.reading import call_of
+from skillpress.rollouts.programs.requests import Asked, Finish, Message, ModelRequest, Reply, ToolCall
+from skillpress.rollouts.programs.tool_calls import BROKEN, plain
+
+FINISHES: Mapping[str, Finish] = {"cut_off": "length", "refused": "content_filter"}
+"""How an answer without calls ended, to the finish reason that the program gets; otherwise ``stop``."""
+
+
+class ServedModelAgent(ServerAgent):
+    """An ``interface.Agent`` that decides what a program is answered."""
+
+    def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
+        """The program keeps its own past: the next state is its next request."""
+        return replace(state, observation=observation, info=info)
+
+    def _decide(self, state: AgentState, seed: int) -> Decision:
+        asked = state.info.state
+        if not isinstance(asked, Asked):
+            return unasked("nothing_asked: the program has ended")
+        try:
+            answer = self._client.put(question_of(asked.request), seed, f"task {state.task.task_id}")
+        except ConversationError as refused:
+            return unasked(f"not_served: {refused.reason}")
+        if answer.ended == "prompt_too_long":
+            return unasked("prompt_too_long: the prompt does not fit the context of the server's model")
+        return _decision(asked, answer)
+
+
+def question_of(request: ModelRequest) -> Question:
+    """The request as a server is asked."""
+    messages = [_message(message) for message in request.messages]
+    return Question(messages, request.tools, max_tokens=request.max_tokens, stop=request.stop)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """The message in the form of chat completions: arguments are a JSON text."""
+    found = message.plain()
+    if message.calls:
+        found["tool_calls"] = written(message.calls)
+        found["content"] = message.content or None
+    return found
+
+
+def _decision(asked: Asked, answer: Answer) -> Decision:
+    text, thought = answer.text, answer.thought
+    if THOUGHT_END in text:
+        said = plain(text)
+        text, thought = said.content, thought or said.thought
+    if answer.ended == "refused" and not text:
+        text, thought = thought, ""  # what the model said instead
+    # Some servers do not support ``stop``, and some return it as the response's end.
+    kept = asked.request.cut(text)
+    calls, broken = read_calls(answer.calls if kept == text else None)
+    reply = Reply(
+        content=kept,
+        calls=with_ids(calls, asked),
+        thought=thought,
+        finish=_finish(answer, calls, kept != text),
+        prompt_tokens=answer.usage.prompt_tokens or 0,
+        response_tokens=answer.usage.response_tokens or 0,
+    )
+    return tokenless(ParsedAction(thought, reply.to_json(), _invalid(answer, broken)))
+
+
+def _finish(answer: Answer, calls: Sequence[ToolCall], stopped: bool) -> Finish:
+    if calls:
+        return "tool_calls"
+    return "stop" if stopped else FINISHES.get(answer.ended, "stop")
+
+
+def _invalid(answer: Answer, broken: bool) -> str | None:
+    return answer.ended if answer.ended in FINISHES else BROKEN if broken else None
+
+
+def read_calls(sent: Any) -> tuple[tuple[ToolCall, ...], bool]:
+    """(calls, whether the arguments of one are not a JSON object) of what a server sent: ``tool_calls``, or
+    the older ``function_call``. Other arguments are kept under ``raw``; calls without a name are dropped."""
+    listed = [sent] if isinstance(sent, Mapping) else sent if isinstance(sent, list) else []
+    found, broken = [], False
+    for item in listed:
+        function = item.get("function", item) if isinstance(item, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            continue
+        # Half surrogates may be inside keys and values alike.
+        call = json.loads(readable(json.dumps(dict(function), ensure_ascii=False)))
+        arguments = call.get("arguments") or {}
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        found.append(call_of(call["name"], text, ""))
+        broken = broken or dict(found[-1].arguments) in ({"raw": arguments}, {"raw": text})
+    return tuple(found), broken

@@ -1,0 +1,178 @@
+"""Reading the tool calls in a sampled text. Each function is a ``Reader`` and has a name in
+``registry.CALL_READERS``.
+
+What a policy writes depends on its chat template, so the reader goes with the model: Hermes' form is
+Qwen2.5's and Qwen3's, the XML form that of Qwen3-Coder, Llama 3 writes one JSON object. A text that begins a
+call and breaks its form is *invalid*: it stays text, so the program sees what the model wrote, and the step
+says why. So does a call whose arguments no answer could carry (``requests.can_be_sent``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skillpress.core.markup import THOUGHT, THOUGHT_END
+from skillpress.rollouts.programs.requests import ToolCall, can_be_sent
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a response's text says."""
+
+    content: str
+    calls: tuple[ToolCall, ...] = ()
+    thought: str = ""
+    invalid: str | None = None
+    """Why a call could not be read; None if nothing was wrong."""
+
+
+Reader = Callable[[str], Read]
+
+BROKEN = "broken_call"
+"""The reason of a step whose call could not be read."""
+_THOUGHT = re.compile(rf"{THOUGHT}(.*?)(?:{THOUGHT_END}|\Z)", re.DOTALL)
+_HERMES = "<tool_call>"
+_HERMES_END = re.compile(r"\s*(?:</tool_call>|\Z)")
+_XML_CALL = re.compile(r"(?:<tool_call>\s*)?<function=([^>\s]+)>")
+_XML_ARGUMENT = re.compile(
+    r"\s*<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>(?=\s*<(?:parameter=|/function>))", re.DOTALL
+)
+_XML_END = re.compile(r"\s*</function>(?:\s*</tool_call>)?")
+_FENCE = re.compile(r"(?<![\w`])```([\w+-]*)[^\n`]*(?:\n|\Z)")
+_PYTHON_TAG = "<|python_tag|>"
+_JSON = json.JSONDecoder()
+
+
+def hermes(text: str) -> Read:
+    """``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, any number of them. The text's end may
+    stand for the last closing tag."""
+    return _read(text, _hermes)
+
+
+def qwen_xml(text: str) -> Read:
+    """``<function=name><parameter=key>value</parameter></function>``, any number of them. A value that is
+    JSON is read as such; a JSON string is not, since this form writes texts without quotes."""
+    return _read(text, _qwen_xml)
+
+
+def llama_json(text: str) -> Read:
+    """One object ``{"name": ..., "parameters": {...}}`` as the whole response, or several joined by ``;``."""
+    return _read(text, _llama_json)
+
+
+def fenced(text: str) -> Read:
+    """The first fenced block is the call of a tool named by its language, ``bash`` if it names none; the
+    argument is ``command``. The block stays in the text."""
+    return _read(text, _fenced)
+
+
+def words(text: str) -> Read:
+    """The text alone: the compact words of a small policy, and every agent that reads calls itself."""
+    return Read(text.strip())
+
+
+def plain(text: str) -> Read:
+    """The text, without a thought in ``<think>``."""
+    return _read(text, lambda rest: (rest, ()))
+
+
+def _read(text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]]) -> Read:
+    """Args:
+    find: returns (content, calls) of a text without thoughts; raises ``ValueError`` if a call is broken."""
+    thought, rest = _thought(text)
+    try:
+        content, calls = find(rest)
+    except (ValueError, RecursionError):
+        return Read(rest.strip(), (), thought, BROKEN)
+    return Read(content.strip(), tuple(calls), thought)
+
+
+def _thought(text: str) -> tuple[str, str]:
+    """(thoughts, rest). A call inside a thought does not count. The prompt may have opened the first one."""
+    before, closed, _ = text.partition(THOUGHT_END)
+    if closed and THOUGHT not in before:
+        text = THOUGHT + text
+    thoughts = [thought.strip() for thought in _THOUGHT.findall(text)]
+    return "\n".join(filter(None, thoughts)), _THOUGHT.sub("", text)
+
+
+def _hermes(text: str) -> tuple[str, list[ToolCall]]:
+    calls = []
+    content, opened, behind = text.partition(_HERMES)
+    while opened:
+        call, behind = _first_call(behind.lstrip())
+        closed = _HERMES_END.match(behind)
+        if closed is None:
+            raise ValueError("more than a call between its tags")
+        calls.append(call)
+        said, opened, behind = behind[closed.end() :].partition(_HERMES)
+        content += said
+    return content, calls
+
+
+def _qwen_xml(text: str) -> tuple[str, list[ToolCall]]:
+    calls, content, place = [], "", 0
+    while opened := _XML_CALL.search(text, place):
+        content += text[place : opened.start()]
+        place, arguments = opened.end(), dict[str, Any]()
+        while argument := _XML_ARGUMENT.match(text, place):
+            name, place = argument[1], argument.end()
+            if name in arguments:
+                raise ValueError(f"two parameters are called {name}")
+            arguments[name] = _xml_value(argument[2])
+        closed = _XML_END.match(text, place)
+        if closed is None:
+            raise ValueError("a function that is not closed behind its parameters")
+        place = closed.end()
+        calls.append(ToolCall(opened[1], arguments))
+    content += text[place:]
+    if _HERMES in content or "<function=" in content:
+        raise ValueError("a call that names no function")
+    return content, calls
+
+
+def _xml_value(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(found, str) or not can_be_sent(found) else found
+
+
+def _llama_json(text: str) -> tuple[str, list[ToolCall]]:
+    rest = text.strip().removeprefix(_PYTHON_TAG).strip()
+    if not rest.startswith("{"):
+        return text, []
+    calls = []
+    while rest:
+        call, rest = _first_call(rest)
+        calls.append(call)
+        rest = rest.lstrip("; \n\t")
+    return "", calls
+
+
+def _fenced(text: str) -> tuple[str, list[ToolCall]]:
+    opened = _FENCE.search(text)
+    if opened is None:
+        return text, []
+    command, closed, _ = text[opened.end() :].partition("```")
+    if not closed:
+        raise ValueError("a fenced block that is not closed")
+    return text, [ToolCall(opened[1] or "bash", {"command": command.rstrip("\n")})]
+
+
+def _first_call(text: str) -> tuple[ToolCall, str]:
+    """(the call that a text begins with as JSON, the rest)."""
+    found, end = _JSON.raw_decode(text)
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or not can_be_sent(found):
+        raise ValueError("not an object that names a tool")
+    arguments = found.get("arguments", found.get("parameters", {}))
+    if isinstance(arguments, str):  # JSON within JSON
+        arguments = json.loads(arguments)
+    if not isinstance(arguments, dict) or not can_be_sent(arguments):
+        raise ValueError("arguments that are not an object")
+    return ToolCall(found["name"], arguments), text[end:]

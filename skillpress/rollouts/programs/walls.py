@@ -1,0 +1,172 @@
+"""The isolation of a command: that of the sandboxes, with what a program needs inside.
+
+Inside are ``/usr``, the interpreter with its packages, what the command names by an absolute path, and the
+episode's folder at ``HOME``, into which ``environment.files`` were copied. The rest of the lab is not there:
+no task file, no verifier, no rollouts. A forwarder inside listens on a port of the isolated loopback and
+passes every connection on to the endpoint's Unix socket, so an unmodified client works by its base URL.
+
+Memory, processes and files are limited by the watchdog of the sandboxes, which looks every 0.1 seconds, and
+by the kernel where it has a limit. The address space is not limited: programs on V8 or Go reserve far more
+than they use.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from skillpress.rollouts.sandbox.gvisor import FIRST, start_in_gvisor
+from skillpress.rollouts.sandbox.isolation import VARIABLES, Bind, Inside, Kind, start_isolated
+from skillpress.rollouts.sandbox.limits import Limits
+from skillpress.rollouts.sandbox.spawner import spawner
+
+PORT = 8000
+"""The forwarder's port inside."""
+HOME = "/home/agent"
+"""Where every episode's folder appears, so that equal tasks give equal prompts."""
+PROCESSES, DISK_MB, INODES = 512, 1024, 200_000
+"""The most processes and threads of an isolated program, megabytes and number of its files."""
+LARGEST_FILE = 256 << 20
+"""The largest file that a program can write, in bytes, isolated or not."""
+MORE_PROCESSES = 512
+"""The kernel allows so many more than ``PROCESSES``: the watchdog can then say which limit was exceeded."""
+OWN_PROGRAMS = Path(sys.prefix, "bin")
+"""This interpreter's programs, which come first on the ``PATH`` inside."""
+SOCKET = "/run/endpoint.sock"
+FORWARDER = "/run/forwarder.py"
+FILES = {
+    "/etc/passwd": f"agent:x:1000:1000::{HOME}:/bin/sh\n".encode(),
+    "/etc/group": b"agent:x:1000:\n",
+    "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
+}
+"""Files of the system that programs look into; the host's own are not shown."""
+CERTIFICATES = "/etc/ssl/certs"
+"""Public certificates, without which some HTTP clients do not start."""
+IN_MEMORY = ("/tmp", "/dev/shm")
+MARKS_OF_INSTALLATIONS = (
+    "pyvenv.cfg",
+    "lib/node_modules",
+    *(f"lib/python3.{minor}" for minor in range(8, 20)),
+)
+"""Paths by which a folder is known as the installation that a program in its ``bin`` belongs to."""
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """Starts commands behind isolation."""
+
+    socket: Path
+    """The endpoint's Unix socket."""
+    command: Sequence[str]
+    """The program and its arguments; ``{folder}`` means the episode's folder."""
+    limits: Limits
+    """The limits of memory, processes and files."""
+    passed: Mapping[str, str] = field(default_factory=dict)
+    """Variables of this process that the command gets as well."""
+    walls: Kind = "bubblewrap"
+    """What isolates it."""
+
+    @staticmethod
+    def limited(memory_mb: int) -> Limits:
+        """The limits of a program with this much memory."""
+        return Limits(
+            memory_mb=memory_mb, processes=PROCESSES, disk_mb=DISK_MB, inodes=INODES, ip_sockets=True
+        )
+
+    def start(self, folder: Path, variables: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
+        """Start the command.
+
+        Args:
+            folder: the episode's folder, with files of this process alone.
+            variables: environment variables, beside those of every isolated process.
+            output: the descriptor of its stdout and stderr.
+        """
+        birth = spawner()
+        binds = [Bind(HOME, birth.writable(folder), writable=True), Bind(SOCKET, birth.shown(self.socket))]
+        if os.path.isdir(CERTIFICATES):
+            binds.append(Bind(CERTIFICATES, Path(CERTIFICATES)))
+        binds += [Bind(str(path), birth.shown(path)) for path in self._shown]
+        inside = Inside(
+            home=HOME,
+            disk_mb=self.limits.disk_mb,
+            ip_sockets=self.limits.ip_sockets,
+            routes=True,
+            binds=binds,
+            files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
+            variables={"PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}", **self.passed, **variables},
+        )
+        command = [self._program, *(part.replace("{folder}", HOME) for part in self.command[1:])]
+        limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
+        python, forwarder = [sys.executable, "-I"], [FORWARDER, str(PORT), SOCKET, *limits, *command]
+        if self.walls == "gvisor":
+            return start_in_gvisor([*python, FIRST, *forwarder], inside, folder.parent, output)
+        return start_isolated([*python, *forwarder], inside, output=output)
+
+    @cached_property
+    def _program(self) -> str:
+        """The program by its path on the host, or a copied file of the lab by its name in the folder.
+
+        It is looked for where the program's own commands will be: ``python`` is this interpreter, whether or
+        not its virtual environment is active.
+        """
+        name = self.command[0]
+        if "/" in name and Path(name).parent.name != "bin":
+            return name  # a path would lose the "./" of a file in the folder
+        found = shutil.which(name, path=f"{OWN_PROGRAMS}:{os.environ.get('PATH', os.defpath)}")
+        return os.path.abspath(found) if found else name  # its links are followed one by one
+
+    @cached_property
+    def _shown(self) -> list[Path]:
+        """Paths of the host that appear inside: this interpreter, and what the command names."""
+        named = [*map(Path, (sys.executable, self._program, *self.command[1:]))]
+        wanted = [path for path in named if path.is_absolute() and _exists(path)]
+        found = dict.fromkeys(path for each in wanted for path in _needed(each))
+        return [path for path in found if not any(other in path.parents for other in found)]
+
+
+def url(key: str) -> str:
+    """The endpoint's address as an isolated program sees it."""
+    return f"http://127.0.0.1:{PORT}/e/{key}"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no path at all, such as a program's text behind -c
+        return False
+
+
+def _needed(path: Path) -> Iterator[Path]:
+    """What has to be shown so that a path can be opened: every link on its way, with its installation."""
+    seen: set[Path] = set()
+    while path not in seen:
+        seen.add(path)
+        home = _installation(path)
+        if not path.is_relative_to("/usr"):
+            yield home
+        if (settings := home / "pyvenv.cfg").is_file():
+            yield from _base(settings)
+        if path.is_symlink():
+            path = Path(os.path.normpath(path.parent.resolve() / path.readlink()))
+
+
+def _installation(path: Path) -> Path:
+    """The installation that a program belongs to; the path itself if it belongs to none."""
+    home = path.parent.parent
+    known = path.parent.name == "bin" and any((home / mark).exists() for mark in MARKS_OF_INSTALLATIONS)
+    return home if known else path
+
+
+def _base(settings: Path) -> Iterator[Path]:
+    """The installation from which a virtual environment was made."""
+    for line in settings.read_text(errors="replace").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "home" and not (bin_folder := Path(value.strip())).is_relative_to("/usr"):
+            yield bin_folder.parent.resolve()
+            yield bin_folder.parent

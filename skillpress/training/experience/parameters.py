@@ -1,0 +1,45 @@
+"""The keys of params.yaml's ``experience`` section that all methods share.
+
+A method's file adds its own keys to these and makes the method. An overlay that names another one replaces
+the section whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from skillpress.core.sections import Section
+
+if TYPE_CHECKING:
+    from skillpress.training.experience.experience import Experience, Setting
+
+
+class ExperienceParameters(Section, ABC):
+    """The ``experience`` section; a method adds its own keys to these."""
+
+    gives_knowledge: ClassVar[bool] = False
+    """Whether further attempts are played with ``AgentState.knowledge``: compact prompts need room for it."""
+
+    name: str
+
+    @property
+    def most_per_group(self) -> int:
+        """The most further episodes per group."""
+        return 0
+
+    @property
+    def compares_distributions(self) -> bool:
+        """Whether an update holds whole distributions over the vocabulary in memory."""
+        return False
+
+    @abstractmethod
+    def make(self, setting: Setting) -> Experience | None:
+        """The method for one process of a training; None if there are no further attempts."""
+
+
+class NoExperienceParameters(ExperienceParameters):
+    """``experience: {name: none}``: training learns from the algorithm's rollouts alone."""
+
+    def make(self, setting: Setting) -> None:
+        """None: no further attempts are played."""

@@ -1,0 +1,189 @@
+"""Which groups are replayed, what the files hold, and which files are deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillpress.core.errors import StorageError
+from skillpress.core.resume import ResumeStore
+from skillpress.core.rollout_files import iterate_rollouts
+from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
+from skillpress.rollouts.workers.distributed import Ranks
+from skillpress.training.algorithms.batch import batch_of
+from skillpress.training.loop.groups import Collected
+from skillpress.training.loop.replay import ReplayBuffer, Transition, transitions
+from tests.support.training.thread_ranks import on_ranks
+
+GROUPS, SIZE = 4, 2
+"""Number of a step's new groups over all processes, and of rollouts in each."""
+TASKS = {f"t{number}": Task(f"t{number}", "countdown", number, {}) for number in range(GROUPS)}
+
+
+def decision(prompt: int, number: int = 0) -> Step:
+    return Step(
+        prompt_ids=(prompt, 2),
+        response_ids=(3, 4),
+        logprobs=(-0.5, -0.25),
+        thought=f"I think {prompt}",
+        action=f"act {prompt}",
+        observation="seen",
+        invalid=None,
+        reward_parts=(RewardPart("success", float(number), "trajectory"),),
+        weight_spans=(WeightSpan(number, 0, 2),),
+    )
+
+
+def collected(step: int, lag: int = 0, ranks: Ranks = Ranks()) -> Collected:  # noqa: B008
+    """This process's share of a step's new groups."""
+    found = Collected()
+    for number in ranks.share(GROUPS):
+        for index in range(SIZE):
+            found.tasks.append(TASKS[f"t{number}"])
+            found.trajectories.append(
+                Trajectory(
+                    task_id=f"t{number}",
+                    group_id=f"train/{step}/t{number}",
+                    rollout_index=index,
+                    steps=(decision(10 * step + index, step), decision(10 * step + index + 5, step)),
+                    won=True,
+                    terminated=True,
+                    truncated=False,
+                    outcome="won",
+                    policy_version=step - 1 - lag,
+                    seed=number,
+                    first_observation="O_0",
+                )
+            )
+    found.played = list(found.trajectories)
+    numbers = [row // SIZE for row in range(len(found.trajectories))]
+    found.batch = batch_of(found.trajectories, numbers, 10.0, 4)
+    return found
+
+
+def buffer(
+    folder: Path,
+    groups: int = 3,
+    staleness: int = 2,
+    seed: int = 0,
+    ranks: Ranks = Ranks(),  # noqa: B008
+) -> ReplayBuffer:
+    store = ResumeStore(folder, "key").of_rank(ranks.rank)
+    return ReplayBuffer(store=store, tasks=TASKS, groups=groups, staleness=staleness, seed=seed, ranks=ranks)
+
+
+def replayed(batch: Collected) -> list[Trajectory]:
+    return batch.trajectories[batch.new :]
+
+
+def test_a_transition_is_the_papers_tuple(tmp_path: Path) -> None:
+    """(X_k, th_k, A_k, R_{k+1}, X_{k+1}) of each decision, including a summary, as read from disk."""
+    summed_up = replace(
+        collected(1).trajectories[0], summaries=(Summary(1, replace(decision(9), action="")),)
+    )
+    first, summary, last = decision(10, 1), decision(9), decision(15, 1)
+    found = list(transitions([summed_up]))
+    assert found == [
+        Transition(
+            state=first.prompt_ids, thought="I think 10", action="act 10",
+            reward=(RewardPart("success", 1.0, "trajectory"),), next_state=summary.prompt_ids,
+        ),
+        Transition(
+            state=summary.prompt_ids, thought="I think 9", action="",
+            reward=(RewardPart("success", 0.0, "trajectory"),), next_state=last.prompt_ids,
+        ),
+        Transition(
+            state=last.prompt_ids, thought="I think 15", action="act 15",
+            reward=(RewardPart("success", 1.0, "trajectory"),), next_state=None,
+        ),
+    ]  # fmt: skip
+    keeping = buffer(tmp_path)
+    batch = replace(
+        collected(1),
+        trajectories=[summed_up],
+        tasks=[TASKS["t0"]],
+        batch=batch_of([summed_up], [0], 10.0, 4),
+    )
+    keeping(1, batch)
+    assert list(transitions(iterate_rollouts(keeping.store.part("replay", 1)))) == found
+
+
+def test_the_first_step_has_nothing_to_replay_and_the_second_replays_the_first_as_it_was(
+    tmp_path: Path,
+) -> None:
+    keeping, first = buffer(tmp_path, groups=GROUPS), collected(1)
+    batch, metrics = keeping(1, first)
+    assert batch == first and metrics == {"replay/groups": 0.0}
+    second = collected(2)
+    batch, metrics = keeping(2, second)
+    assert metrics == {"replay/groups": float(GROUPS)}
+    assert batch.trajectories == second.trajectories + first.trajectories, "every token and number of them"
+    assert batch.tasks == second.tasks + first.tasks and batch.played == second.played
+    numbers = [number for number in range(8) for _ in range(2)]
+    assert batch.batch.group.tolist() == numbers, "groups of their own"
+    assert (batch.new, batch.replayed) == (8, 8)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 1), st.integers(0, 3), st.sampled_from([1, 2, 4]))
+def test_whole_groups_are_drawn_that_are_young_enough_and_the_same_for_any_number_of_processes(
+    tmp_path_factory: pytest.TempPathFactory, groups: int, staleness: int, lag: int, seed: int, size: int
+) -> None:
+    folder = tmp_path_factory.mktemp("replay")
+    alone = buffer(folder / "alone", groups, staleness, seed)
+    for step in range(1, 6):
+        batch, metrics = alone(step, collected(step, lag))
+        again = replayed(batch)
+        young = min(step - 1, max(staleness - lag, 0)) * GROUPS
+        assert metrics["replay/groups"] == min(groups, young) == len(again) / SIZE
+        assert len({(each.group_id, each.rollout_index) for each in again}) == len(again)
+        assert all(0 < step - 1 - each.policy_version <= staleness for each in again)
+        assert all(each.group_id.split("/")[1] != str(step) for each in again)
+
+        parts = on_ranks(
+            size,
+            lambda ranks, step=step: buffer(folder / "shared", groups, staleness, seed, ranks)(
+                step, collected(step, lag, ranks)
+            ),
+        )
+        drawn = sorted(each.group_id for part, _ in parts for each in replayed(part))
+        assert drawn == sorted(each.group_id for each in again)
+        assert all(said == metrics for _, said in parts)
+
+
+def test_all_that_is_young_enough_is_drawn_sooner_or_later_and_another_seed_draws_others(
+    tmp_path: Path,
+) -> None:
+    drawn: dict[int, list[str]] = {}
+    for seed in range(12):
+        keeping = buffer(tmp_path / str(seed), groups=1, seed=seed)
+        for step in (1, 2, 3):
+            batch, _ = keeping(step, collected(step))
+        drawn[seed] = [each.group_id for each in replayed(batch)]
+    groups = {group for each in drawn.values() for group in each}
+    assert len(groups) > 4 and {group.split("/")[1] for group in groups} == {"1", "2"}
+
+
+def test_after_a_checkpoint_all_is_forgotten_that_nobody_can_replay_and_no_more(tmp_path: Path) -> None:
+    """A run that resumes from the checkpoint of step 4 draws the same groups as before, and the same as a run
+    that deletes nothing. Groups of steps 1 and 2 are too old for step 5."""
+    keeping = buffer(tmp_path / "whole")
+    whole = [keeping(step, collected(step))[0] for step in range(1, 8)]
+    resumed = buffer(tmp_path / "resumed")
+    for step in range(1, 7):
+        resumed(step, collected(step))
+    resumed.forget(4)
+    assert [number for number, _ in resumed.store.parts("replay")] == [3, 4, 5, 6]
+    assert [resumed(step, collected(step))[0] for step in (5, 6, 7)] == whole[4:]
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    keeping = buffer(tmp_path)
+    keeping(1, collected(1))
+    keeping.store.part("replay", 1).unlink()
+    with pytest.raises(StorageError, match=r"replay-00000001\.parquet: missing.*delete .*/key to start"):
+        keeping(2, collected(2))
