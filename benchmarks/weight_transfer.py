@@ -30,7 +30,7 @@ from benchmarks.machine import machine
 from skillpress.core.http_clients import open_directly
 from skillpress.models.engines.link import Link, Meeting
 from skillpress.models.engines.parts import PART_BYTES, as_bytes, digest, fetch, fetch_manifest
-from skillpress.models.engines.server.weights import Offer, offered
+from skillpress.models.engines.server.weights import OfferedWeights, offered
 
 GIB = 2**30
 HERE, CPU = "127.0.0.1", torch.device("cpu")
@@ -106,7 +106,7 @@ def _transfer(weights: dict[str, torch.Tensor], receivers: list[_Receiver], way:
         if way == FILE:
             url = stack.enter_context(_offered_file(weights))
         else:
-            offer = Offer(weights)
+            offer = OfferedWeights(weights)
             url = stack.enter_context(offered(offer, HERE))
         for receiver in receivers:
             receiver.connection.send((url, way))

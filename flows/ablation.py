@@ -36,9 +36,9 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.children import children_stopped, process_stopped
 from flows.following import Following, log_of, tail
 from flows.interrupts import interruptible
-from flows.machines import LIMIT_SECONDS, Machines
+from flows.machines import LIMIT_SECONDS, AblationMachines
 from flows.prefect_database import create_for_flow
-from skillpress.core.arguments import Parser, many_seeds, real
+from skillpress.core.arguments import CommandParser, many_seeds, real
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import overlay
 from skillpress.core.storage import private, write_json, write_text
@@ -78,7 +78,7 @@ class ExperimentTooSlowError(RuntimeError):
 
 
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
-def run_experiment(label: str, variant: Variant, machines: Machines | None = None) -> FinishedRun:
+def run_experiment(label: str, variant: Variant, machines: AblationMachines | None = None) -> FinishedRun:
     """Reproduce a variant in a separate process, here or on another machine. Its output goes to
     workspaces/<name>.log of that machine."""
     if machines is None:
@@ -128,7 +128,7 @@ def ablation(
     seeds: Sequence[int] = SEEDS,
     common: Sequence[str] = (),
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
-    machines: Machines | None = None,
+    machines: AblationMachines | None = None,
     grid: Sequence[str] = (),
     assignments: Sequence[str] = (),
 ) -> State[None]:
@@ -246,7 +246,7 @@ def room(cores: int, processes: Sequence[int]) -> int:
     return max(1, cores // max(processes))
 
 
-def places(machines: Machines | None, processes: Sequence[int]) -> AbstractContextManager[int]:
+def places(machines: AblationMachines | None, processes: Sequence[int]) -> AbstractContextManager[int]:
     """Yields how many experiments run at once."""
     return machines.joined(max(processes)) if machines else nullcontext(room(cores(), processes))
 
@@ -255,7 +255,7 @@ def run_all(
     variants: Mapping[str, Variant],
     seeds: Sequence[int],
     at_once: int,
-    machines: Machines | None = None,
+    machines: AblationMachines | None = None,
 ) -> tuple[list[FinishedRun], list[str]]:
     """(finished experiments by method and seed, error messages of the others)."""
     futures: dict[tuple[str, int], PrefectFuture[FinishedRun]] = {}
@@ -301,7 +301,7 @@ def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument(
         "--params", type=overlay, action="append", default=[],
         help="overlay of a method; repeat for each (the paper's; with --grid the default experiment)",
@@ -326,7 +326,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if (chosen.cluster is None) != (chosen.remote is None):
         parser.error("--cluster and --remote go together: results reach this machine through the remote")
-    machines = Machines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
+    machines = AblationMachines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
     methods = [str(file) for file in chosen.params] or (() if chosen.grid else METHODS)
     common, seeds = [str(file) for file in chosen.common], [seed for word in chosen.seeds for seed in word]
     with interruptible("ablation", KEPT):

@@ -26,7 +26,7 @@ from prefect.states import Completed, Failed
 from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
 from flows.stages import KEPT, StageFailedError, reproduce_stage, stage_order
-from skillpress.core.arguments import Parser, real
+from skillpress.core.arguments import CommandParser, real
 from skillpress.core.errors import UserError
 from skillpress.core.storage import read_json
 from skillpress.pipeline import exit_codes, parent
@@ -108,7 +108,7 @@ def walk(workspace: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     add_variant_options(parser)
     parser.add_argument(
         "--wait", type=real(at_least=0), default=DEFAULT_WAIT_SECONDS, help="seconds to wait for another run"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows import on_node
-from flows.on_node import Outcome, reproduce_here
+from flows.on_node import NodeOutcome, reproduce_here
 from skillpress.pipeline.reproduce.remote import RevisionError
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.revision import revision
@@ -41,7 +41,7 @@ class MachineLostError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Machines:
+class AblationMachines:
     """Where the experiments of an ablation run, and what they share."""
 
     address: str
@@ -69,7 +69,7 @@ class Machines:
                 raise ClusterError(f"cluster: no node has {processes} CPUs; alive are {_alive()}")
             yield found
 
-    def run(self, variant: Variant, processes: int) -> Outcome:
+    def run(self, variant: Variant, processes: int) -> NodeOutcome:
         """Reproduce a variant on some node, as :func:`reproduce_here` says.
 
         Raises:
@@ -86,7 +86,7 @@ class Machines:
         running = task.remote(variant.name, options, variables)
         try:
             self._wait(running, processes)
-            outcome: Outcome = ray.get(running)
+            outcome: NodeOutcome = ray.get(running)
         except (ray.exceptions.RayError, TimeoutError) as error:
             ray.cancel(running, force=True)
             reason = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
@@ -96,7 +96,7 @@ class Machines:
             ) from error
         return outcome
 
-    def _wait(self, running: ray.ObjectRef[Outcome], processes: int) -> None:
+    def _wait(self, running: ray.ObjectRef[NodeOutcome], processes: int) -> None:
         """Return when the experiment has ended or its node is lost."""
         import ray
 

@@ -23,7 +23,7 @@ LOOK_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class NodeOutcome:
     """How an experiment ended on a node."""
 
     node: str
@@ -35,7 +35,7 @@ class Outcome:
     """The workspace's dvc.lock, which lists every result with its hash; empty if there is none."""
 
 
-def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> Outcome:
+def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> NodeOutcome:
     """Run ``skillpress run`` with these options in this node's checkout.
 
     Args:
@@ -47,7 +47,9 @@ def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> 
     """
     machine = os.uname().nodename
     if CHECKOUT not in os.environ:
-        return Outcome(machine, 2, f"{CHECKOUT} does not name the checkout where Ray was started here", "")
+        return NodeOutcome(
+            machine, 2, f"{CHECKOUT} does not name the checkout where Ray was started here", ""
+        )
     workspaces = Path(os.environ[CHECKOUT]) / "workspaces"
     log, lock = workspaces / f"{name}.log", workspaces / name / "dvc.lock"
     workspaces.mkdir(exist_ok=True)
@@ -62,7 +64,7 @@ def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> 
         code = _wait(process)
     said = log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
     left = lock.read_text(encoding="utf-8") if lock.exists() else ""
-    return Outcome(f"{machine}, {workspaces.parent}", code, "\n".join(said), left)
+    return NodeOutcome(f"{machine}, {workspaces.parent}", code, "\n".join(said), left)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

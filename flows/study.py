@@ -33,7 +33,7 @@ from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
 from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
-from skillpress.core.arguments import Parser, many_seeds, output_folder, real, whole
+from skillpress.core.arguments import CommandParser, many_seeds, output_folder, real, whole
 from skillpress.core.errors import UserError
 from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.indistinct import warnings
@@ -65,7 +65,7 @@ TRACES = "SKILLPRESS_TRACES"
 
 
 @dataclass(frozen=True)
-class Choice:
+class StudyChoice:
     """The runs of the study to make, and how to make them."""
 
     questions: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> boo
     retry_delay_seconds=10,
     retry_condition_fn=worth_retrying,
 )
-def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
+def run_and_record(run: PlannedRun, choice: StudyChoice) -> RecordedRun:
     """Make a run, add it to the record, and remove its workspace."""
     workspace = ROOT / WORKSPACES / run.variant.name
     how = {"revision": code_revision(), "resumed": workspace.exists()}
@@ -137,7 +137,7 @@ _RUNNER: Any = ThreadPoolTaskRunner(max_workers=AT_ONCE)
 
 
 @flow(name="study", task_runner=_RUNNER)
-def study(choice: Choice) -> State[None]:
+def study(choice: StudyChoice) -> State[None]:
     """Make the missing runs."""
     try:
         runs = choice.runs()
@@ -160,12 +160,12 @@ def study(choice: Choice) -> State[None]:
     return Completed(message=f"{len(runs) - len(missing)} of {len(runs)} runs are recorded")
 
 
-def kept_of(choice: Choice) -> str:
+def kept_of(choice: StudyChoice) -> str:
     """What a study that is interrupted leaves, in words."""
     return f"finished runs are in {choice.record}/, the checkpoints of others in {WORKSPACES}/"
 
 
-def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
+def clear_recorded(runs: Sequence[PlannedRun], choice: StudyChoice) -> None:
     """Remove the workspaces that a flow left when it was killed right after recording a run."""
     missing = {run.name for run in missing_of(runs, choice)}
     for run in runs:
@@ -174,13 +174,13 @@ def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
             clear(workspace, cached_files(ROOT))
 
 
-def missing_of(runs: Sequence[PlannedRun], choice: Choice) -> list[PlannedRun]:
+def missing_of(runs: Sequence[PlannedRun], choice: StudyChoice) -> list[PlannedRun]:
     """The runs that the record does not have."""
     found = store.read_record(ROOT / choice.record).matching(runs, ROOT)
     return [run for run in runs if run.name not in found]
 
 
-def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
+def run_missing(runs: Sequence[PlannedRun], choice: StudyChoice) -> list[str]:
     """Make the missing runs; returns the error messages of those that failed."""
     missing = missing_of(runs, choice)
     for line in (*forecast(runs, choice), *alike_among(runs)):
@@ -191,7 +191,7 @@ def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
         return run_all(Queue(missing), runs, choice, bar)
 
 
-def run_all(queue: Queue, runs: Sequence[PlannedRun], choice: Choice, bar: tqdm[NoReturn]) -> list[str]:
+def run_all(queue: Queue, runs: Sequence[PlannedRun], choice: StudyChoice, bar: tqdm[NoReturn]) -> list[str]:
     """Make the runs of a queue, several at once; returns the error messages of those that failed."""
     at_once, began = choice.beside(runs), time.monotonic()
     running: dict[PrefectFuture[RecordedRun], PlannedRun] = {}
@@ -216,7 +216,7 @@ def run_all(queue: Queue, runs: Sequence[PlannedRun], choice: Choice, bar: tqdm[
             tqdm.write(line)
 
 
-def forecast(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
+def forecast(runs: Sequence[PlannedRun], choice: StudyChoice) -> list[str]:
     """The recorded runs, and how long the rest takes."""
     recorded = store.read_record(ROOT / choice.record).runs
     missing = missing_of(runs, choice)
@@ -234,13 +234,13 @@ def alike_among(runs: Sequence[PlannedRun]) -> Iterator[str]:
         yield from (f"warning: {benchmark}: {line}" for line in warnings(methods))
 
 
-def _late(began: float, choice: Choice) -> bool:
+def _late(began: float, choice: StudyChoice) -> bool:
     return choice.start_minutes is not None and time.monotonic() - began > 60 * choice.start_minutes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
     parser.add_argument(
         "--only",
@@ -272,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()
     }
-    choice = Choice(**given)
+    choice = StudyChoice(**given)
     if only_say:
         return dry_run(choice)
     with interruptible("study", kept_of(choice)):
@@ -283,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if state.is_completed() else exit_codes.USER_ERROR
 
 
-def dry_run(choice: Choice) -> int:
+def dry_run(choice: StudyChoice) -> int:
     """Print the missing runs in their order, and the forecast; returns the exit code."""
     try:
         runs = choice.runs()

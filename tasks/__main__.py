@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 import tasks
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.pipeline import exit_codes, nursery, parent, settings
 
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings.apply_all()
     modules = [module.name for module in pkgutil.iter_modules(tasks.__path__)]
     names = [name for name in modules if name != "__main__"]
-    parser = Parser(prog="python -m tasks", description=__doc__)
+    parser = CommandParser(prog="python -m tasks", description=__doc__)
     parser.add_argument("stage", choices=names, metavar="STAGE", help=", ".join(names))
     stage = parser.parse_args(arguments).stage
     if (code := nursery.forked("tasks", [stage])) is not None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, StorageError
 from skillpress.evaluation.analysis.choice import Choice, choice, read_wins
 from skillpress.evaluation.analysis.reuse_conditions import (
@@ -120,7 +120,7 @@ def lines(found: Conditions) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument("experiments", type=Path, nargs="+", metavar="EXPERIMENT", help="a run's folder")
     parser.add_run_code()
     chosen = parser.parse_args(arguments)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from skillpress.cli import layers
 from skillpress.cli.command import COMMANDS
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import UserError
 from skillpress.core.lab import LAB, ROOT, lab_file
 from skillpress.core.names import OURS
@@ -254,7 +254,7 @@ def report(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    Parser(description=__doc__).parse_args(arguments)
+    CommandParser(description=__doc__).parse_args(arguments)
     print(f"skillpress {__version__} in {ROOT}; {platform.platform()}, {os.cpu_count()} cores")
     missing = report(list(findings()))
     if missing:

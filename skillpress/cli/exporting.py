@@ -22,7 +22,7 @@ import polars as pl
 
 from skillpress.cli import layers
 from skillpress.cli.evaluations.folder import EvaluationFolder
-from skillpress.core.arguments import Parser, output_place
+from skillpress.core.arguments import CommandParser, output_place
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.storage import sweep
@@ -32,7 +32,7 @@ from skillpress.integrations.formats.sharegpt import write_sharegpt
 from skillpress.integrations.formats.texts import TOKENIZER, Texts, load_texts
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 
 
 def _write_datasets(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"{chosen.rollouts}: holds no episode; name another file")
     texts = _texts(chosen.tokenizer, chosen.rollouts)
     sweep(output)
-    with Progress("export", count, "episode") as progress:
+    with StageProgress("export", count, "episode") as progress:
         FORMATS[chosen.format](output, _counted(iterate_rollouts(chosen.rollouts), progress), texts)
     print(f"{count} episodes: {output}")
     return 0
@@ -105,14 +105,14 @@ def _texts(named: Path | None, rollouts: Path) -> Texts:
     return load_texts(folder)
 
 
-def _counted(episodes: Iterable[Trajectory], progress: Progress) -> Iterator[Trajectory]:
+def _counted(episodes: Iterable[Trajectory], progress: StageProgress) -> Iterator[Trajectory]:
     for episode in episodes:
         yield episode
         progress.more(1)
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     parser.add_argument("rollouts", type=Path, metavar="ROLLOUTS.parquet")
     parser.add_argument("--format", required=True, choices=FORMATS)
     parser.add_argument("--output", required=True, type=output_place, metavar="FILE|FOLDER")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillpress.cli.origin import LAYERS, write_origin
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import UserError
 from skillpress.core.lab import PACKAGE, REFERENCE
 from skillpress.core.storage import make_folder, read_schema, write_json
@@ -46,7 +46,7 @@ class InitError(UserError):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that is not there yet, or empty")
     folder: Path = parser.parse_args(arguments).folder
     write_lab(folder)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillpress.core.arguments import Parser, real
+from skillpress.core.arguments import CommandParser, real
 from skillpress.logs.call_pattern import call_pattern
 from skillpress.logs.fields import Wanted, success_field
 from skillpress.logs.labels import read_labels
@@ -31,7 +31,7 @@ class NotUnderstoodError(TracesError):
     """The steps of a log are not what their skills would be read from."""
 
 
-def add_reading_options(parser: Parser) -> None:
+def add_reading_options(parser: CommandParser) -> None:
     """The log, and the options that say how it is read."""
     parser.add_argument(
         "traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some"
@@ -39,7 +39,7 @@ def add_reading_options(parser: Parser) -> None:
     add_ways_of_reading(parser)
 
 
-def add_ways_of_reading(parser: Parser) -> None:
+def add_ways_of_reading(parser: CommandParser) -> None:
     """The options that say how a log is read."""
     add = parser.add_argument
     add("--call", metavar="PATTERN", help="a regular expression of calls in text, with the group "
@@ -54,7 +54,7 @@ def add_ways_of_reading(parser: Parser) -> None:
         help="share of bad lines above which nothing is written (default 0.1)")  # fmt: skip
 
 
-def add_field_options(parser: Parser) -> None:
+def add_field_options(parser: CommandParser) -> None:
     """The options that name fields."""
     add = parser.add_argument
     add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER, FIELD<=NUMBER or "

@@ -31,7 +31,7 @@ from skillpress.cli.evaluations.models import COMPACT, check_wording, identify
 from skillpress.cli.evaluations.options import add_parameter_options
 from skillpress.cli.evaluations.parameters import evaluation_params
 from skillpress.cli.parameter_options import add_environment
-from skillpress.core.arguments import Parser, any_seed, output_folder, whole
+from skillpress.core.arguments import CommandParser, any_seed, output_folder, whole
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.rollout_files import iterate_rollouts
@@ -43,7 +43,7 @@ from skillpress.environments.section import Oracle, SplitSizes
 from skillpress.experiment.params import Params
 from skillpress.integrations.formats.hugging_face import write_tables
 from skillpress.pipeline.identities import environment_data, environment_libraries
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 from skillpress.rollouts.agents.parameters import ASKED_FOR, OWN_WORDS
 from skillpress.training.imitation.demonstrations import demonstrate
 from skillpress.training.imitation.thoughts import KIND, SCHEMA, frame
@@ -60,7 +60,7 @@ COUNTS = ("states", "sampled", "led", "kept")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedTasks:
     """Tasks, and the demonstrator that shows the right actions in them."""
 
     tasks: list[Task]
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parse_all(wanted: Wanted, params: Params, chosen: Namespace, store: ResumeStore) -> None:
+def parse_all(wanted: WantedTasks, params: Params, chosen: Namespace, store: ResumeStore) -> None:
     """Sample for the tasks that are missing in the store, and save the thoughts as they are found."""
     import torch  # here, with all that imports it: wrong parameters need not wait for it
 
@@ -109,7 +109,7 @@ def parse_all(wanted: Wanted, params: Params, chosen: Namespace, store: ResumeSt
     there = store.spans(KIND)
     done, count = (there[-1][0] if there else 0), len(wanted.tasks)
     experiment = Experiment(params)
-    with Progress("reverse-parse", count, "task") as progress:
+    with StageProgress("reverse-parse", count, "task") as progress:
         progress(done)
         if done == count:
             return
@@ -138,7 +138,7 @@ def parse_all(wanted: Wanted, params: Params, chosen: Namespace, store: ResumeSt
                 progress(done)
 
 
-def _demonstrations(wanted: Wanted, experiment: Experiment, first: int) -> Iterator[list[Target]]:
+def _demonstrations(wanted: WantedTasks, experiment: Experiment, first: int) -> Iterator[list[Target]]:
     shown = demonstrate(
         tasks=wanted.tasks,
         count=len(wanted.tasks),
@@ -238,7 +238,7 @@ def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
     }
 
 
-def _wanted(chosen: Namespace, params: Params) -> Wanted:
+def _wanted(chosen: Namespace, params: Params) -> WantedTasks:
     """The training tasks and their demonstrator."""
     if chosen.tasks_file:
         there: Iterator[Task] = iter(read_tasks(chosen.tasks_file))
@@ -255,11 +255,11 @@ def _wanted(chosen: Namespace, params: Params) -> Wanted:
         oracle = Recorded(successes)
     if not found:
         raise UserError(f"{chosen.rollouts or chosen.tasks_file}: has no success of a training task")
-    return Wanted(found, oracle)
+    return WantedTasks(found, oracle)
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     parser.add_argument("--model", required=True, metavar="FOLDER|NAME", help="who thinks")
     add_environment(parser)
     parser.add_argument("--output", required=True, type=output_folder, metavar="FOLDER", help="a new folder")

@@ -22,7 +22,7 @@ from skillpress.cli.reading import (
     tell_warnings,
     wanted_by,
 )
-from skillpress.core.arguments import Parser, output_file
+from skillpress.core.arguments import CommandParser, output_file
 from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
 from skillpress.core.visible import line
@@ -43,7 +43,7 @@ class TableExistsError(UserError):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     add_reading_options(parser)
     parser.add_argument(
         "--output", type=output_file, metavar="FILE.yaml", help="a new file (default: print it)"

@@ -26,18 +26,18 @@ from typing import TYPE_CHECKING
 from skillpress.cli.evaluations.options import add_parameter_options
 from skillpress.cli.evaluations.parameters import tasks_of
 from skillpress.cli.parameter_options import add_environment, playing_params
-from skillpress.core.arguments import Parser, real, whole
+from skillpress.core.arguments import CommandParser, real, whole
 from skillpress.core.errors import UserError
 from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.version import __version__
 from skillpress.core.web import is_loopback
 from skillpress.integrations.serving import (
-    About,
     EnvironmentHost,
     Episodes,
-    Offer,
+    Metadata,
     ServingLimits,
+    SessionSettings,
     TaskBook,
     host_of,
     listen,
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         host = host_of(params.environment, limits.sessions)
         signal.signal(signal.SIGTERM, _interrupt)
         try:
-            offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
+            offer = SessionSettings(chosen.environment, TaskBook(tasks), reward_of(params))
             name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
             address = f"{name}:{listening.getsockname()[1]}"
             if not is_loopback(chosen.host):
@@ -93,7 +93,11 @@ def _served(chosen: Namespace, tasks: int, limits: ServingLimits) -> str:
 
 
 def _server(
-    chosen: Namespace, offer: Offer, host: EnvironmentHost, limits: ServingLimits, ready: Callable[[], None]
+    chosen: Namespace,
+    offer: SessionSettings,
+    host: EnvironmentHost,
+    limits: ServingLimits,
+    ready: Callable[[], None],
 ) -> uvicorn.Server:
     about = about_of(chosen.environment)
     if not chosen.mcp:
@@ -107,9 +111,9 @@ def _server(
 
 def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
     """Serve tools over this process's standard streams until they close."""
-    from skillpress.integrations.serving.mcp_server import Wire, tools_of
+    from skillpress.integrations.serving.mcp_server import StandardStreams, tools_of
 
-    wire = Wire.take()  # before anything is started that might print
+    wire = StandardStreams.take()  # before anything is started that might print
     params = playing_params(chosen.environment, chosen.params, chosen.set)
     prepared: Future[Episodes] = Future()
 
@@ -117,7 +121,7 @@ def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
         try:
             tasks = tasks_of(params, chosen.split)
             host = host_of(params.environment, limits.sessions)
-            offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
+            offer = SessionSettings(chosen.environment, TaskBook(tasks), reward_of(params))
             prepared.set_result(Episodes(offer, host, limits))
         except Exception as error:  # noqa: BLE001  said by every tool
             prepared.set_exception(error)
@@ -145,12 +149,12 @@ def reward_of(params: Params) -> StepReward:
     return replace(reward, measures=measures)
 
 
-def about_of(environment: str) -> About:
+def about_of(environment: str) -> Metadata:
     """What the server says about itself; the environment's sentence is the first line of its module."""
     part = ENVIRONMENTS.find(environment)
     assert part is not None, "the parser refuses unknown names"
     told = import_module(part.module).__doc__ or environment
-    return About(environment, told.splitlines()[0], __version__)
+    return Metadata(environment, told.splitlines()[0], __version__)
 
 
 def _limits(chosen: Namespace) -> ServingLimits:
@@ -162,8 +166,8 @@ def _limits(chosen: Namespace) -> ServingLimits:
     return ServingLimits(**given)
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="skillpress serve", description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="skillpress serve", description=__doc__)
     add_environment(parser)
     add_parameter_options(parser, "ENVIRONMENT", "tasks.train=100")
     parser.add_argument(

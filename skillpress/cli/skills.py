@@ -34,7 +34,7 @@ from skillpress.cli.reading import (
     tell_warnings,
     wanted_by,
 )
-from skillpress.core.arguments import Parser, output_folder
+from skillpress.core.arguments import CommandParser, output_folder
 from skillpress.core.arguments import whole as whole_number
 from skillpress.core.errors import UserError
 from skillpress.core.storage import atomic_path, write_text
@@ -47,7 +47,7 @@ from skillpress.logs.own_rules import find_rules
 from skillpress.logs.projection import NameProjection, TraceProjection
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import RESULTS
-from skillpress.reports.skills_page.comparison import Comparison
+from skillpress.reports.skills_page.comparison import GroupComparison
 from skillpress.reports.skills_page.content import Content, Settings, describe
 from skillpress.reports.skills_page.episodes import episodes
 from skillpress.reports.skills_page.page import render
@@ -96,8 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     add = parser.add_argument
     add_reading_options(parser)
     add_field_options(parser)
@@ -244,7 +244,7 @@ CONTRASTS = {
 
 
 def _contrasts(content: Content) -> Iterator[dict[str, object]]:
-    compared: list[Comparison] = [] if content.success is None else [content.success]
+    compared: list[GroupComparison] = [] if content.success is None else [content.success]
     compared += [] if content.versions is None else [content.versions.comparison]
     for comparison in compared:
         for contrast in comparison.contrasts:

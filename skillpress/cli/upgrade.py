@@ -24,7 +24,7 @@ from typing import Literal
 
 from skillpress.cli.init import MANIFEST, REQUIREMENTS, Manifest, contents, digest
 from skillpress.cli.origin import write_origin
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import UserError, did_you_mean
 from skillpress.core.lab import need_lab
 from skillpress.core.storage import make_folder
@@ -45,7 +45,7 @@ class UpgradeError(UserError):
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """What happens to one file."""
 
     place: Path
@@ -69,7 +69,7 @@ class Change:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def changes(folder: Path, manifest: Manifest) -> Iterator[Change]:
+def changes(folder: Path, manifest: Manifest) -> Iterator[FileChange]:
     """What the installed version changes in a lab. A file that equals it already, and one that the version
     leaves as it was written, are left out."""
     after = contents(manifest.name)
@@ -82,9 +82,9 @@ def changes(folder: Path, manifest: Manifest) -> Iterator[Change]:
         if here == new or (new is not None and digest(new) == written):
             continue
         if pinned is not None and place == REQUIREMENTS:  # only the line of skillpress changes
-            yield Change(place, "change", here, new)
+            yield FileChange(place, "change", here, new)
         else:
-            yield Change(place, _state(here, new, written), here, new)
+            yield FileChange(place, _state(here, new, written), here, new)
 
 
 def _state(here: bytes | None, new: bytes | None, written: str | None) -> State:
@@ -95,7 +95,9 @@ def _state(here: bytes | None, new: bytes | None, written: str | None) -> State:
     return "remove" if new is None else "change"
 
 
-def apply(folder: Path, manifest: Manifest, found: Sequence[Change], merged: Sequence[Path] = ()) -> Manifest:
+def apply(
+    folder: Path, manifest: Manifest, found: Sequence[FileChange], merged: Sequence[Path] = ()
+) -> Manifest:
     """Carry the changes out and return the new manifest, which is written last.
 
     All new files are on the disk before the first one takes its place. A process that is killed in between
@@ -174,8 +176,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     parser.add_argument("--dry-run", action="store_true", help="show all differences and change nothing")
     parser.add_argument("--merged", type=Path, action="append", default=[], metavar="FILE",
                         help="an edited file that you have merged by hand; may be repeated")  # fmt: skip

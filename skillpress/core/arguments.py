@@ -29,7 +29,7 @@ _REQUIRED = "the following arguments are required"
 _ASSIGNMENT = re.compile(r"\w+(\.\w+)*=")
 
 
-class Parser(ArgumentParser):
+class CommandParser(ArgumentParser):
     """``argparse``'s parser that suggests corrections and shows its description as it is written."""
 
     def __init__(self, description: str | None = None, **settings: Any) -> None:

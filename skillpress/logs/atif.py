@@ -18,9 +18,9 @@ from typing import Any
 
 from skillpress.environments.calls.steps import TraceStep, acted
 from skillpress.logs.fields import dig, first_time
-from skillpress.logs.messages import Answer, ToolCall, Turn
+from skillpress.logs.messages import CallResult, LoggedCall, LoggedMessage
 from skillpress.logs.rollouts import own_trace
-from skillpress.logs.trace import Call, Dialogue, Trace, UnreadableTraceError
+from skillpress.logs.trace import Dialogue, ModelCallPlace, Trace, UnreadableTraceError
 
 SUB_AGENTS, COPIED = "runs of sub-agents", "steps of copied context"
 _CONTINUED = re.compile(r"-cont(?:inued)?(?:-\d+)?\Z")
@@ -60,7 +60,7 @@ def read(record: Any) -> Trace:
     )
 
 
-def _call(record: Mapping[str, Any]) -> Call | None:
+def _call(record: Mapping[str, Any]) -> ModelCallPlace | None:
     """The place in its run of a document that continues another, so that it begins with a copy of it, or is
     continued; None for a whole run."""
     session = str(record.get("session_id") or "")
@@ -68,7 +68,7 @@ def _call(record: Mapping[str, Any]) -> Call | None:
     copied = [bool(step.get("is_copied_context")) for step in record["steps"][:1]]
     if not first or not (record.get("continued_trajectory_ref") or copied == [True] or first != session):
         return None
-    return Call(session=first[:200], own=str(record.get("trajectory_id") or session)[:200])
+    return ModelCallPlace(session=first[:200], own=str(record.get("trajectory_id") or session)[:200])
 
 
 def _left_out(record: Mapping[str, Any]) -> dict[str, int]:
@@ -81,25 +81,25 @@ def _left_out(record: Mapping[str, Any]) -> dict[str, int]:
 
 def _dialogue(record: Mapping[str, Any]) -> Dialogue | None:
     """The document's steps as messages; the results of an agent's step are the answers to its calls."""
-    turns: list[Turn] = []
+    turns: list[LoggedMessage] = []
     for step in record["steps"]:
         if not isinstance(step, Mapping) or step.get("is_copied_context"):
             return None  # what the model was shown is not what is here
         source = step.get("source")
         if source != "agent":
-            turns.append(Turn("system" if source == "system" else "user", step.get("message")))
+            turns.append(LoggedMessage("system" if source == "system" else "user", step.get("message")))
             continue
         calls = [
-            ToolCall(str(call.get("tool_call_id") or ""), str(call["function_name"]), call.get("arguments"))
+            LoggedCall(str(call.get("tool_call_id") or ""), str(call["function_name"]), call.get("arguments"))
             for call in step.get("tool_calls") or ()
         ]
         results = (step.get("observation") or {}).get("results") or ()
-        turns.append(Turn("assistant", step.get("message"), calls=tuple(calls)))
+        turns.append(LoggedMessage("assistant", step.get("message"), calls=tuple(calls)))
         answers = [
-            Answer(str(result.get("source_call_id") or ""), "", result.get("content"), False)
+            CallResult(str(result.get("source_call_id") or ""), "", result.get("content"), False)
             for result in results
         ]
-        turns += [Turn("tool" if calls else "user", None, answers=tuple(answers))] if answers else []
+        turns += [LoggedMessage("tool" if calls else "user", None, answers=tuple(answers))] if answers else []
     tools = dig(record, "agent.tool_definitions")
     return Dialogue(tuple(turns), tuple(tools) if isinstance(tools, list) else ())
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skillpress.environments.calls.steps import json_or, unfolded
-from skillpress.logs.conversation import Conversation, hashes_of, read_conversation
+from skillpress.logs.conversation import LoggedConversation, hashes_of, read_conversation
 from skillpress.logs.fields import first_time
 from skillpress.logs.messages import is_message
 from skillpress.logs.outcome import outcome_at
-from skillpress.logs.trace import Call, Dialogue, Trace, UnreadableTraceError
+from skillpress.logs.trace import Dialogue, ModelCallPlace, Trace, UnreadableTraceError
 
 _NAMES = ("id", "trace_id", "traj_id", "run_id", "session_id", "conversation_id", "uuid", "custom_id")
 _TASKS = ("task_id", "instance_id", "example_id", "problem_id", "task_name")
@@ -56,7 +56,7 @@ def read(record: Any) -> Trace:
     return trace_of(line, found, _call(line, found, bool(given)))
 
 
-def trace_of(line: Mapping[str, Any], found: Conversation, call: Call | None = None) -> Trace:
+def trace_of(line: Mapping[str, Any], found: LoggedConversation, call: ModelCallPlace | None = None) -> Trace:
     """The trace of a conversation, with what the record's usual fields say about it."""
     ended = outcome_at(line)
     return Trace(
@@ -72,7 +72,7 @@ def trace_of(line: Mapping[str, Any], found: Conversation, call: Call | None = N
     )
 
 
-def dialogue_of(found: Conversation, line: Mapping[str, Any]) -> Dialogue | None:
+def dialogue_of(found: LoggedConversation, line: Mapping[str, Any]) -> Dialogue | None:
     """The messages behind a conversation's steps, with the tools that the record lists; None if it has
     none."""
     tools = _anywhere(line, "tools") or _anywhere(line, "functions")
@@ -148,7 +148,7 @@ def messages_of_answer(value: Any) -> Sequence[Any] | None:
     return None
 
 
-def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call | None:
+def _call(line: Mapping[str, Any], found: LoggedConversation, answered: bool) -> ModelCallPlace | None:
     """What the record says as one call of a run."""
     given = found.turns[found.asked :]
     if not given:
@@ -159,7 +159,7 @@ def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call 
     response = line.get("response")
     own = response.get("id") if isinstance(response, dict) else None
     parents = (_anywhere(line, key) for key in _PARENTS)
-    return Call(
+    return ModelCallPlace(
         session=first_text(line, SESSIONS),
         history=hashes[: found.asked],
         parent=next((str(parent)[:200] for parent in parents if isinstance(parent, str | int)), ""),
@@ -169,7 +169,9 @@ def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call 
     )
 
 
-def whole_call(line: Mapping[str, Any], found: Conversation, only_named: bool = False) -> Call | None:
+def whole_call(
+    line: Mapping[str, Any], found: LoggedConversation, only_named: bool = False
+) -> ModelCallPlace | None:
     """What a record says as one call of a run if it keeps the answer among the messages; None without steps.
 
     It may as well be a whole run, and runs of one task often begin alike. Its history is therefore all of it:
@@ -183,7 +185,7 @@ def whole_call(line: Mapping[str, Any], found: Conversation, only_named: bool = 
         return None
     values = ((name, line.get(name)) for name in (*_RUNS, *_TASKS) if named)
     run = "\0".join(f"{name}={value}"[:200] for name, value in values if isinstance(value, str | int))
-    return Call(run=run, history=hashes_of(found.turns), earlier=len(found.steps))
+    return ModelCallPlace(run=run, history=hashes_of(found.turns), earlier=len(found.steps))
 
 
 def _anywhere(line: Mapping[str, Any], key: str) -> Any:

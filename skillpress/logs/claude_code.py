@@ -17,7 +17,7 @@ from typing import Any
 from skillpress.logs.atif import SUB_AGENTS
 from skillpress.logs.conversation import read_conversation
 from skillpress.logs.fields import dig, dig_lines, first_time
-from skillpress.logs.outcome import Outcome, candidates_of, decided
+from skillpress.logs.outcome import FoundOutcome, candidates_of, decided
 from skillpress.logs.trace import Dialogue, NothingSaidError, Trace, UnreadableTraceError
 
 field = dig_lines
@@ -131,9 +131,9 @@ def _parts(content: Any) -> list[Any]:
     return content
 
 
-def _outcome(lines: Sequence[Mapping[str, Any]]) -> Outcome:
+def _outcome(lines: Sequence[Mapping[str, Any]]) -> FoundOutcome:
     """What the last line of a printed stream says: how the session ended, which is not yet success."""
     for line in reversed(lines):
         if line.get("type") == "result" and isinstance(line.get("subtype"), str):
             return decided(candidates_of([("subtype", line["subtype"]), ("is_error", line.get("is_error"))]))
-    return Outcome()
+    return FoundOutcome()

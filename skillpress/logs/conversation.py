@@ -18,9 +18,9 @@ from skillpress.environments.calls.steps import TraceStep, text_of
 from skillpress.logs.calls_in_json import Written
 from skillpress.logs.calls_in_text import Heard, Notation, notation_of, written
 from skillpress.logs.messages import (
-    Answer,
-    ToolCall,
-    Turn,
+    CallResult,
+    LoggedCall,
+    LoggedMessage,
     flattened,
     is_demonstration,
     speaker_of,
@@ -35,11 +35,11 @@ UNKNOWN_SPEAKERS = "messages of other speakers"
 
 
 @dataclass(frozen=True)
-class Conversation:
+class LoggedConversation:
     """What an agent did in a conversation."""
 
     steps: tuple[TraceStep, ...] = ()
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[LoggedMessage, ...] = ()
     asked: int = 0
     """How many of the turns the model was asked with."""
     earlier: int = 0
@@ -54,7 +54,7 @@ def read_conversation(
     answer: Sequence[Any] = (),
     notation: Notation | None = None,
     tools: bool = False,
-) -> Conversation:
+) -> LoggedConversation:
     """The steps of a conversation.
 
     Args:
@@ -78,19 +78,19 @@ def read_conversation(
     steps, earlier = _steps(turns, len(asked), notation)
     if unknown := sum(turn.role == "other" for turn in turns):
         left_out[UNKNOWN_SPEAKERS] = unknown
-    return Conversation(
+    return LoggedConversation(
         tuple(steps), tuple(turns), asked=len(asked), earlier=earlier, left_out=dict(left_out)
     )
 
 
-def hashes_of(turns: Sequence[Turn]) -> tuple[int, ...]:
+def hashes_of(turns: Sequence[LoggedMessage]) -> tuple[int, ...]:
     """One 64-bit number for each turn, of its role, its words without thoughts, its calls and its answers."""
     return tuple(map(_hash, turns))
 
 
-def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[Turn]:
+def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[LoggedMessage]:
     """The turns of messages. Items of the responses API that follow one another are one turn."""
-    turns: list[Turn] = []
+    turns: list[LoggedMessage] = []
     for message in flattened(messages):
         if isinstance(message, dict) and is_demonstration(message):
             left_out[DEMONSTRATIONS] += 1
@@ -103,13 +103,15 @@ def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[Turn]:
             words = turn.words if before.words is None else before.words
             new = tuple(call for call in turn.calls if not call.identity or call not in before.calls)
             calls, answers = before.calls + new, before.answers + turn.answers
-            turns[-1] = Turn("assistant", words, calls=calls, answers=answers, item=True)
+            turns[-1] = LoggedMessage("assistant", words, calls=calls, answers=answers, item=True)
         else:
             turns.append(turn)
     return turns
 
 
-def _refuse_strangers(messages: Sequence[Any], turns: Sequence[Turn], left_out: Counter[str]) -> None:
+def _refuse_strangers(
+    messages: Sequence[Any], turns: Sequence[LoggedMessage], left_out: Counter[str]
+) -> None:
     """Refuse a conversation without an agent."""
     if left_out[DEMONSTRATIONS]:
         raise UnreadableTraceError("no message is an assistant's, apart from demonstrations")
@@ -121,7 +123,7 @@ def _refuse_strangers(messages: Sequence[Any], turns: Sequence[Turn], left_out: 
     )
 
 
-def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:
+def _notation(turns: Sequence[LoggedMessage], tools: bool) -> Notation | None:
     """How the agent writes calls into its words."""
     said, replies = [], []
     for number, turn in enumerate(turns):
@@ -138,7 +140,7 @@ def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:
     return notation_of(said, Heard(system, task, replies=replies, tools=tools, called=called))
 
 
-def _key(call: ToolCall) -> tuple[str, str, str]:
+def _key(call: LoggedCall) -> tuple[str, str, str]:
     return call.identity, call.tool, _as_text(call.arguments)
 
 
@@ -152,13 +154,13 @@ class _Calls:
         self._tools: dict[int, str] = {}
         self._asked: dict[tuple[str, str, str], int] = {}
 
-    def again(self, call: ToolCall) -> int | None:
+    def again(self, call: LoggedCall) -> int | None:
         """The step of the same call, by its id, tool and arguments, if it waits for its answer: some logs
         write a call in each message until it is answered. None for a new call."""
         step = self._asked.get(_key(call)) if call.identity else None
         return None if step in self._done else step
 
-    def turn(self, calls: Sequence[tuple[int, ToolCall]]) -> None:
+    def turn(self, calls: Sequence[tuple[int, LoggedCall]]) -> None:
         """The calls of one turn, with the step of each."""
         last = []
         by_id: dict[str, list[int]] = {}
@@ -171,7 +173,7 @@ class _Calls:
         self._by_id.update(by_id)
         self._last = last
 
-    def of(self, answer: Answer) -> int | None:
+    def of(self, answer: CallResult) -> int | None:
         """The step that is answered; None if no call waits."""
         named = self._by_id.get(answer.identity)
         if named is not None and len(named) == 1 and named[0] not in self._done:
@@ -188,7 +190,9 @@ class _Calls:
         return waiting[0]
 
 
-def _steps(turns: Sequence[Turn], asked: int, notation: Notation | None) -> tuple[list[TraceStep], int]:
+def _steps(
+    turns: Sequence[LoggedMessage], asked: int, notation: Notation | None
+) -> tuple[list[TraceStep], int]:
     """(steps, how many belong to the first ``asked`` turns)."""
     steps: list[TraceStep] = []
     calls = _Calls()
@@ -199,7 +203,7 @@ def _steps(turns: Sequence[Turn], asked: int, notation: Notation | None) -> tupl
         behind = turns[number + 1] if number + 1 < len(turns) else None
         if turn.role == "assistant":
             if turn.calls:
-                placed: dict[int, ToolCall] = {}
+                placed: dict[int, LoggedCall] = {}
                 for call in turn.calls:
                     place = calls.again(call)
                     if place is None:
@@ -216,7 +220,9 @@ def _steps(turns: Sequence[Turn], asked: int, notation: Notation | None) -> tupl
     return steps, earlier if asked < len(turns) else len(steps)
 
 
-def _in_words(turn: Turn, notation: Notation | None, behind: Turn | None) -> Iterator[TraceStep]:
+def _in_words(
+    turn: LoggedMessage, notation: Notation | None, behind: LoggedMessage | None
+) -> Iterator[TraceStep]:
     """The steps of a turn without calls: the calls in its words, or the words."""
     heard = _heard(behind) if behind is not None and behind.role != "assistant" else ""
     found: list[Written] = [] if notation is None else written(notation, turn.words)
@@ -226,19 +232,19 @@ def _in_words(turn: Turn, notation: Notation | None, behind: Turn | None) -> Ite
         yield TraceStep(None, turn.words, heard)
 
 
-def _heard(turn: Turn) -> str:
+def _heard(turn: LoggedMessage) -> str:
     """A message that is not the agent's, as text."""
     if turn.words is None and turn.answers:
         return "\n".join(text_of(answer.content) for answer in turn.answers)
     return text_of(turn.words)
 
 
-def _hash(turn: Turn) -> int:
+def _hash(turn: LoggedMessage) -> int:
     text = "\0".join((turn.role, *_parts(turn)))
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-def _parts(turn: Turn) -> Iterator[str]:
+def _parts(turn: LoggedMessage) -> Iterator[str]:
     if turn.words:
         words = text_of(turn.words)  # many servers take earlier thoughts out of the history
         yield without_thoughts(words) if turn.role == "assistant" else words

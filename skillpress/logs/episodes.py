@@ -21,13 +21,13 @@ from skillpress.environments.calls.steps import json_or, text_of
 from skillpress.logs.conversation import hashes_of
 from skillpress.logs.fields import Wanted, success_field
 from skillpress.logs.log import Log, read_log
-from skillpress.logs.messages import Turn
+from skillpress.logs.messages import LoggedMessage
 from skillpress.logs.projection import NameProjection
 from skillpress.logs.reading_again import parts_at
 from skillpress.logs.rollouts import is_rollouts
 from skillpress.logs.trace import Trace, TracesError
 from skillpress.rollouts.programs.requests import Message, Role, ToolCall
-from skillpress.training.imitation.episodes import Conversation, Gathered, write_conversations
+from skillpress.training.imitation.episodes import Gathered, RecordedConversation, write_conversations
 from skillpress.training.imitation.parameters import ALL, WON
 
 MOST_BAD = 0.1
@@ -100,7 +100,7 @@ def _read(files: Sequence[Path], which: str) -> tuple[Wanted, Log]:
         raise ParamsError(f"imitation.episodes: {said}") from error
 
 
-def _conversations(log: Log, wanted: Wanted, places: Sequence[int]) -> Iterator[Conversation]:
+def _conversations(log: Log, wanted: Wanted, places: Sequence[int]) -> Iterator[RecordedConversation]:
     """The conversations of some runs of a log, without runs whose format keeps no messages."""
     for begun in range(0, len(places), AT_ONCE):
         for place, parts in parts_at(log, wanted, places[begun : begun + AT_ONCE]):
@@ -109,7 +109,9 @@ def _conversations(log: Log, wanted: Wanted, places: Sequence[int]) -> Iterator[
             yield from conversations_of(place, parts, given)
 
 
-def conversations_of(run: int, parts: Sequence[Trace], earlier: Sequence[int]) -> Iterator[Conversation]:
+def conversations_of(
+    run: int, parts: Sequence[Trace], earlier: Sequence[int]
+) -> Iterator[RecordedConversation]:
     """One run as conversations: one, and another for each time that its history was rewritten.
 
     Args:
@@ -133,10 +135,10 @@ def conversations_of(run: int, parts: Sequence[Trace], earlier: Sequence[int]) -
         seen.update(own)
         if learned:
             tools = tuple(map(_tool, part.dialogue.tools))
-            yield Conversation(run, tuple(messages), tools, tuple(learned))
+            yield RecordedConversation(run, tuple(messages), tools, tuple(learned))
 
 
-def _messages(turn: Turn) -> Iterator[Message]:
+def _messages(turn: LoggedMessage) -> Iterator[Message]:
     answers = [Message("tool", text_of(each.content), answers=each.identity) for each in turn.answers]
     if turn.role == "assistant":
         calls = (ToolCall(call.tool, _arguments(call.arguments), call.identity) for call in turn.calls)

@@ -252,7 +252,7 @@ def _timestamp(moment: datetime) -> float | None:
         return None
 
 
-class Judge(Protocol):
+class SuccessRule(Protocol):
     """Says which traces succeeded: a file of labels, or a rule over their steps."""
 
     @property
@@ -285,5 +285,5 @@ class Wanted:
     """The form of calls in text; None if the text holds none that the format does not know."""
     paths: Paths | None = None
     """Where the runs and their messages are; None for logs of the formats that are known."""
-    judge: Judge | None = None
+    judge: SuccessRule | None = None
     """What says which traces succeeded, in place of a field of their records."""

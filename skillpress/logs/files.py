@@ -18,7 +18,7 @@ from skillpress.logs.archives import ZIPS, member_values
 from skillpress.logs.expansion import Expander
 from skillpress.logs.json_files import Value, text_values, value_at
 from skillpress.logs.tables import ARROW, ARROW_STREAM, PARQUET, row_values
-from skillpress.logs.trace import PassedOver, Place, TracesError, UnreadableTraceError
+from skillpress.logs.trace import PassedOver, TracePlace, TracesError, UnreadableTraceError
 
 GZIP = b"\x1f\x8b"
 HEAD = 512
@@ -45,7 +45,7 @@ NOT_SEARCHED = frozenset([".git", ".venv", "node_modules", "__pycache__"])
 """Folders with many files and no logs."""
 
 
-def values(path: Path, only: Sequence[Place] | None = None) -> Iterator[Value]:
+def values(path: Path, only: Sequence[TracePlace] | None = None) -> Iterator[Value]:
     """The values of a file, in order. What cannot be read is a value that says why.
 
     Args:

@@ -28,18 +28,18 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from skillpress.environments.calls.steps import TraceStep, action_of
-from skillpress.logs.outcome import Candidate
+from skillpress.logs.outcome import OutcomeField
 from skillpress.logs.projection import Labels
-from skillpress.logs.trace import Call, Place, Trace
+from skillpress.logs.trace import ModelCallPlace, Trace, TracePlace
 
 BESIDE = "conversations beside a run, of sub-agents or helpers"
 AGAIN = "calls that were asked again"
 
 
-class Piece(NamedTuple):
+class TracePiece(NamedTuple):
     """A record that is, or helps to make up, a trace."""
 
-    place: Place
+    place: TracePlace
     earlier: int = 0
     """How many of its first steps may repeat steps of the pieces before it."""
 
@@ -58,12 +58,12 @@ class Kept:
     time: float | None
     outcome: str
     score: float | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[OutcomeField, ...]
     left_out: Mapping[str, int]
     format: str
     number: int
     """Its place in the order of reading."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TracePiece, ...]
     """Where the trace is read again: in one record, or in several that make it up together."""
 
 
@@ -113,7 +113,7 @@ class Joiner:
         self.left_out = Counter[str]()
         """Conversations and calls that belong to no run's steps, by reason; whole after ``runs``."""
 
-    def add(self, call: Call, steps: Sequence[TraceStep], kept: Kept) -> None:
+    def add(self, call: ModelCallPlace, steps: Sequence[TraceStep], kept: Kept) -> None:
         """Add a call.
 
         Args:
@@ -160,7 +160,7 @@ class Joiner:
         return None
 
     def _continued(
-        self, scope: Hashable, prefixes: Sequence[int], call: Call, kept: Kept
+        self, scope: Hashable, prefixes: Sequence[int], call: ModelCallPlace, kept: Kept
     ) -> _Conversation | None:
         """The conversation with the longest history that this one begins with."""
         last = len(prefixes) - 1
@@ -176,7 +176,7 @@ class Joiner:
         return None
 
     def _asked_again(
-        self, scope: Hashable, call: Call, asked: int, linked: _Conversation | None
+        self, scope: Hashable, call: ModelCallPlace, asked: int, linked: _Conversation | None
     ) -> _Conversation | None:
         """The conversation whose last call asked the same. First calls without a session may be runs of one
         task, and records that hold only what is new may be equal by chance."""
@@ -188,7 +188,11 @@ class Joiner:
         return None
 
     def _begun(
-        self, new: _Conversation, latest: _Conversation | None, call: Call, linked: _Conversation | None
+        self,
+        new: _Conversation,
+        latest: _Conversation | None,
+        call: ModelCallPlace,
+        linked: _Conversation | None,
     ) -> _Conversation:
         """A new conversation, behind the one that it seems to go on from."""
         self._all.append(new)
@@ -209,7 +213,7 @@ class Joiner:
             if not held:
                 del self._open[key]
 
-    def _note(self, scope: Hashable, call: Call, found: _Conversation, known: str) -> None:
+    def _note(self, scope: Hashable, call: ModelCallPlace, found: _Conversation, known: str) -> None:
         if call.history:
             for hashed in {found.asked, found.end}:
                 self._open.setdefault((scope, hashed), []).append(found)
@@ -286,7 +290,7 @@ def _run(held: Sequence[_Conversation]) -> Kept:
     )
 
 
-def joined(parts: Sequence[Trace], pieces: Sequence[Piece]) -> Trace:
+def joined(parts: Sequence[Trace], pieces: Sequence[TracePiece]) -> Trace:
     """The trace of a run, from the last call of each of its conversations."""
     stretches = [
         (tuple(map(_step_hash, part.steps)), piece.earlier) for part, piece in zip(parts, pieces, strict=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from skillpress.environments.calls.steps import TraceStep
 from skillpress.logs.chat import trace_of
-from skillpress.logs.conversation import Conversation, read_conversation
+from skillpress.logs.conversation import LoggedConversation, read_conversation
 from skillpress.logs.fields import dig
 from skillpress.logs.messages import ROLES, unwrapped
 from skillpress.logs.trace import Trace, UnreadableTraceError
@@ -43,7 +43,7 @@ def read(record: Any) -> Trace:
     line = record if isinstance(record, dict) else {}
     messages, pairs = _messages(record), _pairs(record)
     if pairs is not None and (messages is None or "intermediate_steps" in line):
-        trace = trace_of(line, Conversation())
+        trace = trace_of(line, LoggedConversation())
         return replace(trace, steps=tuple(_executed(pairs, line.get("output"))))
     return trace_of(line, read_conversation(messages or []))
 

@@ -14,7 +14,7 @@ from skillpress.environments.calls.steps import text_of, unfolded
 from skillpress.logs.chat import messages_of_answer
 from skillpress.logs.fields import dig, either, seconds
 from skillpress.logs.messages import is_message
-from skillpress.logs.outcome import Outcome, candidates_of, decided
+from skillpress.logs.outcome import FoundOutcome, candidates_of, decided
 from skillpress.logs.spans import Kind, Span, is_around_tools, steps_of, tool_in
 from skillpress.logs.trace import Trace, UnreadableTraceError
 
@@ -193,7 +193,7 @@ def _answer(output: Any) -> Sequence[Any]:
     return [{"role": "assistant", "content": text_of(output)}]
 
 
-def _outcome(record: Any) -> Outcome:
+def _outcome(record: Any) -> FoundOutcome:
     """The outcome by the score whose name means success."""
     scores = record.get("scores", _whole(record).get("scores")) if isinstance(record, dict) else None
     held = (score for score in scores if isinstance(score, dict)) if isinstance(scores, list) else ()

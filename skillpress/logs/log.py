@@ -18,14 +18,14 @@ from skillpress.core.errors import StorageError
 from skillpress.logs.fields import Wanted
 from skillpress.logs.files import found_files, listed
 from skillpress.logs.formats import Format, formats_of, judged, read_record, unrecognised
-from skillpress.logs.joining import Joiner, Kept, Piece
+from skillpress.logs.joining import Joiner, Kept, TracePiece
 from skillpress.logs.missing_fields import NamedFields
-from skillpress.logs.outcome import Candidate
+from skillpress.logs.outcome import OutcomeField
 from skillpress.logs.outcomes import Outcomes
 from skillpress.logs.projection import NAMES_HELD, WORDS, Labels, TraceProjection
 from skillpress.logs.reading_again import traces_at
 from skillpress.logs.records import (
-    Record,
+    FileRecord,
     known_format,
     known_part,
     own_records,
@@ -39,8 +39,8 @@ from skillpress.logs.trace import (
     LeftOutError,
     NothingSaidError,
     PassedOver,
-    Place,
     Trace,
+    TracePlace,
     TracesError,
     UnreadableTraceError,
 )
@@ -68,8 +68,8 @@ class Log:
     task: list[str] = field(default_factory=list)
     version: list[str] = field(default_factory=list)
     time: list[float | None] = field(default_factory=list)
-    place: list[Place] = field(default_factory=list)
-    pieces: dict[int, tuple[Piece, ...]] = field(default_factory=dict)
+    place: list[TracePlace] = field(default_factory=list)
+    pieces: dict[int, tuple[TracePiece, ...]] = field(default_factory=dict)
     """The records of each trace that several records make up, by its position in these lists."""
     alphabet: Skills = ()
     renamed: dict[str, str] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class _Reader:
         self._tools: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
         self._skills: dict[Skills, Skills] = {}
         self._texts: dict[str, str] = {}
-        self._candidates: dict[tuple[Candidate, ...], tuple[Candidate, ...]] = {}
+        self._candidates: dict[tuple[OutcomeField, ...], tuple[OutcomeField, ...]] = {}
 
     def read(self, number: int, path: Path, in_folder: bool) -> None:
         """Add one file's traces. Its bad lines count unless it was only found beside traces."""
@@ -204,14 +204,14 @@ class _Reader:
         for episode, found in read_rollouts(path):
             trace = judged(found, self._wanted, _fields_of(found))
             self._log.good_lines += 1
-            self._add(self._kept(trace, [Place(number, episode, position=episode)], ROLLOUTS), trace)
+            self._add(self._kept(trace, [TracePlace(number, episode, position=episode)], ROLLOUTS), trace)
             self._fields.rollout()
 
-    def _read_member(self, path: Path, member: str, found: Iterable[Record], in_folder: bool) -> None:
+    def _read_member(self, path: Path, member: str, found: Iterable[FileRecord], in_folder: bool) -> None:
         """Add the traces of a file, or of a member of an archive."""
         log, name = self._log, f"{path}/{member}" if member else str(path)
         before, bad, counted = log.good_lines, len(log.bad), log.bad_lines
-        parts: dict[tuple[str, str], tuple[Format, list[Record]]] = {}
+        parts: dict[tuple[str, str], tuple[Format, list[FileRecord]]] = {}
         for record in found:
             if (part := known_part(record.value, self._formats)) is None:
                 self._read(name, record, known_format(record.value, self._formats), [record.place])
@@ -228,14 +228,16 @@ class _Reader:
                 log.good_lines += copied
             if own:
                 values, places = [record.value for record in own], [record.place for record in own]
-                self._read(name, Record(places[0], values), known, places)
+                self._read(name, FileRecord(places[0], values), known, places)
         if log.good_lines == before and (in_folder or member):
             why = log.bad[bad].why if len(log.bad) > bad else self._silent or "it is empty"
             log.passed_over.append(PassedOver(name, why))
             del log.bad[bad:]
             log.bad_lines = counted
 
-    def _read(self, name: str, record: Record, known: Format | None, places: Sequence[Place]) -> None:
+    def _read(
+        self, name: str, record: FileRecord, known: Format | None, places: Sequence[TracePlace]
+    ) -> None:
         """Add one record, or the records that one run is written as."""
         try:
             if isinstance(record.value, UnreadableTraceError):
@@ -271,7 +273,7 @@ class _Reader:
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             self._log.bad.append(Bad(name, number, why))
 
-    def _kept(self, trace: Trace, places: Sequence[Place], known: str) -> Kept:
+    def _kept(self, trace: Trace, places: Sequence[TracePlace], known: str) -> Kept:
         labels = tuple(self._projection(trace.steps))
         tools = tuple(step.tool for step in trace.steps)
         return Kept(
@@ -287,7 +289,7 @@ class _Reader:
             left_out=trace.left_out,
             format=known,
             number=self._log.good_lines,
-            pieces=tuple(Piece(place) for place in places),
+            pieces=tuple(TracePiece(place) for place in places),
         )
 
     def _add(self, kept: Kept, whole: Trace | None) -> None:

@@ -60,7 +60,7 @@ _ANSWERED = ("tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "call_id"
 _ANSWERS = ("content", "output", "result", "response", "value")
 
 
-class ToolCall(NamedTuple):
+class LoggedCall(NamedTuple):
     """One call of a tool."""
 
     identity: str
@@ -70,7 +70,7 @@ class ToolCall(NamedTuple):
     arguments: Any
 
 
-class Answer(NamedTuple):
+class CallResult(NamedTuple):
     """The answer to a call."""
 
     identity: str
@@ -84,19 +84,19 @@ CONTENT = ("content", "parts", "value", "text", "system_prompt")
 """Where messages have their content."""
 
 
-class Turn(NamedTuple):
+class LoggedMessage(NamedTuple):
     """One message."""
 
     role: Role
     words: Any
     """The message's text; None if it has none."""
-    calls: tuple[ToolCall, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    calls: tuple[LoggedCall, ...] = ()
+    answers: tuple[CallResult, ...] = ()
     item: bool = False
     """Whether this is an item of the responses API. Items of one response follow one another."""
 
 
-def turn_of(message: Any) -> Turn | None:
+def turn_of(message: Any) -> LoggedMessage | None:
     """A message as a turn; None if it says nothing, as a reasoning item does.
 
     Raises:
@@ -119,17 +119,19 @@ def turn_of(message: Any) -> Turn | None:
         )
     role = ROLES.get(speaker) or ROLES.get(speaker.lower(), "other")
     if role == "other" and speaker.lower() in _CALLERS:
-        return Turn("assistant", None, calls=tuple(map(_call, _listed(either(message, "value", "content")))))
+        return LoggedMessage(
+            "assistant", None, calls=tuple(map(_call, _listed(either(message, "value", "content"))))
+        )
     if role == "tool":
-        return Turn("tool", None, calls=(), answers=tuple(_tool_answers(message)))
+        return LoggedMessage("tool", None, calls=(), answers=tuple(_tool_answers(message)))
     words, calls, answers = _content(message)
     if role == "assistant":
         if not calls:
             calls = tuple(_called(message))
         if words is None and isinstance(message.get("refusal"), str):
             words = message["refusal"]
-        return Turn(role, words, calls=calls, answers=answers, item=kind == "message")
-    return Turn("tool" if answers and words is None else role, words, calls=(), answers=answers)
+        return LoggedMessage(role, words, calls=calls, answers=answers, item=kind == "message")
+    return LoggedMessage("tool" if answers and words is None else role, words, calls=(), answers=answers)
 
 
 def unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -191,27 +193,29 @@ def _is_item(kind: str) -> bool:
     return kind in _SILENT_ITEMS or kind.endswith(("_call", *_OUTPUTS))
 
 
-def _item(kind: str, item: Mapping[str, Any]) -> Turn | None:
+def _item(kind: str, item: Mapping[str, Any]) -> LoggedMessage | None:
     """An item of the responses API that has no role."""
     if kind in _SILENT_ITEMS:
         return None
     identity = _text(item, ("call_id", "callId", "id"))
     if kind.endswith(_OUTPUTS):
         failed = item.get("status") in ("incomplete", "failed")
-        return Turn("tool", None, calls=(), answers=(Answer(identity, "", item.get("output"), failed),))
+        return LoggedMessage(
+            "tool", None, calls=(), answers=(CallResult(identity, "", item.get("output"), failed),)
+        )
     named = kind in ("function_call", "custom_tool_call", "mcp_call", "hosted_tool_call")
     if named and "name" not in item:
         raise UnreadableTraceError(f"a {kind} without a name; its keys are {', '.join(map(str, item))[:120]}")
     tool = _text(item, ("name",)) if named else kind.removesuffix("_call")
     arguments = either(item, *_ARGUMENTS, "code", "queries", "operation")
-    call = ToolCall(identity, tool, arguments)
-    answers: tuple[Answer, ...] = ()
+    call = LoggedCall(identity, tool, arguments)
+    answers: tuple[CallResult, ...] = ()
     if (output := either(item, "output", "outputs", "results", "error")) is not None:  # tools of the server
-        answers = (Answer(identity, tool, output, item.get("error") is not None),)
-    return Turn("assistant", None, calls=(call,), answers=answers, item=True)
+        answers = (CallResult(identity, tool, output, item.get("error") is not None),)
+    return LoggedMessage("assistant", None, calls=(call,), answers=answers, item=True)
 
 
-def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[ToolCall, ...], tuple[Answer, ...]]:
+def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[LoggedCall, ...], tuple[CallResult, ...]]:
     """(words, calls, answers) of a message's content."""
     content = either(message, *CONTENT)
     if isinstance(content, str) and isinstance(parts := message.get("parts"), list) and parts:
@@ -222,14 +226,14 @@ def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[ToolCall, ...], tup
     if not isinstance(blocks, list):
         return (None if content is None else text_of(content)), (), ()
     words: list[str] = []
-    calls: list[ToolCall] = []
-    answers: list[Answer] = []
+    calls: list[LoggedCall] = []
+    answers: list[CallResult] = []
     for block in blocks:
         _read_block(block, words, calls, answers)
     return ("\n".join(words) if words else None), tuple(calls), tuple(answers)
 
 
-def _read_block(block: Any, words: list[str], calls: list[ToolCall], answers: list[Answer]) -> None:
+def _read_block(block: Any, words: list[str], calls: list[LoggedCall], answers: list[CallResult]) -> None:
     """Add a part of a message to what it is: words, a call or an answer."""
     if isinstance(block, str):
         words.append(block)
@@ -253,7 +257,7 @@ def _read_block(block: Any, words: list[str], calls: list[ToolCall], answers: li
     calls.append(_call(inside))
     if kind == "tool_use" and inside.get("result") is not None:  # a tool of the model's own server
         answers.append(
-            Answer(calls[-1].identity, calls[-1].tool, inside["result"], bool(inside.get("error")))
+            CallResult(calls[-1].identity, calls[-1].tool, inside["result"], bool(inside.get("error")))
         )
 
 
@@ -278,7 +282,7 @@ def _held(block: Mapping[str, Any], kind: str) -> tuple[Literal["call", "answer"
     return None
 
 
-def _called(message: Mapping[str, Any]) -> Iterator[ToolCall]:
+def _called(message: Mapping[str, Any]) -> Iterator[LoggedCall]:
     """The calls beside a message's content."""
     if isinstance(calls := message.get("tool_calls"), list) and calls:
         yield from (_call(_loaded(call) if isinstance(call, str) else call) for call in calls)
@@ -316,7 +320,7 @@ def _loaded(text: str) -> Any:
         raise UnreadableTraceError(f"tool_calls is text but not JSON ({error})") from error
 
 
-def _call(call: Any) -> ToolCall:
+def _call(call: Any) -> LoggedCall:
     """One call of any dialect."""
     if not isinstance(call, dict):
         raise UnreadableTraceError(f"a tool call that is a {type(call).__name__}, not an object")
@@ -327,10 +331,10 @@ def _call(call: Any) -> ToolCall:
         raise UnreadableTraceError(
             f"a tool call without a name; its keys are {', '.join(map(str, call))[:120]}"
         )
-    return ToolCall(_text(call, _IDENTITIES), _text(inner, _NAMES), either(inner, *_ARGUMENTS))
+    return LoggedCall(_text(call, _IDENTITIES), _text(inner, _NAMES), either(inner, *_ARGUMENTS))
 
 
-def _tool_answers(message: Mapping[str, Any]) -> Iterator[Answer]:
+def _tool_answers(message: Mapping[str, Any]) -> Iterator[CallResult]:
     """The answers in a message of a tool."""
     several = message.get("tool_messages")
     if isinstance(several, list):
@@ -343,7 +347,7 @@ def _tool_answers(message: Mapping[str, Any]) -> Iterator[Answer]:
     content = either(message, "content", "parts")
     if isinstance(content, list) and content:
         words: list[str] = []
-        answers: list[Answer] = []
+        answers: list[CallResult] = []
         for block in content:
             _read_block(block, words, [], answers)
         if answers:
@@ -352,14 +356,14 @@ def _tool_answers(message: Mapping[str, Any]) -> Iterator[Answer]:
     yield _answer(message)
 
 
-def _answer(held: Mapping[str, Any]) -> Answer:
+def _answer(held: Mapping[str, Any]) -> CallResult:
     failed = (
         held.get("is_error") is True
         or held.get("isError") is True
         or held.get("status") in ("error", "failed")
         or held.get("error") not in (None, False)
     )
-    return Answer(
+    return CallResult(
         _text(held, _ANSWERED), _text(held, _NAMES), either(held, *_ANSWERS, "text", "error"), failed
     )
 

@@ -16,7 +16,7 @@ from skillpress.logs import phoenix
 from skillpress.logs.chat import messages_of_answer
 from skillpress.logs.fields import dig, either, seconds
 from skillpress.logs.messages import is_message
-from skillpress.logs.outcome import Outcome, candidates_of, decided
+from skillpress.logs.outcome import FoundOutcome, candidates_of, decided
 from skillpress.logs.spans import Kind, Span, is_around_tools, steps_of, tool_in
 from skillpress.logs.trace import Trace, UnreadableTraceError
 
@@ -226,7 +226,7 @@ def _numbered(held: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return message
 
 
-def _outcome(spans: Sequence[Any], attributes: Sequence[Mapping[str, Any]]) -> Outcome:
+def _outcome(spans: Sequence[Any], attributes: Sequence[Mapping[str, Any]]) -> FoundOutcome:
     """The outcome by the evaluation whose name means success."""
     return decided(candidates_of(_evaluations(spans, attributes)))
 

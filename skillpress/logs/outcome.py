@@ -28,7 +28,7 @@ _WHOLE = ("reward", "score", "total", "value", "resolved", "overall", "avg", "me
 DEEPEST, MOST, LONGEST_TEXT = 3, 64, 40
 
 
-class Candidate(NamedTuple):
+class OutcomeField(NamedTuple):
     """A field that says something about a run."""
 
     path: str
@@ -39,17 +39,17 @@ class Candidate(NamedTuple):
     """Its value, for a field that says in words how the run ended."""
 
 
-class Outcome(NamedTuple):
+class FoundOutcome(NamedTuple):
     """An outcome and where it was found, by the names of ``Trace``'s fields."""
 
     outcome: str = ""
     success: bool | None = None
     score: float | None = None
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[OutcomeField, ...] = ()
     """What else could say whether the run succeeded; all of it if nothing decides by itself."""
 
 
-def outcome_at(record: Any, own: Sequence[str] = ()) -> Outcome:
+def outcome_at(record: Any, own: Sequence[str] = ()) -> FoundOutcome:
     """The outcome of a record.
 
     Args:
@@ -64,17 +64,17 @@ def outcome_at(record: Any, own: Sequence[str] = ()) -> Outcome:
     return decided(others)
 
 
-def outcome_of(path: str, value: Any) -> Outcome:
+def outcome_of(path: str, value: Any) -> FoundOutcome:
     """The outcome in the value of a field that is known to hold it. Of a mapping, the entry that is called
     reward, score, total or the like decides."""
     if isinstance(value, Mapping):
         names = [name for name in _WHOLE if name in value]
-        return outcome_of(f"{path}.{names[0]}", value[names[0]]) if names else Outcome()
+        return outcome_of(f"{path}.{names[0]}", value[names[0]]) if names else FoundOutcome()
     success, score = said_by(value)
-    return Outcome(path, success, score)
+    return FoundOutcome(path, success, score)
 
 
-def decided(candidates: Iterable[Candidate]) -> Outcome:
+def decided(candidates: Iterable[OutcomeField]) -> FoundOutcome:
     """The outcome by the candidate whose name means success; without one, reward; without one, the only one.
 
     Two names that mean the same and say different things decide nothing.
@@ -84,14 +84,16 @@ def decided(candidates: Iterable[Candidate]) -> Outcome:
     named = [each for each in every if meaning(each.path) is best]
     measured = sum(is_measure(each.path) for each in every)
     if best is Meaning.OTHER or (best is Meaning.ALONE and measured > 1):
-        return Outcome(candidates=every)
+        return FoundOutcome(candidates=every)
     first, *others = named
     if any((each.success, each.score) != (first.success, first.score) for each in others):
-        return Outcome(candidates=every)
-    return Outcome(first.path, first.success, first.score, tuple(each for each in every if each is not first))
+        return FoundOutcome(candidates=every)
+    return FoundOutcome(
+        first.path, first.success, first.score, tuple(each for each in every if each is not first)
+    )
 
 
-def candidates_of(values: Iterable[tuple[str, Any]]) -> Iterator[Candidate]:
+def candidates_of(values: Iterable[tuple[str, Any]]) -> Iterator[OutcomeField]:
     """The candidates among scores, given as (path, value)."""
     for path, value in values:
         yield from _inside(path, value, DEEPEST)
@@ -104,7 +106,7 @@ def said_by(value: Any) -> tuple[bool | None, float | None]:
     return yes_or_no(value), _number(value)
 
 
-def _fields(record: Any) -> Iterator[Candidate]:
+def _fields(record: Any) -> Iterator[OutcomeField]:
     """The candidates among the fields of a record: those whose name says that something is measured, and
     those that say yes or no."""
     if not isinstance(record, Mapping):
@@ -125,7 +127,7 @@ def _fields(record: Any) -> Iterator[Candidate]:
             yield found
 
 
-def _inside(path: str, value: Any, depth: int) -> Iterator[Candidate]:
+def _inside(path: str, value: Any, depth: int) -> Iterator[OutcomeField]:
     """The candidates in a field's value: itself, the entries of a mapping, or the named items of a list."""
     if isinstance(value, dict):
         if not depth:
@@ -148,19 +150,19 @@ def _inside(path: str, value: Any, depth: int) -> Iterator[Candidate]:
         yield found
 
 
-def _candidate(path: str, value: Any) -> Candidate | None:
+def _candidate(path: str, value: Any) -> OutcomeField | None:
     success, score = said_by(value)
     name = path.rpartition(".")[2]
     if says_how_it_ended(path):
         is_text = isinstance(value, str) and 0 < len(value.strip()) <= LONGEST_TEXT
-        return Candidate(path, None, None, value.strip()) if is_text else None
+        return OutcomeField(path, None, None, value.strip()) if is_text else None
     if name == "target" and not isinstance(value, bool):  # inspect and others call the right answer so
         return None
     if success is None and (score is None or not is_measure(path)):
         return None
     if not is_measure(path) and (is_setting(name) or isinstance(value, float)):
         return None
-    return Candidate(path, success, score)
+    return OutcomeField(path, success, score)
 
 
 def _number(value: Any) -> float | None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from skillpress.logs.outcome import Candidate
+from skillpress.logs.outcome import OutcomeField
 from skillpress.logs.score_names import (
     Meaning,
     higher_is_better,
@@ -66,7 +66,7 @@ class Outcomes:
     """Candidates of the highest meaning of traces of which no field decides."""
 
     def add(
-        self, name: str, success: bool | None, score: float | None, others: Sequence[Candidate] = ()
+        self, name: str, success: bool | None, score: float | None, others: Sequence[OutcomeField] = ()
     ) -> None:
         """Count one trace; an empty name if no field decides it."""
         self.fields.setdefault(name, Decided()).add(success, score)

@@ -15,12 +15,12 @@ from typing import Any
 
 from skillpress.environments.calls.steps import text_of, unfolded
 from skillpress.logs.chat import messages_of_answer, trace_of
-from skillpress.logs.conversation import Conversation, hashes_of, read_conversation
+from skillpress.logs.conversation import LoggedConversation, hashes_of, read_conversation
 from skillpress.logs.fields import SuccessField, number, seconds, success_field
-from skillpress.logs.outcome import Outcome, outcome_of
+from skillpress.logs.outcome import FoundOutcome, outcome_of
 from skillpress.logs.own_items import Items, plain_messages
 from skillpress.logs.paths import HERE, described, nothing_at, splits, value_at, values_at
-from skillpress.logs.trace import Call, LeftOutError, Trace, TracesError, UnreadableTraceError
+from skillpress.logs.trace import LeftOutError, ModelCallPlace, Trace, TracesError, UnreadableTraceError
 
 PROMPT = "steps of the prompt"
 NOT_WHERE = "records that `where` leaves out"
@@ -140,7 +140,7 @@ class ReadByPaths:
             )
         return str(name)[:200]
 
-    def _conversation(self, record: Any, rows: Sequence[Any]) -> Conversation:
+    def _conversation(self, record: Any, rows: Sequence[Any]) -> LoggedConversation:
         messages = list(self._messages(record, rows))
         prompt = self._prompt(rows[0])
         answer = value_at(rows[0], self.paths.answer)
@@ -201,16 +201,16 @@ class ReadByPaths:
             changed |= self._outcome(record)._asdict()
         return changed
 
-    def _outcome(self, record: Any) -> Outcome:
+    def _outcome(self, record: Any) -> FoundOutcome:
         for text in self.paths.outcome:
             said = success_field(text)
             value = self.field(record, said.path)
             if value is not None and (found := _outcome_of(said, value)) is not None:
                 return found
-        return Outcome()
+        return FoundOutcome()
 
 
-def _outcome_of(said: SuccessField, value: Any) -> Outcome | None:
+def _outcome_of(said: SuccessField, value: Any) -> FoundOutcome | None:
     """What a value says by the user's condition; None if it says nothing."""
     if isinstance(value, dict | list):
         found = outcome_of(said.path, value)
@@ -222,17 +222,17 @@ def _outcome_of(said: SuccessField, value: Any) -> Outcome | None:
         success = None
     if score is not None and not math.isfinite(score):
         score = None
-    return Outcome(said.path, success, score) if success is not None or score is not None else None
+    return FoundOutcome(said.path, success, score) if success is not None or score is not None else None
 
 
-def completed(prompt: Sequence[Any], completion: Sequence[Any], tools: bool = False) -> Conversation:
+def completed(prompt: Sequence[Any], completion: Sequence[Any], tools: bool = False) -> LoggedConversation:
     """The steps of a completion. Steps in the prompt are left out.
 
     Args:
         tools: whether the agent is known to have tools, so that tags of calls in its text are calls.
     """
     if not completion:
-        return Conversation()
+        return LoggedConversation()
     found = read_conversation(prompt, completion, tools=tools)
     if not found.earlier:
         return found
@@ -240,14 +240,14 @@ def completed(prompt: Sequence[Any], completion: Sequence[Any], tools: bool = Fa
     return replace(found, steps=found.steps[found.earlier :], earlier=0, left_out=left_out, shown=found.asked)
 
 
-def _call(found: Conversation, session: str, answered: bool) -> Call | None:
+def _call(found: LoggedConversation, session: str, answered: bool) -> ModelCallPlace | None:
     if not session or not found.turns[found.asked :]:
         return None
     hashes = hashes_of(found.turns)
     if not answered:
-        return Call(session, history=hashes, earlier=found.earlier)
+        return ModelCallPlace(session, history=hashes, earlier=found.earlier)
     given = hashes[found.asked :]
-    return Call(
+    return ModelCallPlace(
         session,
         history=hashes[: found.asked],
         answer=given[0] if len(given) == 1 else None,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from skillpress.logs.fields import Wanted
 from skillpress.logs.formats import formats_of, read_record
-from skillpress.logs.joining import Piece, joined
+from skillpress.logs.joining import TracePiece, joined
 from skillpress.logs.records import known_format, known_part, records_again
 from skillpress.logs.rollouts import read_rollouts
-from skillpress.logs.trace import Place, Trace, TracesError, UnreadableTraceError
+from skillpress.logs.trace import Trace, TracePlace, TracesError, UnreadableTraceError
 
 if TYPE_CHECKING:
     from skillpress.logs.log import Log
@@ -24,7 +24,7 @@ def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[
     """Read some of a log's traces again, with everything their steps hold: (position in the log, trace). A
     trace whose file has changed since is left out."""
     for position, parts in parts_at(log, wanted, which):
-        pieces = log.pieces.get(position, (Piece(log.place[position]),))
+        pieces = log.pieces.get(position, (TracePiece(log.place[position]),))
         again = joined(parts, pieces) if len(parts) > 1 else parts[0]
         if len(again.steps) == log.steps[position]:
             success, task, version = log.success[position], log.task[position], log.version[position]
@@ -34,8 +34,8 @@ def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[
 def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, list[Trace]]]:
     """Read some of a log's traces again: (position in the log, a trace for each record that holds a
     conversation of the run). A trace whose file cannot be read as before is left out."""
-    pieces = {position: log.pieces.get(position, (Piece(log.place[position]),)) for position in which}
-    held: dict[Place, object] = {}
+    pieces = {position: log.pieces.get(position, (TracePiece(log.place[position]),)) for position in which}
+    held: dict[TracePlace, object] = {}
     for number, path in enumerate(log.files):
         here = [piece.place for found in pieces.values() for piece in found if piece.place.file == number]
         if here and number in log.parquet:
@@ -49,7 +49,7 @@ def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[i
                     yield position, parts
 
 
-def _parts_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> list[Trace]:
+def _parts_of(pieces: Sequence[TracePiece], held: Mapping[TracePlace, object], wanted: Wanted) -> list[Trace]:
     """The traces of records that were read again; none if they are not what they were."""
     values, formats = [held[piece.place] for piece in pieces], formats_of(wanted)
     try:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from skillpress.logs.files import values
 from skillpress.logs.formats import DAMAGED, FORMATS, Format, format_of, part_of, runs_in
 from skillpress.logs.json_files import value_at
-from skillpress.logs.trace import Place, UnreadableTraceError
+from skillpress.logs.trace import TracePlace, UnreadableTraceError
 
 DEEPEST = 3
 """Documents inside documents that are opened."""
@@ -21,17 +21,17 @@ _ROWS = 40
 """Bits of a record's position that number the rows of a table; those above number the runs of a row."""
 
 
-class Record(NamedTuple):
+class FileRecord(NamedTuple):
     """One record of a file, or the reason why a part of the file has none."""
 
-    place: Place
+    place: TracePlace
     value: Any
     """A JSON value, or an ``UnreadableTraceError``."""
 
 
 def records(
-    file: int, path: Path, only: Sequence[Place] | None = None, formats: Sequence[Format] = FORMATS
-) -> Iterator[Record]:
+    file: int, path: Path, only: Sequence[TracePlace] | None = None, formats: Sequence[Format] = FORMATS
+) -> Iterator[FileRecord]:
     """The records of a file, in order.
 
     Args:
@@ -45,12 +45,12 @@ def records(
         if value.row >= 0:
             runs = _runs(value.value, formats)
             for item, run in enumerate([value.value] if runs is None else runs):
-                yield Record(Place(file, value.number, position=value.row + (item << _ROWS)), run)
+                yield FileRecord(TracePlace(file, value.number, position=value.row + (item << _ROWS)), run)
             continue
         held = list(records_in(value.value, formats))
         for item, record in enumerate(held, 1):
             whole = len(held) == 1 and record is value.value
-            place = Place(
+            place = TracePlace(
                 file,
                 value.number if whole or value.number != 1 else item,
                 position=position,
@@ -58,17 +58,17 @@ def records(
                 member=member,
             )
             position += 1
-            yield Record(place, record)
+            yield FileRecord(place, record)
 
 
 def records_again(
-    path: Path, places: Sequence[Place], formats: Sequence[Format] = FORMATS
-) -> Iterator[Record]:
+    path: Path, places: Sequence[TracePlace], formats: Sequence[Format] = FORMATS
+) -> Iterator[FileRecord]:
     """The records at some places of one file, by seeking if its lines allow it."""
     if all(place.offset >= 0 for place in places):
         for place in places:
             try:
-                yield Record(place, value_at(path, place.offset))
+                yield FileRecord(place, value_at(path, place.offset))
             except OSError:
                 return
         return
@@ -76,7 +76,7 @@ def records_again(
     for found in records(places[0].file, path, places, formats):
         key = found.place.member, found.place.position
         if key in missing:
-            yield Record(missing.pop(key), found.value)
+            yield FileRecord(missing.pop(key), found.value)
         if not missing:
             return
 
@@ -132,8 +132,8 @@ def known_part(value: Any, formats: Sequence[Format] = FORMATS) -> tuple[Format,
 
 
 def whole_runs(
-    parts: Mapping[tuple[str, str], tuple[Format, list[Record]]],
-) -> Iterator[tuple[Format, list[Record]]]:
+    parts: Mapping[tuple[str, str], tuple[Format, list[FileRecord]]],
+) -> Iterator[tuple[Format, list[FileRecord]]]:
     """The records of each run. Those that name none, such as summaries, belong to the first that is named."""
     for (name, key), (known, held) in parts.items():
         others = [other for of, other in parts if of == name and other]
@@ -142,7 +142,9 @@ def whole_runs(
             yield known, sorted([*held, *nameless], key=lambda record: record.place.position)
 
 
-def own_records(known: Format, held: list[Record], earlier: dict[str, dict[str, Any]]) -> list[Record]:
+def own_records(
+    known: Format, held: list[FileRecord], earlier: dict[str, dict[str, Any]]
+) -> list[FileRecord]:
     """The records of a run without copies of the records of runs before it.
 
     Args:

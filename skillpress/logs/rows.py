@@ -13,9 +13,9 @@ from typing import Any
 
 from skillpress.environments.calls.steps import unfolded
 from skillpress.logs.chat import trace_of, whole_call
-from skillpress.logs.conversation import Conversation
+from skillpress.logs.conversation import LoggedConversation
 from skillpress.logs.outcome import outcome_at
-from skillpress.logs.trace import Call, Trace, UnreadableTraceError
+from skillpress.logs.trace import ModelCallPlace, Trace, UnreadableTraceError
 
 COLUMNS = (
     "messages", "conversations", "conversation", "trajectory", "trajectories", "traj", "trace", "traces",
@@ -27,12 +27,12 @@ COLUMNS = (
 Known = tuple[Callable[[Any], bool], Callable[[Any], Trace]]
 
 
-def _call(record: Any, trace: Trace) -> Call | None:
+def _call(record: Any, trace: Trace) -> ModelCallPlace | None:
     """What a row says as one call of a run; None if its format keeps no messages, or the
     row does not name its run."""
     if trace.dialogue is None or trace.dialogue.shown:
         return None
-    return whole_call(record, Conversation(trace.steps, trace.dialogue.turns), True)
+    return whole_call(record, LoggedConversation(trace.steps, trace.dialogue.turns), True)
 
 
 class Rows:
@@ -56,7 +56,7 @@ class Rows:
             raise UnreadableTraceError("a row without a column that holds a run")
         value, read = found
         trace = read(value)
-        beside = trace_of({key: held for key, held in record.items() if key != "id"}, Conversation())
+        beside = trace_of({key: held for key, held in record.items() if key != "id"}, LoggedConversation())
         ended = outcome_at(record)
         changed: dict[str, Any] = {"call": _call(record, trace)}
         for name in ("name", "task", "version"):

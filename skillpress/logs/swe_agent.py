@@ -18,7 +18,7 @@ from typing import Any
 from skillpress.environments.calls.steps import TraceStep, json_or
 from skillpress.logs.calls_in_text import FENCED_SHELL
 from skillpress.logs.chat import dialogue_of, first_text, messages_in
-from skillpress.logs.conversation import DEMONSTRATIONS, Conversation, read_conversation
+from skillpress.logs.conversation import DEMONSTRATIONS, LoggedConversation, read_conversation
 from skillpress.logs.fields import dig
 from skillpress.logs.messages import is_demonstration
 from skillpress.logs.outcome import outcome_at
@@ -94,7 +94,7 @@ def _is_swe_agent(record: Mapping[str, Any]) -> bool:
     return bool(beside) and isinstance(history, list) and messages_in(history) is not None
 
 
-def _mini(record: Mapping[str, Any]) -> Conversation:
+def _mini(record: Mapping[str, Any]) -> LoggedConversation:
     messages = messages_in(record["messages"]) or []
     found = read_conversation(messages)
     if not any(step.tool is not None for step in found.steps):
@@ -102,7 +102,7 @@ def _mini(record: Mapping[str, Any]) -> Conversation:
     return found
 
 
-def _steps(record: Mapping[str, Any]) -> Conversation:
+def _steps(record: Mapping[str, Any]) -> LoggedConversation:
     """What the agent of a SWE-agent file did; without turns if the file has steps alone."""
     taken, history = record.get("trajectory"), record.get("history")
     left_out: dict[str, int] = {}
@@ -114,7 +114,7 @@ def _steps(record: Mapping[str, Any]) -> Conversation:
             return replace(found, steps=tuple(_commands(found.steps, history)))
     if not isinstance(taken, list):
         raise UnreadableTraceError("a SWE-agent file without a list of steps or messages")
-    return Conversation(tuple(map(_taken, taken)), left_out=left_out)
+    return LoggedConversation(tuple(map(_taken, taken)), left_out=left_out)
 
 
 def _calls(message: Any) -> bool:

@@ -10,8 +10,8 @@ from skillpress.core.errors import UserError
 from skillpress.environments.calls.steps import TraceStep
 
 if TYPE_CHECKING:
-    from skillpress.logs.messages import Turn
-    from skillpress.logs.outcome import Candidate
+    from skillpress.logs.messages import LoggedMessage
+    from skillpress.logs.outcome import OutcomeField
 
 
 class TracesError(UserError):
@@ -31,7 +31,7 @@ class NothingSaidError(UnreadableTraceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelCallPlace:
     """What a record that is one model call of a run says about its place in that run.
 
     Call B goes on where call A ended if A's history and then A's answer are the beginning of B's history.
@@ -60,7 +60,7 @@ class Call:
 class Dialogue:
     """The messages behind a trace, as the model was shown and has written them."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[LoggedMessage, ...]
     tools: tuple[Mapping[str, Any], ...] = ()
     """The tools that the record says the model was offered, in the record's own form."""
     shown: int = 0
@@ -91,15 +91,15 @@ class Trace:
     score: float | None = None
     """The outcome as a number; None if it is not a number, or NaN. A reward that is neither 0 nor 1 leaves
     ``success`` unknown."""
-    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
+    candidates: tuple[OutcomeField, ...] = field(default=(), compare=False)
     """What else in the record could say whether the run succeeded. The user may take one of them."""
-    call: Call | None = None
+    call: ModelCallPlace | None = None
     """None for a record that is a whole run."""
     dialogue: Dialogue | None = field(default=None, compare=False, repr=False)
     """None for a format that keeps steps, spans or events and not the messages behind them."""
 
 
-class Place(NamedTuple):
+class TracePlace(NamedTuple):
     """The place of a trace."""
 
     file: int

@@ -16,7 +16,7 @@ from skillpress.environments.calls.steps import text_of
 from skillpress.logs.chat import messages_in, trace_of
 from skillpress.logs.chat_text import messages_of_text, opened
 from skillpress.logs.fields import number
-from skillpress.logs.outcome import Outcome, candidates_of, decided, outcome_at
+from skillpress.logs.outcome import FoundOutcome, candidates_of, decided, outcome_at
 from skillpress.logs.read_by_paths import completed
 from skillpress.logs.trace import Trace, UnreadableTraceError
 
@@ -66,7 +66,7 @@ def _has_texts(record: Any, *keys: str) -> bool:
     return isinstance(record, dict) and all(isinstance(record.get(key), str) for key in keys)
 
 
-def _trace(record: Mapping[str, Any], prompt: Any, completion: Any, ended: Outcome) -> Trace:
+def _trace(record: Mapping[str, Any], prompt: Any, completion: Any, ended: FoundOutcome) -> Trace:
     asked, said = messages_in(prompt), messages_in(completion)
     begun = "" if asked is not None else opened(text_of(prompt))
     if asked is None:
@@ -79,7 +79,7 @@ def _trace(record: Mapping[str, Any], prompt: Any, completion: Any, ended: Outco
     return replace(trace_of(record, completed(asked, said, tools=True)), time=step, **ended._asdict())
 
 
-def _rewarded(record: Mapping[str, Any]) -> Outcome:
+def _rewarded(record: Mapping[str, Any]) -> FoundOutcome:
     """The outcome by the only reward, or by the one whose name means success: the table has no weights."""
     rewards = [
         name for name, value in record.items() if name not in _TRL and isinstance(value, bool | int | float)

@@ -13,7 +13,7 @@ from skillpress.logs.chat import dialogue_of
 from skillpress.logs.conversation import read_conversation
 from skillpress.logs.fields import dig
 from skillpress.logs.messages import speaker_of
-from skillpress.logs.outcome import Outcome, outcome_of
+from skillpress.logs.outcome import FoundOutcome, outcome_of
 from skillpress.logs.trace import Trace, UnreadableTraceError
 
 
@@ -59,16 +59,16 @@ def read(record: Any) -> Trace:
     )
 
 
-def _rewarded(rewards: Any) -> Outcome:
+def _rewarded(rewards: Any) -> FoundOutcome:
     """The sum of weighted rewards; unknown if none was given."""
     if not isinstance(rewards, dict):
-        return Outcome()
+        return FoundOutcome()
     given = [
         (each["score"], each.get("weight", 1.0))
         for each in rewards.values()
         if isinstance(each, dict) and isinstance(each.get("score"), int | float)
     ]
-    return outcome_of("rewards", sum(score * weight for score, weight in given)) if given else Outcome()
+    return outcome_of("rewards", sum(score * weight for score, weight in given)) if given else FoundOutcome()
 
 
 def _text(value: Any) -> str:

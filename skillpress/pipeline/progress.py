@@ -16,7 +16,7 @@ from skillpress.pipeline.waits import Waits
 SECONDS_BETWEEN_LINES = 5.0
 
 
-class Progress:
+class StageProgress:
     """Counts towards ``total``; use as a context manager and call it with the count so far. As long as it
     cannot count, it says what the process waits for."""
 
@@ -59,7 +59,7 @@ class Progress:
         """Add this many to the count."""
         self(self.count + count)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> StageProgress:
         self._open.enter_context(Waits(self.name))
         self._open.enter_context(heard(self._wait))
         return self

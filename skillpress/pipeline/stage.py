@@ -26,7 +26,7 @@ from skillpress.pipeline.cluster import named_gang
 from skillpress.pipeline.files import CHECKPOINTS
 from skillpress.pipeline.fingerprints import Fingerprints
 from skillpress.pipeline.graph import StageEntry, read_stage
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 from skillpress.pipeline.reproduce.lock import exclusive, stage_lock
 from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
 from skillpress.pipeline.waits import Waits
@@ -53,7 +53,7 @@ class Stage:
     whole: WholeRun | None = None
     """The run that it is part of; None if it runs by itself."""
 
-    def progress(self, total: int, unit: str, all_work: bool = True) -> Progress:
+    def progress(self, total: int, unit: str, all_work: bool = True) -> StageProgress:
         """Progress of this stage towards ``total`` units; it stops the stage if MLflow can record no more.
 
         Args:
@@ -64,7 +64,7 @@ class Stage:
         def whole(rest: float | None) -> str:
             return "" if self.whole is None else self.whole.words(rest if all_work else None)
 
-        return Progress(self.name, total, unit, self.run.check, whole)
+        return StageProgress(self.name, total, unit, self.run.check, whole)
 
     def say(self, message: str) -> None:
         """Print a line for the user."""

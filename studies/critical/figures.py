@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docs.figures.drawing import GREY, INK, LINE, MUTED, Drawing
-from skillpress.evaluation.study.contrasts import Finding, measured
+from skillpress.evaluation.study.contrasts import ClaimEvidence, measured
 from skillpress.evaluation.study.plan import Claim
 from skillpress.pipeline.files import START
 from studies.critical.predictions import BASELINE, predicted
@@ -77,7 +77,7 @@ def _share(page: Drawing, level: Level, x: float, y: float, width: float, color:
 class _Point:
     preference: float
     sign: str
-    finding: Finding
+    finding: ClaimEvidence
 
 
 def predictions(found: Critical) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from docs.made import bullet, prose
 from docs.words import points
-from skillpress.evaluation.study.contrasts import MISSING, YES, Finding
+from skillpress.evaluation.study.contrasts import MISSING, YES, ClaimEvidence
 from studies.critical.predictions import BASELINE
 from studies.critical.results import ROUTINES, UNSEEN, Critical
 
@@ -90,7 +90,9 @@ def _beside_segcost(found: Critical, method: str) -> str:
     return f"{'; '.join(told)}. {planned}"
 
 
-def _claims(found: Critical, first: str, second: str, expect: str) -> tuple[list[Finding], list[Finding]]:
+def _claims(
+    found: Critical, first: str, second: str, expect: str
+) -> tuple[list[ClaimEvidence], list[ClaimEvidence]]:
     """The claims about routines, and those about success."""
     mine = [
         one
@@ -103,19 +105,19 @@ def _claims(found: Critical, first: str, second: str, expect: str) -> tuple[list
     ]
 
 
-def _missing(*groups: Sequence[Finding]) -> bool:
+def _missing(*groups: Sequence[ClaimEvidence]) -> bool:
     """Whether a group has no claim, or one whose runs are missing."""
     return not all(groups) or any(one.verdict == MISSING for claims in groups for one in claims)
 
 
-def _in_cells(claims: Sequence[Finding]) -> str:
+def _in_cells(claims: Sequence[ClaimEvidence]) -> str:
     held = [one for one in claims if one.verdict == YES]
     if len(held) < len(claims):
         return f"in {len(held)} of {len(claims)} cells"
     return {1: "in the one cell", 2: "in both cells"}.get(len(claims), f"in all {len(claims)} cells")
 
 
-def _shown(claims: Sequence[Finding]) -> str:
+def _shown(claims: Sequence[ClaimEvidence]) -> str:
     """How many claims hold, and each other one with its verdict and its interval."""
     others = [one for one in claims if one.verdict != YES]
     count = f"{len(claims) - len(others)} of {len(claims)} shown"
@@ -129,6 +131,6 @@ def _shown(claims: Sequence[Finding]) -> str:
     return "; ".join([count, *told])
 
 
-def _span(claims: Sequence[Finding]) -> str:
+def _span(claims: Sequence[ClaimEvidence]) -> str:
     sizes = [abs(100 * one.difference) for one in claims if one.difference is not None]
     return f"{min(sizes):.0f} to {max(sizes):.0f}" if sizes else "unknown"

@@ -10,7 +10,7 @@ from docs.made import Parts
 from docs.words import NONE, p_value, points, table
 from skillpress.evaluation.analysis.reuse_conditions import Conditions, conditions
 from skillpress.evaluation.study.compression import MEASURES
-from skillpress.evaluation.study.contrasts import LEVEL, MISSING, Finding
+from skillpress.evaluation.study.contrasts import LEVEL, MISSING, ClaimEvidence
 from skillpress.evaluation.study.gap_of_runs import SMALL, Agreement
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import divided
@@ -97,7 +97,7 @@ def answer(found: Critical) -> Iterator[str]:
     yield from table(heads, rows)
 
 
-def _against(finding: Finding) -> tuple[str, str]:
+def _against(finding: ClaimEvidence) -> tuple[str, str]:
     return points(finding.difference, finding.low, finding.high), finding.verdict
 
 
@@ -197,7 +197,7 @@ def claims(found: Critical, question: str) -> Iterator[str]:
         yield from table(heads, [_claim(found, finding, len(of_family)) for finding in of_family])
 
 
-def _claim(found: Critical, finding: Finding, count: int) -> tuple[str, ...]:
+def _claim(found: Critical, finding: ClaimEvidence, count: int) -> tuple[str, ...]:
     claim, known = finding.claim, predicted(finding.claim, found.predictions)
     return (
         f"`{claim.benchmark}`",
@@ -211,7 +211,7 @@ def _claim(found: Critical, finding: Finding, count: int) -> tuple[str, ...]:
     )
 
 
-def _outcome(found: Critical, finding: Finding) -> str:
+def _outcome(found: Critical, finding: ClaimEvidence) -> str:
     claim = finding.claim
     name, of_class = divided(claim.outcome or found.results.plan.benchmarks[claim.benchmark].outcome)
     shown, where = WORDS.get(name, name.replace("_", " ")), claim.of_class or of_class

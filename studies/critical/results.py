@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.evaluation.study.contrasts import Finding
+from skillpress.evaluation.study.contrasts import ClaimEvidence
 from skillpress.evaluation.study.gap_of_runs import COLUMNS, Agreement, agreements
 from skillpress.evaluation.study.outcomes import of_class
 from skillpress.pipeline.files import TRAINED
@@ -46,7 +46,7 @@ class Critical:
     choices: Choices
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[ClaimEvidence]:
         """Every claim of the plan, tested and judged within its question."""
         return [
             found for question in self.results.plan.questions for found in self.results.findings(question)

@@ -13,7 +13,7 @@ from docs.words import percent, points
 from skillpress.evaluation.statistics.scores import Scores
 from skillpress.evaluation.statistics.trainings import OverTrainings, over_trainings
 from skillpress.evaluation.study.compression import MEASURES, Prediction, gaps, predict
-from skillpress.evaluation.study.contrasts import Finding, Pair, judged, measured
+from skillpress.evaluation.study.contrasts import ClaimEvidence, Pair, judged, measured
 from skillpress.evaluation.study.outcomes import measured as measured_facts
 from skillpress.evaluation.study.outcomes import of_class, scores
 from skillpress.evaluation.study.plan import Claim, Plan, divided, measure_of, read_plan
@@ -109,7 +109,7 @@ class Results:
             )
         return _level(differences, shares=False)
 
-    def findings(self, question: str, outcome: str | None = None) -> list[Finding]:
+    def findings(self, question: str, outcome: str | None = None) -> list[ClaimEvidence]:
         """The question's claims, tested and judged, in another outcome than the primary one if so wanted."""
         tests = []
         for claim in self.plan.claims(question):

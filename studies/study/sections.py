@@ -7,7 +7,7 @@ from statistics import stdev
 
 from docs.words import NONE, p_value, points, table
 from skillpress.evaluation.study.compression import HELD, MEASURES, MODEL, Prediction
-from skillpress.evaluation.study.contrasts import OPEN, Finding
+from skillpress.evaluation.study.contrasts import OPEN, ClaimEvidence
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.power import MOST_SEEDS, seeds_needed
 from studies.study.results import FLOORS, Results
@@ -44,7 +44,7 @@ def findings(results: Results, question: str) -> Iterator[str]:
         yield from table(heads, rows)
 
 
-def _cells(results: Results, finding: Finding, claims: int) -> tuple[str, ...]:
+def _cells(results: Results, finding: ClaimEvidence, claims: int) -> tuple[str, ...]:
     claim = finding.claim
     sign = {"higher": ">", "lower": "<", "differs": "≠", "same": "="}[claim.expect]
     where = results.plan.benchmarks[claim.benchmark].words + (f", {claim.of_class}" if claim.of_class else "")
@@ -57,7 +57,7 @@ def _cells(results: Results, finding: Finding, claims: int) -> tuple[str, ...]:
     )
 
 
-def what_would_tell(finding: Finding, claims: int) -> str:
+def what_would_tell(finding: ClaimEvidence, claims: int) -> str:
     """For an open claim, the seeds that find a difference of the margin with 80% probability.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.cli.serve import PORT, _parser
-from skillpress.integrations.serving.episodes import Seen
+from skillpress.integrations.serving.episodes import SeenStep
 from skillpress.integrations.serving.mcp_server import KINDS
 from tests.support.integrations.served_tools import served_tools
 
@@ -39,4 +39,4 @@ def test_the_page_names_every_tool_argument_and_field() -> None:
     for name, kind in KINDS.items():
         assert f"| `{name}` |" in PAGE
         assert all(f"`{argument}`" in PAGE for argument in kind.arguments.model_fields)
-    assert all(f"`{field}`" in PAGE for field in Seen.model_fields)
+    assert all(f"`{field}`" in PAGE for field in SeenStep.model_fields)

@@ -18,7 +18,7 @@ import psutil
 import pytest
 from mlflow import MlflowClient
 
-from flows.machines import Machines
+from flows.machines import AblationMachines
 from skillpress.core.errors import UserError
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
@@ -33,13 +33,13 @@ OF_METHOD = ["train_policy", "evaluate_policy", "report"]
 
 def test_every_machine_gets_the_same_command() -> None:
     variant = Variant((ROOT / "params" / "grpo.yaml",), 3)
-    options = Machines("node0:6379", "s3://bucket/experiments").options(variant)
+    options = AblationMachines("node0:6379", "s3://bucket/experiments").options(variant)
     assert options == [*GRPO, "--seed", "3", "--remote", "s3://bucket/experiments"]
 
 
 def test_an_overlay_that_only_this_machine_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="other machines have only what is committed"):
-        Machines("node0:6379", "s3://bucket").options(Variant((tmp_path / "mine.yaml",), 3))
+        AblationMachines("node0:6379", "s3://bucket").options(Variant((tmp_path / "mine.yaml",), 3))
 
 
 WAITING = """

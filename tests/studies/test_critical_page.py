@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from skillpress.core.errors import StorageError
-from skillpress.evaluation.study.contrasts import MISSING, OPEN, REVERSED, YES, Finding
+from skillpress.evaluation.study.contrasts import MISSING, OPEN, REVERSED, YES, ClaimEvidence
 from skillpress.evaluation.study.gap_of_runs import Agreement
 from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.pipeline.study.facts import FACT_SCHEMA
@@ -230,12 +230,12 @@ def test_the_page_has_every_part_that_is_made(repository: Path, tmp_path: Path) 
     assert all(f"<!-- made: {name} -->" in text for name in made)
 
 
-def finding(cell: str, expect: str, verdict: str, outcome: str | None, difference: float) -> Finding:
+def finding(cell: str, expect: str, verdict: str, outcome: str | None, difference: float) -> ClaimEvidence:
     claim = Claim(
         question="q", family="f", benchmark=cell, first="grpo", second="segcost", expect=expect,
         outcome=outcome,
     )  # fmt: skip
-    return Finding(
+    return ClaimEvidence(
         claim=claim, planned=1, margin=0.05, difference=difference, per_seed=(difference,),
         low=difference - 0.07, high=difference + 0.07, verdict=verdict,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from skillpress.core.storage import read_json
 from skillpress.evaluation.paper.methods import methods
 from skillpress.evaluation.study.behavior_signs import TRAINED
 from skillpress.evaluation.study.compression import MODEL
-from skillpress.evaluation.study.contrasts import OPEN, YES, Finding
+from skillpress.evaluation.study.contrasts import OPEN, YES, ClaimEvidence
 from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.experiment.params import check_params
 from skillpress.pipeline.study.store import Record
@@ -120,7 +120,7 @@ def test_an_open_claim_says_how_many_seeds_its_corrected_test_needs(
         question="q", family="f", benchmark="b", first="one", second="two", expect="higher", of_class=""
     )
     seen = (0.01 * sqrt(7 / 8), -0.01 * sqrt(7 / 8)) * 4
-    found = Finding(claim=claim, planned=8, margin=margin, difference=0.0, per_seed=seen, verdict=OPEN)
+    found = ClaimEvidence(claim=claim, planned=8, margin=margin, difference=0.0, per_seed=seen, verdict=OPEN)
     assert stdev(seen) == pytest.approx(0.01)
     assert what_would_tell(found, claims) == words
     assert what_would_tell(replace(found, verdict=YES), claims) == ""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from skillpress.cli.checking import checks
-from skillpress.cli.checking.checks import Finding, Read
+from skillpress.cli.checking.checks import CheckFinding, EpisodesRead
 from skillpress.cli.checking.walks import Subject, Walk, environments
 from skillpress.core.errors import UserError
 from skillpress.experiment.experiment import Experiment
@@ -46,7 +46,7 @@ class Trial:
         return [*self.explored, *self.shown, *self.detours]
 
     @cached_property
-    def read(self) -> Read:
+    def read(self) -> EpisodesRead:
         """The texts of the demonstrations, or of the explorer's episodes if there are none."""
         return checks.read(self.subject, self.shown or self.explored)
 
@@ -55,7 +55,7 @@ class Trial:
         """The policy before training."""
         return self.subject.experiment.starting_policy()
 
-    def checks(self) -> Iterator[tuple[str, Callable[[], Finding]]]:
+    def checks(self) -> Iterator[tuple[str, Callable[[], CheckFinding]]]:
         """The name of each check, and the check. A program writes its own prompts, only its verifier knows a
         success, and the actions of its environment are replies, so it is looked at less."""
         subject, program = self.subject, self.subject.section.offers("make_reader")
@@ -76,7 +76,7 @@ class Trial:
             yield "prompts fit", lambda: checks.prompts(subject, self.policy, self.read)
         yield "speed", lambda: checks.speed(self.explored)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[CheckFinding]:
         """One finding per check. An exception that several checks meet makes one finding."""
         told: set[str] = set()
         for name, check in self.checks():
@@ -85,7 +85,7 @@ class Trial:
             except Exception as error:  # noqa: BLE001  whatever the environment's code raises is the finding
                 if (said := explained(error)) not in told:
                     told.add(said)
-                    yield Finding(name, "wrong", said, "mend it; the checks that need it were left out")
+                    yield CheckFinding(name, "wrong", said, "mend it; the checks that need it were left out")
 
 
 def explained(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from gymnasium import Space
 from gymnasium.spaces import Text
 
-from skillpress.cli.checking.walks import Answer, Subject, Walk
+from skillpress.cli.checking.walks import StepAnswer, Subject, Walk
 from skillpress.core.errors import TaskError
 from skillpress.core.intervals import wilson
 from skillpress.core.seeds import derive
@@ -32,7 +32,7 @@ _NO_LIMIT = 1 << 30
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """One line of the result."""
 
     name: str
@@ -52,53 +52,55 @@ def _all_tasks(experiment: Experiment) -> Iterator[Task]:
     return params.environment.checked_tasks(params.tasks.make(), params.seed)
 
 
-def splits(experiment: Experiment) -> Finding:
+def splits(experiment: Experiment) -> CheckFinding:
     """Every split has as many tasks as the parameters ask for, and ``check_tasks`` accepts them together."""
     try:
         made = list(_all_tasks(experiment))
         experiment.params.environment.check_tasks(made)
     except TaskError as error:
-        return Finding("splits", "wrong", str(error))
+        return CheckFinding("splits", "wrong", str(error))
     sizes = Counter(task.split for task in made)
-    return Finding("splits", "ok", ", ".join(f"{size} {split} tasks" for split, size in sizes.items()))
+    return CheckFinding("splits", "ok", ", ".join(f"{size} {split} tasks" for split, size in sizes.items()))
 
 
-def tasks(subject: Subject) -> Finding:
+def tasks(subject: Subject) -> CheckFinding:
     """The same seed makes the same tasks, no two have one id, and ``check_tasks`` accepts them."""
     again = some_tasks(subject.experiment, len(subject.tasks))
     for one, other in zip(subject.tasks, again, strict=False):
         if one != other:
-            return Finding(
+            return CheckFinding(
                 "tasks", "wrong", f"the same seed makes {_shown(one)} and then {_shown(other)}",
                 "derive every choice in make_tasks from its seed (skillpress.core.seeds.generator)",
             )  # fmt: skip
     twice = [name for name, times in Counter(task.task_id for task in subject.tasks).items() if times > 1]
     if twice:
-        return Finding(
+        return CheckFinding(
             "tasks", "wrong", f"two tasks have the id {twice[0]!r}", "give each task an id of its own"
         )
     try:
         subject.section.check_tasks(subject.tasks)
     except TaskError as error:
-        return Finding(
+        return CheckFinding(
             "tasks", "wrong", f"check_tasks refuses them: {error}", "mend make_tasks or check_tasks"
         )
-    return Finding("tasks", "ok", f"{len(subject.tasks)} training tasks, made again they are the same")
+    return CheckFinding("tasks", "ok", f"{len(subject.tasks)} training tasks, made again they are the same")
 
 
-def resets(subject: Subject, walks: Sequence[Walk]) -> Finding:
+def resets(subject: Subject, walks: Sequence[Walk]) -> CheckFinding:
     """The same task and actions give the same episode in another environment, and again after a reset."""
     environment = subject.make()
     for walk in walks:
         for where in ("in another environment", "reset again"):
             again = subject.follow(environment, walk.task, walk.actions)
             if difference := _difference(subject, walk, again):
-                return Finding(
+                return CheckFinding(
                     "resets repeat", "wrong", f"task {walk.task.task_id}, {where}: {difference}",
                     "reset must set all state from the task, and step may draw only from the task's seed",
                 )  # fmt: skip
     steps = sum(len(walk.actions) for walk in walks)
-    return Finding("resets repeat", "ok", f"{len(walks)} episodes ({steps} steps), each played 2 times more")
+    return CheckFinding(
+        "resets repeat", "ok", f"{len(walks)} episodes ({steps} steps), each played 2 times more"
+    )
 
 
 def _difference(subject: Subject, walk: Walk, again: Walk) -> str | None:
@@ -116,11 +118,11 @@ def _difference(subject: Subject, walk: Walk, again: Walk) -> str | None:
     return None
 
 
-def demonstrations(subject: Subject, walks: Sequence[Walk], detours: Sequence[Walk]) -> Finding:
+def demonstrations(subject: Subject, walks: Sequence[Walk], detours: Sequence[Walk]) -> CheckFinding:
     """Demonstrations win, within the step budget."""
     name, budget = "demonstrations", subject.section.max_steps
     if not subject.section.has_oracle:
-        return Finding(
+        return CheckFinding(
             name, "note", "the environment has no oracle, so imitation is impossible",
             "set imitation.demonstrations: 0 and start from a pretrained model",
         )  # fmt: skip
@@ -130,7 +132,7 @@ def demonstrations(subject: Subject, walks: Sequence[Walk], detours: Sequence[Wa
         detail += f"; with detours (imitation.detour_rate {rate:g}) {_share(detours)}"
     failures = [walk for walk in walks if not walk.won]
     if not failures:
-        return Finding(name, "ok", detail)
+        return CheckFinding(name, "ok", detail)
     late = [walk for walk in failures if (walk.planned or 0) > budget]
     if late:
         longest = max(walk.planned or 0 for walk in late)
@@ -141,28 +143,28 @@ def demonstrations(subject: Subject, walks: Sequence[Walk], detours: Sequence[Wa
         how = first.last.info.lost or first.last.info.invalid or "the goal is not reached"
         remedy = f"look at the oracle for task {first.task.task_id}: after {len(first.actions)} steps, {how}"
     few = 2 * len(failures) > len(walks) and subject.experiment.params.imitation.demonstrations
-    return Finding(name, "wrong" if few or len(failures) == len(walks) else "note", detail, remedy)
+    return CheckFinding(name, "wrong" if few or len(failures) == len(walks) else "note", detail, remedy)
 
 
-def success(walks: Sequence[Walk]) -> Finding:
+def success(walks: Sequence[Walk]) -> CheckFinding:
     """Some episode reaches the goal, and none has reached it at its beginning."""
     name = "success is seen"
     begun = [walk for walk in walks if walk.answers[0].info.won]
     if begun:
-        return Finding(
+        return CheckFinding(
             name, "wrong", f"task {begun[0].task.task_id} is won after the reset",
             "leave such tasks out, or reset the environment's success with the task",
         )  # fmt: skip
     seen = sum(walk.won for walk in walks)
     if seen:
-        return Finding(name, "ok", f"Info.won in {seen} of {len(walks)} episodes")
-    return Finding(
+        return CheckFinding(name, "ok", f"Info.won in {seen} of {len(walks)} episodes")
+    return CheckFinding(
         name, "wrong", f"Info.won is true in none of {len(walks)} episodes",
         "set it in the step that reaches the goal; for an environment of gymnasium look at environment.won",
     )  # fmt: skip
 
 
-def endings(subject: Subject, walks: Sequence[Walk]) -> Finding:
+def endings(subject: Subject, walks: Sequence[Walk]) -> CheckFinding:
     """Episodes end when they are won or lost, and at the step budget."""
     name, budget = "episodes end", subject.section.max_steps
     for walk in walks:
@@ -173,18 +175,18 @@ def endings(subject: Subject, walks: Sequence[Walk]) -> Finding:
             if over != answer.terminated:
                 found = f"terminated {answer.terminated}, won {answer.info.won}, lost {answer.info.lost!r}"
                 remedy = "terminated must be true exactly where the episode is won or lost"
-                return Finding(name, "wrong", f"{said} {found}", remedy)
+                return CheckFinding(name, "wrong", f"{said} {found}", remedy)
         if len(walk.actions) >= budget and not (last.terminated or last.truncated):
             detail = f"{said} environment.max_steps {budget} is used up and truncated is False"
-            return Finding(name, "wrong", detail, "return truncated at the last step of the budget")
+            return CheckFinding(name, "wrong", detail, "return truncated at the last step of the budget")
         if last.truncated and len(walk.actions) != budget:
             detail = f"{said} truncated, and environment.max_steps is {budget}"
-            return Finding(name, "wrong", detail, "return truncated at the last step of the budget only")
+            return CheckFinding(name, "wrong", detail, "return truncated at the last step of the budget only")
     ends = Counter(_end(walk.last) for walk in walks)
-    return Finding(name, "ok", ", ".join(f"{times} {end}" for end, times in sorted(ends.items())))
+    return CheckFinding(name, "ok", ", ".join(f"{times} {end}" for end, times in sorted(ends.items())))
 
 
-def _end(answer: Answer) -> str:
+def _end(answer: StepAnswer) -> str:
     if answer.info.won:
         return "won"
     return (
@@ -192,7 +194,7 @@ def _end(answer: Answer) -> str:
     )
 
 
-def spaces(subject: Subject, walks: Sequence[Walk]) -> Finding:
+def spaces(subject: Subject, walks: Sequence[Walk]) -> CheckFinding:
     """The environment's spaces contain what is observed and done."""
     environment = subject.make()
     observations = [answer.observation for walk in walks for answer in walk.answers]
@@ -203,13 +205,13 @@ def spaces(subject: Subject, walks: Sequence[Walk]) -> Finding:
     ):
         outside = [text for text in texts if text not in space]
         if outside:
-            return Finding(
+            return CheckFinding(
                 "spaces", "wrong",
                 f"{name} lacks {len(outside)} of {len(texts)} texts, such as {_shown(outside[0])}: "
                 f"{_why(space, outside[0])}",
                 f"widen {name}, as in Text(max_length=256, min_length=0, charset=string.printable)",
             )  # fmt: skip
-    return Finding("spaces", "ok", f"hold {len(observations)} observations and {len(actions)} actions")
+    return CheckFinding("spaces", "ok", f"hold {len(observations)} observations and {len(actions)} actions")
 
 
 def _why(space: Space[str], text: str) -> str:
@@ -220,7 +222,7 @@ def _why(space: Space[str], text: str) -> str:
     return f"its charset lacks {''.join(sorted(set(text) - set(space.character_set)))!r}"
 
 
-def unreadable(subject: Subject, task: Task) -> Finding:
+def unreadable(subject: Subject, task: Task) -> CheckFinding:
     """A text that the environment cannot read costs a step and raises nothing."""
     environment = subject.make()
     environment.reset(task)
@@ -228,16 +230,16 @@ def unreadable(subject: Subject, task: Task) -> Finding:
         environment.step(UNREADABLE)
         environment.step("")
     except Exception as error:  # noqa: BLE001  whatever the environment raises is the finding
-        return Finding(
+        return CheckFinding(
             "any text is an action", "wrong",
             f"step({UNREADABLE!r}) or step('') raises {type(error).__name__}: {error}",
             "answer it like a step that changes nothing, with a reason in Info.invalid",
         )  # fmt: skip
-    return Finding("any text is an action", "ok", "an unreadable text costs a step")
+    return CheckFinding("any text is an action", "ok", "an unreadable text costs a step")
 
 
 @dataclass(frozen=True)
-class Read:
+class EpisodesRead:
     """What the policy reads and writes in some episodes."""
 
     prompt: str
@@ -245,7 +247,7 @@ class Read:
     demonstrated: list[list[DemonstratedStep]]
 
 
-def read(subject: Subject, walks: Sequence[Walk]) -> Read:
+def read(subject: Subject, walks: Sequence[Walk]) -> EpisodesRead:
     """The states and responses of these episodes, as imitation would see them."""
     planned = {walk.task.task_id: list(walk.actions) for walk in walks}
     demonstrator = Demonstrator(
@@ -257,10 +259,10 @@ def read(subject: Subject, walks: Sequence[Walk]) -> Read:
     )
     found = [demonstrator((walk.task, 0)).steps for walk in walks if walk.actions]
     example = found[0][min(1, len(found[0]) - 1)]
-    return Read(subject.experiment.rendering.prompt(example.state), example.response, found)
+    return EpisodesRead(subject.experiment.rendering.prompt(example.state), example.response, found)
 
 
-def prompts(subject: Subject, policy: Policy, texts: Read) -> Finding:
+def prompts(subject: Subject, policy: Policy, texts: EpisodesRead) -> CheckFinding:
     """Every prompt and response fits, in tokens that the policy knows."""
     name, experiment = "prompts fit", subject.experiment
     prompter, room = experiment.prompter(policy), experiment.training_sampling.max_new_tokens
@@ -271,75 +273,79 @@ def prompts(subject: Subject, policy: Policy, texts: Read) -> Finding:
     unknown = policy.tokenizer.unk_token_id
     if unknown is not None and any(unknown in prompt + response for prompt, response in whole):
         detail = f"the policy has no token for {_unknown_word(subject, policy, texts)!r}"
-        return Finding(name, "wrong", detail, "add the word to the environment's vocabulary")
+        return CheckFinding(name, "wrong", detail, "add the word to the environment's vocabulary")
     if answer > room:
-        return Finding(name, "wrong", detail, f"set sampling.max_new_tokens to {answer} or more")
+        return CheckFinding(name, "wrong", detail, f"set sampling.max_new_tokens to {answer} or more")
     lost = len(whole) - len(_tokens(experiment, prompter, policy, texts))
     if lost:
-        return Finding(
+        return CheckFinding(
             name, "wrong", f"{detail}; {lost} of {len(whole)} prompts cannot be made to fit",
             "raise policy.context_tokens, take a model with a longer context, or shorten the rendering",
         )  # fmt: skip
     if longest > prompter.budget:
         over = sum(len(prompt) > prompter.budget for prompt, _ in whole)
         detail += f"; {over} of {len(whole)} are shortened"
-        return Finding(name, "note", detail, "raise policy.context_tokens to keep all")
-    return Finding(name, "ok", detail)
+        return CheckFinding(name, "note", detail, "raise policy.context_tokens to keep all")
+    return CheckFinding(name, "ok", detail)
 
 
 def _tokens(
-    experiment: Experiment, prompter: Prompter, policy: Policy, texts: Read
+    experiment: Experiment, prompter: Prompter, policy: Policy, texts: EpisodesRead
 ) -> list[tuple[TokenIds, TokenIds]]:
     if experiment.state_update.grows:
         return tokenize_growing(texts.demonstrated, prompter, policy)
     return tokenize([step for steps in texts.demonstrated for step in steps], prompter, policy)
 
 
-def responses(subject: Subject, texts: Read) -> Finding:
+def responses(subject: Subject, texts: EpisodesRead) -> CheckFinding:
     """The parser reads what a demonstrator writes."""
     steps = [step for steps in texts.demonstrated for step in steps]
     for step in steps:
         parsed = subject.experiment.parser(step.response)
         if parsed.invalid or not parsed.action:
-            return Finding(
+            return CheckFinding(
                 "responses are read", "wrong",
                 f"the parser finds {parsed.invalid or 'no action'} in {_shown(step.response)}",
                 "make Rendering.response write what policy.parser (or the rendering's own parser) reads",
             )  # fmt: skip
-    return Finding("responses are read", "ok", f"the parser reads all {len(steps)}")
+    return CheckFinding("responses are read", "ok", f"the parser reads all {len(steps)}")
 
 
-def tools(policy: Policy) -> Finding:
+def tools(policy: Policy) -> CheckFinding:
     """A program may show the policy tools. Which ones it has is seen when it asks for the first time."""
     reason = without_tools(policy.tokenizer)
     if reason is None:
-        return Finding("tools", "ok", "the policy's chat template shows them")
-    return Finding("tools", "note", reason, "the first request with tools would end a run")
+        return CheckFinding("tools", "ok", "the policy's chat template shows them")
+    return CheckFinding("tools", "note", reason, "the first request with tools would end a run")
 
 
-def explorer(walks: Sequence[Walk]) -> Finding:
+def explorer(walks: Sequence[Walk]) -> CheckFinding:
     """How often random actions win."""
     won = sum(walk.won for walk in walks)
     detail = f"{_share(walks)} win"
     idle = [walk for walk in walks if not walk.actions]
     if idle:
-        return Finding(
+        return CheckFinding(
             "random explorer", "wrong", f"task {idle[0].task.task_id}: explorer_actions offers nothing",
             "return the admissible actions, such as info.admissible",
         )  # fmt: skip
     if not won:
-        return Finding(
+        return CheckFinding(
             "random explorer", "note", detail, "without imitation training would hardly see a success"
         )
     if won == len(walks):
-        return Finding("random explorer", "note", detail, "these tasks may be too easy to compare methods on")
-    return Finding("random explorer", "ok", detail)
+        return CheckFinding(
+            "random explorer", "note", detail, "these tasks may be too easy to compare methods on"
+        )
+    return CheckFinding("random explorer", "ok", detail)
 
 
-def speed(walks: Sequence[Walk]) -> Finding:
+def speed(walks: Sequence[Walk]) -> CheckFinding:
     """Steps per second of one environment."""
     steps, seconds = sum(len(walk.actions) for walk in walks), sum(walk.seconds for walk in walks)
-    return Finding("speed", "ok", f"{steps / max(seconds, 1e-9):,.0f} steps per second in one environment")
+    return CheckFinding(
+        "speed", "ok", f"{steps / max(seconds, 1e-9):,.0f} steps per second in one environment"
+    )
 
 
 def demonstrated_walks(subject: Subject, detour_rate: float) -> Iterator[Walk]:
@@ -350,7 +356,7 @@ def demonstrated_walks(subject: Subject, detour_rate: float) -> Iterator[Walk]:
         yield subject.follow(environment, task, words)
 
 
-def _unknown_word(subject: Subject, policy: Policy, texts: Read) -> str:
+def _unknown_word(subject: Subject, policy: Policy, texts: EpisodesRead) -> str:
     unknown, prompt = policy.tokenizer.unk_token_id, subject.experiment.rendering.prompt
     shown = (step for steps in texts.demonstrated for step in steps)
     said = (text for step in shown for text in (prompt(step.state), step.response))

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from skillpress.cli.evaluations.options import add_parameter_options
 from skillpress.cli.parameter_options import known_environment, playing_params
-from skillpress.core.arguments import Parser, whole
+from skillpress.core.arguments import CommandParser, whole
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.waiting import waiting
 
@@ -33,8 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return report(params, chosen.tasks)
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     parser.add_argument(
         "environment", nargs="?", type=known_environment, metavar="ENVIRONMENT",
         help=f"{', '.join(ENVIRONMENTS)}, an installed package's, or module:NAME of this folder "

@@ -18,7 +18,7 @@ AT_ONCE = 2
 
 
 @dataclass(frozen=True)
-class Answer:
+class StepAnswer:
     """What an environment said after a reset or a step."""
 
     observation: str
@@ -49,14 +49,14 @@ class Walk:
 
     task: Task
     actions: tuple[str, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[StepAnswer, ...]
     seconds: float
     """Time spent in ``step``."""
     planned: int | None = None
     """How many actions a demonstrator planned; None for a random walk."""
 
     @property
-    def last(self) -> Answer:
+    def last(self) -> StepAnswer:
         """The last answer."""
         return self.answers[-1]
 
@@ -105,7 +105,7 @@ class Subject:
         walk = _walk(environment, task, next_one, self.patience)
         return replace(walk, planned=len(actions))
 
-    def first_prompt(self, answer: Answer, task: Task) -> str:
+    def first_prompt(self, answer: StepAnswer, task: Task) -> str:
         """The text that a policy would read without any past."""
         state = AgentState(task=task, observation=answer.observation, info=answer.info)
         return self.experiment.rendering.prompt(state)
@@ -115,7 +115,7 @@ def _walk(
     environment: Environment, task: Task, choose: Callable[[int, Info], str | None], patience: int
 ) -> Walk:
     observation, info = environment.reset(task)
-    answers = [Answer(observation, False, False, info)]
+    answers = [StepAnswer(observation, False, False, info)]
     actions: list[str] = []
     seconds = 0.0
     while not (answers[-1].terminated or answers[-1].truncated) and len(actions) < patience:
@@ -123,7 +123,7 @@ def _walk(
         if action is None:
             break
         started = time.perf_counter()
-        answers.append(Answer(*environment.step(action)))
+        answers.append(StepAnswer(*environment.step(action)))
         seconds += time.perf_counter() - started
         actions.append(action)
     return Walk(task, tuple(actions), answers=tuple(answers), seconds=seconds)

@@ -21,14 +21,14 @@ import polars as pl
 from skillpress.cli.evaluations.parameters import evaluation_params
 from skillpress.cli.evaluations.trajectory_ratio import check_tokens, choose_episodes
 from skillpress.cli.parameter_options import add_environment
-from skillpress.core.arguments import Parser, output_folder, whole
+from skillpress.core.arguments import CommandParser, output_folder, whole
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
 from skillpress.core.tables import write_table
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.pipeline.files import RESULTS
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 
 KIND = "macro-actions"
 TOGETHER = 8
@@ -54,7 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return experiment.parser(policy.decode(tokens)).action
 
     rows = []
-    with closing(experiment.engine(policy)) as engine, Progress("actions", len(states), "state") as progress:
+    with (
+        closing(experiment.engine(policy)) as engine,
+        StageProgress("actions", len(states), "state") as progress,
+    ):
         for first in range(0, len(states), TOGETHER):
             some = states[first : first + TOGETHER]
             found = sample_actions(
@@ -108,8 +111,8 @@ def _episodes(rollouts: Path, policy: str | None) -> list[Trajectory]:
     return list(iterate_rollouts(rollouts, keep))
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     add = parser.add_argument
     add("rollouts", type=Path, metavar="ROLLOUTS", help="episodes of a language agent")
     add("model", metavar="MODEL", help="the folder or name of the policy whose actions are described")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skillpress.cli.evaluations.folder import differences, splits_of
 from skillpress.cli.evaluations.pairs import Pair, check, read
-from skillpress.core.arguments import Parser, output_folder
+from skillpress.core.arguments import CommandParser, output_folder
 from skillpress.core.intervals import FEW_TASKS, ROUGH
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json, write_text
@@ -34,7 +34,7 @@ HEADS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One line of the table."""
 
     tasks: str
@@ -47,7 +47,7 @@ class Row:
     divided_by: str
 
 
-def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
+def rows(pairs: Sequence[Pair]) -> Iterator[ComparisonRow]:
     """The rows of the table: every part of the tasks at every step budget, and by vote."""
     first, _ = pairs[0]
     longest, votes = first.record.max_steps, first.votes
@@ -67,15 +67,17 @@ def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
             )
             whole = " (Pass@1)" if test.budget == longest else ""
             success = f"within {test.budget}{whole}"
-            yield Row(name, success, first=first_share, second=second_share, test=test, divided_by=episodes)
+            yield ComparisonRow(
+                name, success, first=first_share, second=second_share, test=test, divided_by=episodes
+            )
         if compared.verdicts is not None:
             mine, yours = (_mean([self_consistency(t, votes).mean for t in side]) for side in tables)
-            yield Row(
+            yield ComparisonRow(
                 name, f"SC@{votes}", first=mine, second=yours, test=compared.verdicts, divided_by=verdicts
             )
 
 
-def table(pairs: Sequence[Pair], found: Sequence[Row]) -> str:
+def table(pairs: Sequence[Pair], found: Sequence[ComparisonRow]) -> str:
     """The comparison in Markdown, with the meaning of every figure and of its interval."""
     first, second = pairs[0]
     lines = [f"# {second.record.label} (B) against {first.record.label} (A)", ""]
@@ -118,7 +120,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument("first", type=Path, metavar="A", help="an evaluation's folder")
     parser.add_argument("second", type=Path, metavar="B", help="another's")
     parser.add_argument("--pair", type=Path, nargs=2, action="append", default=[], metavar=("A", "B"),
@@ -147,7 +149,7 @@ def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares)
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: ComparisonRow) -> list[str]:
     test, none = row.test, "-"
     others = test.trainings
     return [

@@ -32,14 +32,14 @@ from skillpress.cli.evaluations.parameters import (
 from skillpress.cli.evaluations.players import PLAYERS, Player, choose
 from skillpress.cli.evaluations.summary import lines, record_of, write_page
 from skillpress.cli.parameter_options import add_environment
-from skillpress.core.arguments import Parser, any_seed, output_folder, real, whole
+from skillpress.core.arguments import CommandParser, any_seed, output_folder, real, whole
 from skillpress.core.errors import UserError
 from skillpress.core.resume import content_key
 from skillpress.core.task_files import write_tasks
 from skillpress.evaluation.statistics.unplayed import why_nothing_was_played
 from skillpress.experiment.params import Params
 from skillpress.pipeline.files import RESULTS
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 from skillpress.pipeline.reproduce.lock import exclusive
 from skillpress.rollouts.collection.requests import requests
 
@@ -88,7 +88,7 @@ def evaluate(
         for run in range(params.evaluation.runs)
         for request in requests(tasks, params.evaluation.votes, params.seed, "test", f"run-{run}", run=run)
     ]
-    with Progress("evaluate", len(wanted), "episode") as progress:
+    with StageProgress("evaluate", len(wanted), "episode") as progress:
         player.play(params, wanted, store, folder.rollouts_file, progress.more)
     if not accept_unread and (why := why_nothing_was_played(folder.rollouts())):
         raise UserError(
@@ -135,8 +135,8 @@ def _options(chosen: Namespace) -> dict[str, Any]:
     return sections | {"seed": chosen.seed}
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     parser.add_argument("--model", metavar="FOLDER|NAME|URL", help="who plays; the explorer needs none")
     add_environment(parser)
     parser.add_argument(

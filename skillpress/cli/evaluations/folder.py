@@ -42,7 +42,7 @@ def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitFigures:
     """The figures of all tasks, or of the tasks of one split."""
 
     summary: EvaluationSummary
@@ -63,7 +63,7 @@ class EvaluationRecord:
     """One sentence on how exactly the same command repeats the episodes."""
     parameters: Mapping[str, Any]
     """The sections that were read."""
-    parts: Mapping[str, Part]
+    parts: Mapping[str, SplitFigures]
     """``all``, then the splits of environments that have them (``iid``, ``ood``)."""
     tokens: Mapping[str, int]
     """``prompt`` and ``response`` tokens of the episodes; empty for an agent without tokens."""

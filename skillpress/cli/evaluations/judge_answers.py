@@ -18,7 +18,7 @@ import polars as pl
 
 from skillpress.cli.evaluations.options import add_judge
 from skillpress.cli.evaluations.parameters import evaluation_params
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, StorageError
 from skillpress.core.interface import Ask
 from skillpress.core.names import looking
@@ -33,7 +33,7 @@ from skillpress.pipeline.finished.run import FinishedRun, read_unchanged
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     add_judge(parser)
     chosen = parser.parse_args(arguments)

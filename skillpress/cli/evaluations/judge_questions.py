@@ -18,7 +18,7 @@ import polars as pl
 
 from skillpress.cli.evaluations.options import add_judge
 from skillpress.cli.evaluations.parameters import evaluation_params
-from skillpress.core.arguments import Parser, output_file
+from skillpress.core.arguments import CommandParser, output_file
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import Ask
 from skillpress.core.tables import write_table
@@ -29,7 +29,7 @@ from skillpress.evaluation.judge.objectivity import PROMPT, judge_objectivity
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument(
         "--output", required=True, type=output_file, metavar="FILE", help="the Parquet file of verdicts"
     )

@@ -22,7 +22,7 @@ from skillpress.evaluation.judge.verdicts import ask_engine
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.models.policy.pretrained import load_pretrained
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 from skillpress.rollouts.chat.asking import ask_server
 from skillpress.rollouts.chat.client import ChatClient
 from skillpress.rollouts.chat.journal import endings
@@ -83,7 +83,7 @@ def judge_all(
 ) -> None:
     """Have the model judge the rows without a verdict in the store, and save each batch."""
     done = store.spans(KIND)[-1][0] if store.spans(KIND) else 0
-    with Progress("judge", rows.height, "question") as progress:
+    with StageProgress("judge", rows.height, "question") as progress:
         progress(done)
         if done == rows.height:
             return

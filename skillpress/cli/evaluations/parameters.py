@@ -24,7 +24,7 @@ from skillpress.environments.section import SplitSizes
 from skillpress.experiment.layers import Layer, assigned_layers, file_layer
 from skillpress.experiment.params import Params, check_params, merge, merged
 from skillpress.pipeline.files import BASE_POLICY, POLICY
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 
 VOTES = 7
 """Default for k, as in the paper's SC@7."""
@@ -85,7 +85,7 @@ def tasks_of(params: Params, split: str) -> list[Task]:
     if not count:
         raise UserError(f"--split {split}: tasks.{split} is 0; --set tasks.{split}=100 makes some")
     tasks: list[Task] = []
-    with Progress("tasks", count, "task") as progress:
+    with StageProgress("tasks", count, "task") as progress:
         for task in environment.checked_tasks(sizes, params.seed):
             if task.split == split:
                 tasks.append(task)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from skillpress.cli.evaluations.endings import TOTAL, count_endings, endings_told
-from skillpress.cli.evaluations.folder import ALL, EvaluationFolder, EvaluationRecord, Part, splits_of
+from skillpress.cli.evaluations.folder import ALL, EvaluationFolder, EvaluationRecord, SplitFigures, splits_of
 from skillpress.cli.evaluations.players import Player
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import write_text
@@ -56,7 +56,7 @@ def record_of(
     for name, tasks in splits_of(folder.tasks()).items():
         played = steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
         section = params.evaluation
-        parts[name] = Part(
+        parts[name] = SplitFigures(
             evaluate(
                 played, tasks, runs=section.runs, votes=section.votes, max_steps=params.environment.max_steps
             ),

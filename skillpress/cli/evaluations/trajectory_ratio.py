@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from skillpress.core.arguments import Parser, output_folder, real
+from skillpress.core.arguments import CommandParser, output_folder, real
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.storage import sweep, write_json, write_text
@@ -35,7 +35,7 @@ from skillpress.evaluation.analysis.trajectory_ratio import (
     turn_table,
 )
 from skillpress.pipeline.files import RESULTS
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 
 if TYPE_CHECKING:
     from skillpress.evaluation.analysis.turn_logprobs import TurnScorer
@@ -118,7 +118,7 @@ def score(
         torch.nn.Module.to(policy.model, Ranks().device)
     scorers = [TurnScorer(policy, temperature) for policy in policies]
     tables = []
-    with Progress("trajectory-ratio", episodes, "episode") as progress:
+    with StageProgress("trajectory-ratio", episodes, "episode") as progress:
         for some in _together(iterate_rollouts(rollouts, keep)):
             check_tokens(rollouts, some, policies)
             tables.append(_scored(some, scorers))
@@ -209,8 +209,8 @@ def _asked(chosen: Namespace) -> dict[str, Any]:
     return {name: str(path) for name, path in names.items()} | played
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     parser.add_argument("rollouts", type=Path, metavar="ROLLOUTS.parquet")
     parser.add_argument("first", type=Path, metavar="A", help="folder of the model above the fraction line")
     parser.add_argument("second", type=Path, metavar="B", help="of the one below, which sampled")

@@ -26,9 +26,9 @@ from skillpress.cli import layers
 from skillpress.cli.reading import add_field_options, add_ways_of_reading
 from skillpress.cli.viewing.found import find, skills_page
 from skillpress.cli.viewing.logs import is_log, log_source
-from skillpress.core.arguments import Parser, whole
+from skillpress.core.arguments import CommandParser, whole
 from skillpress.pipeline.files import TRAINED
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.server import LOOPBACK, PORT, listen, serve
 
 SWITCH_SECONDS = 0.0005
@@ -54,14 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             source, note = log_source(logs, chosen, folder)
             sources = (*sources, source)
         opened = stack.enter_context(closing(listen(chosen.port)))
-        catalogue = Catalogue(title, sources, found.phrases, note, opens_on=TRAINED)
+        catalogue = RolloutCatalogue(title, sources, found.phrases, note, opens_on=TRAINED)
         stack.enter_context(closing(catalogue))
         files = f"{len(sources)} file{'s' if len(sources) > 1 else ''}"
         _show(f"{len(catalogue):,} episodes of {files}", catalogue, opened, chosen.browser)
     return 0
 
 
-def _show(named: str, shown: Catalogue | str, opened: socket.socket, browser: bool) -> None:
+def _show(named: str, shown: RolloutCatalogue | str, opened: socket.socket, browser: bool) -> None:
     """Serve until Ctrl-C."""
     address = f"http://{LOOPBACK}:{opened.getsockname()[1]}/"
     print(f"{named}: {address} (Ctrl-C ends it)", flush=True)
@@ -73,8 +73,8 @@ def _show(named: str, shown: Catalogue | str, opened: socket.socket, browser: bo
         serve(shown, opened)
 
 
-def _parser() -> Parser:
-    parser = Parser(description=__doc__)
+def _parser() -> CommandParser:
+    parser = CommandParser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, metavar="RUN|ROLLOUTS.parquet|EVALUATION|LOGS|SKILLS",
                         help="what to open (default: the experiment of this folder)")  # fmt: skip
     parser.add_argument(

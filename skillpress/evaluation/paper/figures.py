@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from skillpress.evaluation.paper.layout import Panel
+from skillpress.evaluation.paper.layout import PaperPanel
 from skillpress.evaluation.statistics.behavior import BehaviorFigure
 from skillpress.evaluation.statistics.episodes import EvaluationSteps
 
@@ -28,7 +28,7 @@ def no_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
 class EnvironmentFigures:
     """One environment's part of the tables and of the report."""
 
-    panels: Sequence[Panel] = ()
+    panels: Sequence[PaperPanel] = ()
     """The environment's rows of the paper's tables."""
     behavior: Callable[[EvaluationSteps], EnvironmentBehavior] = no_behavior
     """Computes the environment's own behaviour figures from an evaluation's steps."""

@@ -1,6 +1,6 @@
 """The paper's tables from any set of runs, each figure beside the paper's own.
 
-An environment's folder says which rows it adds to which table (a :class:`Panel`: the table's number, the
+An environment's folder says which rows it adds to which table (a :class:`PaperPanel`: the table's number, the
 heading in the paper, and a small function from episodes to figures). This module lays them out as in the
 paper, one column or row per method. ``printed_figures.csv`` holds the paper's printed figures; a count is
 stored with its total (Table 7's n; for Table 4 the sum of the column).
@@ -59,7 +59,7 @@ _PAPER_FILE = files("skillpress.evaluation.paper") / "printed_figures.csv"
 
 
 @dataclass(frozen=True)
-class Panel:
+class PaperPanel:
     """The rows that one environment adds to one of the paper's tables."""
 
     table: int
@@ -73,7 +73,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     """A method's figure, and the paper's figure for it."""
 
     text: str = ""
@@ -109,7 +109,7 @@ class Line:
     heading: str
     key: str
     label: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, PaperCell]
     """Cells by method: the table's own in its order, then methods of these runs that it has no place for."""
 
 
@@ -127,7 +127,7 @@ class PaperTable:
 
 
 def paper_tables(
-    by_method: Mapping[str, Mapping[str, MethodEpisodes]], panels: Mapping[str, Sequence[Panel]]
+    by_method: Mapping[str, Mapping[str, MethodEpisodes]], panels: Mapping[str, Sequence[PaperPanel]]
 ) -> list[PaperTable]:
     """The tables that have rows for the played environments, by number: environment to method to its episodes
     (at least one), and environment to panels."""
@@ -146,13 +146,17 @@ def paper_tables(
     ]
 
 
-def panel_lines(environment: str, panel: Panel, by_method: Mapping[str, MethodEpisodes]) -> Iterator[Line]:
+def panel_lines(
+    environment: str, panel: PaperPanel, by_method: Mapping[str, MethodEpisodes]
+) -> Iterator[Line]:
     """An environment's lines of one table."""
     found = {method: {f.key: f for f in panel.figures(played)} for method, played in by_method.items()}
     printed = panel.printed or partial(paper_row, panel.table, environment)
     for key, first in next(iter(found.values())).items():
         cells = {
-            method: cell(found[method][key], paper) if method in found else Cell(unit=first.unit, paper=paper)
+            method: cell(found[method][key], paper)
+            if method in found
+            else PaperCell(unit=first.unit, paper=paper)
             for method, paper in places(printed(key), found).items()
         }
         label = f"{first.label}, steps" if first.unit == "steps" else first.label
@@ -171,16 +175,16 @@ def paper_row(table: int, environment: str, key: str) -> dict[str, str]:
     return {method: printed.get(method, "") for method in METHODS}
 
 
-def cell(figure: BehaviorFigure, paper: str) -> Cell:
+def cell(figure: BehaviorFigure, paper: str) -> PaperCell:
     """A figure as a cell."""
     if figure.value is None:
-        return Cell("none", unit=figure.unit, episodes=figure.episodes, paper=paper)
+        return PaperCell("none", unit=figure.unit, episodes=figure.episodes, paper=paper)
     text = number(figure.value, figure.unit)
     if figure.std is not None:
         text += f" ± {100 * figure.std:.1f}"
     if figure.unit == "count":
         text += f" of {figure.episodes:,} ({figure.value / figure.episodes:.1%})"
-    return Cell(
+    return PaperCell(
         text=text,
         value=figure.value,
         low=figure.low,

@@ -15,7 +15,7 @@ import polars as pl
 
 from skillpress.core.trajectory import Skills, skill_sequence
 from skillpress.environments.section import Projection
-from skillpress.evaluation.paper.layout import Cell, Line, paper_row, places
+from skillpress.evaluation.paper.layout import Line, PaperCell, paper_row, places
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.skills.fit import fit
 
@@ -44,15 +44,15 @@ def phrase_lines(
     """An environment's lines of Table 10: the fitted dictionary's phrases, and the last training step's."""
     of_fitted, of_last = {}, {}
     for method, paper in places(paper_row(10, name, "phrases"), by_method).items():
-        of_fitted[method] = of_last[method] = Cell(unit=UNIT, paper=paper)
+        of_fitted[method] = of_last[method] = PaperCell(unit=UNIT, paper=paper)
         if method in by_method:
             learned, episodes = fitted[method]
-            of_fitted[method] = Cell(most_used(learned), unit=UNIT, episodes=episodes, paper=paper)
+            of_fitted[method] = PaperCell(most_used(learned), unit=UNIT, episodes=episodes, paper=paper)
         if method in by_method and (last := by_method[method].last_dictionaries):
             uses: Counter[Skills] = Counter()
             for dictionary in last:
                 uses.update(dictionary)
-            of_last[method] = Cell(most_used(uses), unit=UNIT, episodes=None, paper=paper)
+            of_last[method] = PaperCell(most_used(uses), unit=UNIT, episodes=None, paper=paper)
     lines = (
         ("phrases", "phrases and their uses", of_fitted),
         ("phrases_last_step", "phrases of the last training step", of_last),
@@ -81,7 +81,7 @@ def membership_lines(
             key = "_".join(phrase).lower()
             cells = {}
             for method, paper in places(paper_row(11, name, f"fitted_{key}"), by_method).items():
-                cells[method] = Cell(paper=paper)
+                cells[method] = PaperCell(paper=paper)
                 if method not in by_method:
                     continue
                 learned, episodes = fitted[method]
@@ -93,10 +93,10 @@ def membership_lines(
             yield Line(environment=name, heading=heading, key=f"{kind}_{key}", label=label, cells=cells)
 
 
-def membership(found: Sequence[bool], episodes: int | None, paper: str) -> Cell:
+def membership(found: Sequence[bool], episodes: int | None, paper: str) -> PaperCell:
     """Whether a phrase is in a dictionary, or in how many of the dictionaries of several training seeds."""
     text = f"{sum(found)} of {len(found)} seeds" if len(found) > 1 else "yes" if found[0] else "no"
-    return Cell(text, value=sum(found) / len(found), unit="dictionaries", episodes=episodes, paper=paper)
+    return PaperCell(text, value=sum(found) / len(found), unit="dictionaries", episodes=episodes, paper=paper)
 
 
 def success_sequences(projection: Projection, played: MethodEpisodes) -> list[tuple[str, ...]]:

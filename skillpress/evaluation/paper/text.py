@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from skillpress.evaluation.paper.layout import METHOD_ROWS, UNTRAINED, Cell, PaperTable
+from skillpress.evaluation.paper.layout import METHOD_ROWS, UNTRAINED, PaperCell, PaperTable
 from skillpress.evaluation.paper.methods import label_of
 
 NOT_RUN = "–"
@@ -26,7 +26,7 @@ class GridRow:
     label: str
     heading: str
     """The environment, if it is not a column's. A table names it once, above its first line."""
-    cells: tuple[Cell, ...]
+    cells: tuple[PaperCell, ...]
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ def grid(table: PaperTable) -> Grid:
     if table.number in METHOD_ROWS:
         heads = tuple(f"{line.heading}: {line.label}" for line in table.lines)
         rows = tuple(
-            GridRow(name, "", tuple(line.cells.get(method, Cell()) for line in table.lines))
+            GridRow(name, "", tuple(line.cells.get(method, PaperCell()) for line in table.lines))
             for method, name in methods.items()
         )
         return Grid(heads, rows)
     lines = tuple(
-        GridRow(line.label, line.heading, tuple(line.cells.get(method, Cell()) for method in methods))
+        GridRow(line.label, line.heading, tuple(line.cells.get(method, PaperCell()) for method in methods))
         for line in table.lines
     )
     return Grid(tuple(methods.values()), lines)
@@ -86,7 +86,7 @@ def _markdown_rows(content: Grid) -> Iterator[str]:
         yield f"| {row.label} | " + " | ".join(map(_markdown_cell, row.cells)) + " |"
 
 
-def _markdown_cell(cell: Cell) -> str:
+def _markdown_cell(cell: PaperCell) -> str:
     parts = [f"**{cell.text}**" if cell.text else NOT_RUN]
     if cell.interval:
         parts.append(cell.interval)

@@ -34,7 +34,7 @@ Pair = tuple[pl.DataFrame, pl.DataFrame]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimEvidence:
     """A claim and the record's evidence for it; shares in [-1, 1]."""
 
     claim: Claim
@@ -61,9 +61,9 @@ class Finding:
         return len(self.per_seed) >= self.planned
 
 
-def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -> Finding:
+def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -> ClaimEvidence:
     """The difference and its interval, before correction and verdict."""
-    empty = Finding(claim=claim, planned=planned, margin=margin)
+    empty = ClaimEvidence(claim=claim, planned=planned, margin=margin)
     if not pairs:
         return empty
     joined = [one.join(other, on="task_id", suffix="_second") for one, other in pairs]
@@ -91,7 +91,7 @@ def _p_of_equivalence(difference: float, interval: OverTrainings, margin: float)
     return student_cdf(interval.degrees, (abs(difference) - margin) / error)
 
 
-def judged(findings: Sequence[Finding]) -> list[Finding]:
+def judged(findings: Sequence[ClaimEvidence]) -> list[ClaimEvidence]:
     """The findings of a question with corrected p-values and verdicts, in their order."""
     families: dict[str, list[int]] = {}
     for place, finding in enumerate(findings):
@@ -106,11 +106,11 @@ def judged(findings: Sequence[Finding]) -> list[Finding]:
     return [replace(finding, verdict=_gated(finding, of_all)) for finding in done]
 
 
-def _known_p(finding: Finding) -> float:
+def _known_p(finding: ClaimEvidence) -> float:
     return 1.0 if finding.p is None or not finding.complete else finding.p
 
 
-def _verdict(finding: Finding) -> str:
+def _verdict(finding: ClaimEvidence) -> str:
     if not finding.complete or finding.difference is None:
         return MISSING
     if finding.claim.expect == "same":
@@ -124,7 +124,7 @@ def _verdict(finding: Finding) -> str:
     return TOO_SMALL if max(ends) < finding.margin else OPEN
 
 
-def _verdict_of_equivalence(finding: Finding) -> str:
+def _verdict_of_equivalence(finding: ClaimEvidence) -> str:
     if finding.p is None and finding.difference is not None:  # all seeds and tasks alike
         return YES if abs(finding.difference) < finding.margin else OTHER
     if finding.corrected is not None and finding.corrected < LEVEL:
@@ -133,7 +133,7 @@ def _verdict_of_equivalence(finding: Finding) -> str:
     return OTHER if max(finding.low, -finding.high) > finding.margin else OPEN
 
 
-def _gated(finding: Finding, of_all: Mapping[tuple[str, ...], str]) -> str:
+def _gated(finding: ClaimEvidence, of_all: Mapping[tuple[str, ...], str]) -> str:
     verdict = _verdict(finding)
     if finding.claim.of_class and verdict != MISSING and of_all.get(_key(finding.claim)) == OPEN:
         return GATED

@@ -93,7 +93,7 @@ class Benchmark(Section):
         return sorted({name for each in (self.outcome, *self.secondary) if (name := measure_of(each))})
 
 
-class Method(Section):
+class StudyMethod(Section):
     """Overlays on top of a benchmark's base."""
 
     words: str
@@ -117,7 +117,7 @@ class Contrast(Section):
     """Benchmark to the classes of tasks on which the claim is also tested; these form their own family."""
 
 
-class Question(Section):
+class StudyQuestion(Section):
     """One question of the study."""
 
     title: str
@@ -160,8 +160,8 @@ class Plan:
     """The whole plan, after all checks."""
 
     benchmarks: Mapping[str, Benchmark]
-    methods: Mapping[str, Method]
-    questions: Mapping[str, Question]
+    methods: Mapping[str, StudyMethod]
+    questions: Mapping[str, StudyQuestion]
     """Questions by the names of their files without ``.yaml``, such as ``q1_order``."""
 
     def chosen(self, questions: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -219,8 +219,14 @@ def read_plan(folder: Path) -> Plan:
             name: _parse(Benchmark, entry, folder / SHARED, name)
             for name, entry in shared["benchmarks"].items()
         },
-        {name: _parse(Method, entry, folder / SHARED, name) for name, entry in shared["methods"].items()},
-        {path.stem: _parse(Question, read_yaml(path), path, "") for path in sorted(folder.glob(QUESTIONS))},
+        {
+            name: _parse(StudyMethod, entry, folder / SHARED, name)
+            for name, entry in shared["methods"].items()
+        },
+        {
+            path.stem: _parse(StudyQuestion, read_yaml(path), path, "")
+            for path in sorted(folder.glob(QUESTIONS))
+        },
     )
     for name, question in plan.questions.items():
         _check(plan, question, folder / f"{name}.yaml")
@@ -232,14 +238,14 @@ def _claim(question: str, family: str, benchmark: str, contrast: Contrast, of_cl
     return Claim(question=question, family=family, benchmark=benchmark, of_class=of_class, **claimed)
 
 
-def _benchmarks_of(contrast: Contrast, question: Question) -> list[str]:
+def _benchmarks_of(contrast: Contrast, question: StudyQuestion) -> list[str]:
     if contrast.benchmarks:
         return contrast.benchmarks
     both = {contrast.first, contrast.second}
     return [benchmark for benchmark, methods in question.runs.items() if both <= set(methods)]
 
 
-def _check(plan: Plan, question: Question, path: Path) -> None:
+def _check(plan: Plan, question: StudyQuestion, path: Path) -> None:
     for benchmark, methods in question.runs.items():
         if benchmark not in plan.benchmarks:
             raise PlanError(f"{path}: runs.{benchmark}: no such benchmark in {SHARED}")

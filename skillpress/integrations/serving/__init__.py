@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from skillpress.integrations.serving.episodes import Episodes
 from skillpress.integrations.serving.host import EnvironmentHost, host_of
-from skillpress.integrations.serving.server import About, ServingLimits, listen, make_app, server_of
-from skillpress.integrations.serving.session import Offer, TaskBook
+from skillpress.integrations.serving.server import Metadata, ServingLimits, listen, make_app, server_of
+from skillpress.integrations.serving.session import SessionSettings, TaskBook
 
 __all__ = [
-    "About",
     "EnvironmentHost",
     "Episodes",
-    "Offer",
+    "Metadata",
     "ServingLimits",
+    "SessionSettings",
     "TaskBook",
     "host_of",
     "listen",

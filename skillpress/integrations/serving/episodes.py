@@ -17,14 +17,14 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, Field
 
 from skillpress.integrations.serving.host import EnvironmentHost
-from skillpress.integrations.serving.messages import SHOWN, Answer, RefusedError, ResetArguments
+from skillpress.integrations.serving.messages import SHOWN, AnswerMessage, RefusedMessageError, ResetArguments
 from skillpress.integrations.serving.server import ServingLimits
-from skillpress.integrations.serving.session import Offer, Session
+from skillpress.integrations.serving.session import ServedSession, SessionSettings
 
 Found = TypeVar("Found")
 
 
-class Seen(BaseModel):
+class SeenStep(BaseModel):
     """What a caller sees after a start or an action."""
 
     episode: str
@@ -49,7 +49,7 @@ class Seen(BaseModel):
 
 @dataclass
 class _Episode:
-    session: Session
+    session: ServedSession
     slot: int
     due: float
     """When its next action may be taken, on the monotonic clock."""
@@ -67,7 +67,7 @@ class _Episode:
 class Episodes:
     """All running episodes by name."""
 
-    def __init__(self, offer: Offer, host: EnvironmentHost, limits: ServingLimits) -> None:
+    def __init__(self, offer: SessionSettings, host: EnvironmentHost, limits: ServingLimits) -> None:
         self._offer, self.host, self._limits = offer, host, limits
         self._running: dict[str, _Episode] = {}
         self._free = list(range(limits.sessions))
@@ -76,7 +76,7 @@ class Episodes:
         self._ending: set[asyncio.Future[None]] = set()
         """Silent episodes whose places are not free yet; the event loop itself would forget them."""
 
-    async def start(self, wanted: ResetArguments) -> Seen:
+    async def start(self, wanted: ResetArguments) -> SeenStep:
         """Start an episode.
 
         Raises:
@@ -84,7 +84,7 @@ class Episodes:
         """
         return await _to_its_end(self._start(wanted))
 
-    async def act(self, name: str, action: str) -> Seen:
+    async def act(self, name: str, action: str) -> SeenStep:
         """Act in an episode, which is gone if it is done.
 
         Raises:
@@ -100,21 +100,21 @@ class Episodes:
         """
         await _to_its_end(self._end(name, self._named(name)))
 
-    async def _start(self, wanted: ResetArguments) -> Seen:
+    async def _start(self, wanted: ResetArguments) -> SeenStep:
         if not self._free:
-            raise RefusedError(
+            raise RefusedMessageError(
                 "CAPACITY_REACHED",
                 f"all {self._limits.sessions} places are taken; leave an episode, or try again later: "
                 f"{self._silent_ones_end}",
             )
         name, slot = secrets.token_hex(6), heappop(self._free)
-        session = Session(self._offer, self.host, slot)
+        session = ServedSession(self._offer, self.host, slot)
         episode = _Episode(session=session, slot=slot, due=time.monotonic())
         self._running[name] = episode
         async with episode.turn:
             return await self._answered(name, episode, episode.session.reset(wanted))
 
-    async def _act(self, name: str, action: str) -> Seen:
+    async def _act(self, name: str, action: str) -> SeenStep:
         episode = self._named(name)
         async with episode.turn:
             self._named(name)  # it may have ended while this call waited for its turn
@@ -122,11 +122,11 @@ class Episodes:
             await self._pace(episode)
             return await self._answered(name, episode, episode.session.step(action))
 
-    async def _answered(self, name: str, episode: _Episode, asked: Awaitable[Answer]) -> Seen:
+    async def _answered(self, name: str, episode: _Episode, asked: Awaitable[AnswerMessage]) -> SeenStep:
         """What an answer shows; ends the episode if it is done or has failed."""
         try:
             answer = await asked
-        except RefusedError:
+        except RefusedMessageError:
             await self._end(name, episode)
             raise
         if answer.done:
@@ -160,7 +160,7 @@ class Episodes:
 
     def _named(self, name: str) -> _Episode:
         if name not in self._running:
-            raise RefusedError(
+            raise RefusedMessageError(
                 "SESSION_ERROR",
                 f"no episode {name[:SHOWN]!r} is running ({self._silent_ones_end}); `start` begins one and "
                 "returns its name",
@@ -177,13 +177,13 @@ async def _to_its_end(work: Awaitable[Found]) -> Found:
     return await asyncio.shield(asyncio.ensure_future(work))
 
 
-def _seen(name: str, session: Session, answer: Answer) -> Seen:
+def _seen(name: str, session: ServedSession, answer: AnswerMessage) -> SeenStep:
     observation, done = answer.observation, answer.done
     outcome: Literal["won", "lost", "truncated"] | None = None
     if done:
         ended_otherwise: Literal["lost", "truncated"] = "truncated" if observation.truncated else "lost"
         outcome = "won" if observation.won else ended_otherwise
-    return Seen(
+    return SeenStep(
         episode=name,
         task=str(session.state.task_id),
         observation=observation.text,

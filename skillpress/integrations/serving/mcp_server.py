@@ -38,9 +38,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillpress.core.errors import UserError
 from skillpress.core.web import PageGuard
-from skillpress.integrations.serving.episodes import Episodes, Seen
-from skillpress.integrations.serving.messages import RefusedError, ResetArguments, checked
-from skillpress.integrations.serving.server import About, ServingLimits
+from skillpress.integrations.serving.episodes import Episodes, SeenStep
+from skillpress.integrations.serving.messages import RefusedMessageError, ResetArguments, checked
+from skillpress.integrations.serving.server import Metadata, ServingLimits
 
 PATH = "/mcp"
 """Where streamable HTTP is served."""
@@ -81,20 +81,20 @@ class _Kind:
     """One tool."""
 
     arguments: type[BaseModel]
-    call: Callable[[Episodes, Any], Awaitable[Seen | None]]
+    call: Callable[[Episodes, Any], Awaitable[SeenStep | None]]
 
     def described(self, name: str) -> Tool:
         schema = self.arguments.model_json_schema()
         told = schema.pop("description")
-        output = Seen.model_json_schema(mode="serialization") if name != "leave" else None
+        output = SeenStep.model_json_schema(mode="serialization") if name != "leave" else None
         return Tool(name=name, description=told, input_schema=schema, output_schema=output)
 
 
-async def _start(episodes: Episodes, wanted: StartArguments) -> Seen:
+async def _start(episodes: Episodes, wanted: StartArguments) -> SeenStep:
     return await episodes.start(ResetArguments(seed=wanted.seed, task_id=wanted.task))
 
 
-async def _act(episodes: Episodes, wanted: ActArguments) -> Seen:
+async def _act(episodes: Episodes, wanted: ActArguments) -> SeenStep:
     return await episodes.act(wanted.episode, wanted.action)
 
 
@@ -109,7 +109,7 @@ KINDS: Mapping[str, _Kind] = {
 }
 
 
-def tools_of(prepared: Future[Episodes], about: About) -> Server[dict[str, Any]]:
+def tools_of(prepared: Future[Episodes], about: Metadata) -> Server[dict[str, Any]]:
     """The server of the tools.
 
     Args:
@@ -124,7 +124,7 @@ def tools_of(prepared: Future[Episodes], about: About) -> Server[dict[str, Any]]
         try:
             episodes = await asyncio.shield(asyncio.wrap_future(prepared))
             found = await _call(episodes, wanted.name, wanted.arguments or {})
-        except (RefusedError, UserError) as refused:
+        except (RefusedMessageError, UserError) as refused:
             return CallToolResult(content=[_text(str(refused))], is_error=True)
         if found is None:
             return CallToolResult(content=[_text("left")])
@@ -203,14 +203,14 @@ def _refusal(status: int, text: str) -> JSONResponse:
 
 
 @dataclass(frozen=True)
-class Wire:
+class StandardStreams:
     """This process's standard streams, kept for the protocol alone."""
 
     source: TextIO
     sink: TextIO
 
     @classmethod
-    def take(cls) -> Wire:
+    def take(cls) -> StandardStreams:
         """Move the streams away, so that whatever else prints, here or in a process that starts later, writes
         to the standard error and reads nothing."""
         source = open(os.dup(0), encoding="utf-8", errors="replace")  # noqa: SIM115  for the process's life
@@ -231,10 +231,10 @@ class Wire:
             await server.run(heard, said, server.create_initialization_options())
 
 
-async def _call(episodes: Episodes, name: str, arguments: Mapping[str, Any]) -> Seen | None:
+async def _call(episodes: Episodes, name: str, arguments: Mapping[str, Any]) -> SeenStep | None:
     kind = KINDS.get(name)
     if kind is None:
-        raise RefusedError("UNKNOWN_TYPE", f"there is no tool {name!r}; there are {', '.join(KINDS)}")
+        raise RefusedMessageError("UNKNOWN_TYPE", f"there is no tool {name!r}; there are {', '.join(KINDS)}")
     return await kind.call(episodes, checked(kind.arguments, name, arguments))
 
 

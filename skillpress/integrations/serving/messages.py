@@ -31,7 +31,7 @@ SHOWN = 200
 """The most characters of a wrong value that an error repeats."""
 
 
-class RefusedError(Exception):
+class RefusedMessageError(Exception):
     """A message that the server refuses to answer."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
@@ -52,7 +52,7 @@ class ResetArguments(BaseModel):
     """The caller's name for the episode."""
 
 
-class Action(BaseModel):
+class ActionMessage(BaseModel):
     """One action."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -85,7 +85,7 @@ class Observation(BaseModel):
     """``task_id``, ``split`` and ``stratum`` of the task."""
 
 
-class Answer(BaseModel):
+class AnswerMessage(BaseModel):
     """The answer to a reset or a step."""
 
     observation: Observation
@@ -110,7 +110,7 @@ class EpisodeState(BaseModel):
 
 
 @dataclass(frozen=True)
-class Message:
+class ClientMessage:
     """A message that was read."""
 
     kind: Literal["reset", "step", "state", "close"]
@@ -120,7 +120,7 @@ class Message:
 Data = TypeVar("Data", bound=BaseModel)
 
 
-def read(text: str) -> Message:
+def read(text: str) -> ClientMessage:
     """The message in a text.
 
     Raises:
@@ -130,19 +130,21 @@ def read(text: str) -> Message:
         found = json.loads(text)
         json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is not text
     except (ValueError, RecursionError) as error:
-        raise RefusedError("INVALID_JSON", f"Invalid JSON: {error}") from None
+        raise RefusedMessageError("INVALID_JSON", f"Invalid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise RefusedError("VALIDATION_ERROR", 'a message is an object such as {"type": "reset", "data": {}}')
+        raise RefusedMessageError(
+            "VALIDATION_ERROR", 'a message is an object such as {"type": "reset", "data": {}}'
+        )
     kind, data = found.get("type"), found.get("data", {})
     if kind in ("state", "close"):
-        return Message(kind)
+        return ClientMessage(kind)
     if kind not in ("reset", "step"):
-        raise RefusedError(
+        raise RefusedMessageError(
             "UNKNOWN_TYPE", f"unknown message type {str(kind)[:SHOWN]!r}; there are reset, step, state, close"
         )
     if not isinstance(data, dict):
-        raise RefusedError("VALIDATION_ERROR", f"data of a {kind} must be an object")
-    return Message(kind, data)
+        raise RefusedMessageError("VALIDATION_ERROR", f"data of a {kind} must be an object")
+    return ClientMessage(kind, data)
 
 
 def reset_arguments(data: Mapping[str, Any]) -> ResetArguments:
@@ -160,10 +162,10 @@ def action_text(data: Mapping[str, Any]) -> str:
     Raises:
         RefusedError: the data have no ``message``, or an unknown key.
     """
-    return checked(Action, "step", data).message
+    return checked(ActionMessage, "step", data).message
 
 
-def answer_of(task: Task, answer: StepResult, reward: float | None) -> Answer:
+def answer_of(task: Task, answer: StepResult, reward: float | None) -> AnswerMessage:
     """The answer to a reset or a step; ``reward`` is None after a reset."""
     info: Info = answer.info
     about = {"task_id": task.task_id, "split": task.split, "stratum": task.stratum}
@@ -179,7 +181,7 @@ def answer_of(task: Task, answer: StepResult, reward: float | None) -> Answer:
         metadata=about,
     )
     done = answer.terminated or answer.truncated
-    return Answer(observation=seen, reward=reward, done=done, metadata=about)
+    return AnswerMessage(observation=seen, reward=reward, done=done, metadata=about)
 
 
 def written(kind: Literal["observation", "state"], data: BaseModel) -> str:
@@ -195,7 +197,7 @@ def error(code: ErrorCode, message: str, **details: int) -> str:
 def schemas() -> dict[str, Any]:
     """The answer to ``GET /schema``."""
     return {
-        "action": Action.model_json_schema(),
+        "action": ActionMessage.model_json_schema(),
         "observation": Observation.model_json_schema(),
         "reset_observation": Observation.model_json_schema(),
         "state": EpisodeState.model_json_schema(),
@@ -217,4 +219,4 @@ def checked(kind: type[Data], what: str, data: Mapping[str, Any]) -> Data:
         said = f"{what}: unknown key {place[:SHOWN]!r}; allowed: {allowed}"
     else:
         said = f"{what}: {place}: {wrong['msg']} (allowed: {allowed})"
-    raise RefusedError("VALIDATION_ERROR", said)
+    raise RefusedMessageError("VALIDATION_ERROR", said)

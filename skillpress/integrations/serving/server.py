@@ -31,8 +31,8 @@ from skillpress.core.web import PageGuard, Patience
 from skillpress.core.web import server_of as patient_server
 from skillpress.integrations.serving import messages
 from skillpress.integrations.serving.host import EnvironmentHost
-from skillpress.integrations.serving.messages import RefusedError
-from skillpress.integrations.serving.session import Offer, Session
+from skillpress.integrations.serving.messages import RefusedMessageError
+from skillpress.integrations.serving.session import ServedSession, SessionSettings
 
 WAITING_MESSAGES = 4
 """The most messages of one connection that are read from the network and not yet processed."""
@@ -67,7 +67,7 @@ class ServingLimits:
 
 
 @dataclass(frozen=True)
-class About:
+class Metadata:
     """The answer to ``GET /metadata``."""
 
     name: str
@@ -78,7 +78,9 @@ class About:
 class _Door:
     """The endpoints."""
 
-    def __init__(self, offer: Offer, host: EnvironmentHost, about: About, limits: ServingLimits) -> None:
+    def __init__(
+        self, offer: SessionSettings, host: EnvironmentHost, about: Metadata, limits: ServingLimits
+    ) -> None:
         self._offer, self._host, self._about, self._limits = offer, host, about, limits
         self._free = list(range(limits.sessions))
         """Free slots as a heap: low numbers are reused first, and their environments with them."""
@@ -92,7 +94,7 @@ class _Door:
                 await self._turn_away(connection)
                 return
             slot = heappop(self._free)
-            session = Session(self._offer, self._host, slot)
+            session = ServedSession(self._offer, self._host, slot)
             try:
                 await self._converse(connection, session)
             finally:
@@ -146,14 +148,14 @@ class _Door:
         )
         await connection.close(TRY_AGAIN_LATER)
 
-    async def _converse(self, connection: WebSocket, session: Session) -> None:
+    async def _converse(self, connection: WebSocket, session: ServedSession) -> None:
         inbox: asyncio.Queue[str | None] = asyncio.Queue(WAITING_MESSAGES)
         reader = asyncio.create_task(_read(connection, inbox))
         try:
             async for text in self._paced(inbox):
                 try:
                     answer = await session.answer(messages.read(text))
-                except RefusedError as refused:
+                except RefusedMessageError as refused:
                     answer = messages.error(refused.code, str(refused))
                 if answer is None:
                     await connection.close()
@@ -179,12 +181,14 @@ class _Door:
             await asyncio.sleep(max(0.0, due - now))
             yield text
 
-    async def _leave(self, session: Session, slot: int) -> None:
+    async def _leave(self, session: ServedSession, slot: int) -> None:
         await session.close()
         heappush(self._free, slot)
 
 
-def make_app(offer: Offer, host: EnvironmentHost, about: About, limits: ServingLimits) -> Starlette:
+def make_app(
+    offer: SessionSettings, host: EnvironmentHost, about: Metadata, limits: ServingLimits
+) -> Starlette:
     """The server's endpoints as an ASGI application."""
     door = _Door(offer, host, about, limits)
     return Starlette(

@@ -19,7 +19,7 @@ from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Task
 from skillpress.integrations.serving import messages
 from skillpress.integrations.serving.host import EnvironmentHost
-from skillpress.integrations.serving.messages import EpisodeState, Message, RefusedError
+from skillpress.integrations.serving.messages import ClientMessage, EpisodeState, RefusedMessageError
 from skillpress.rollouts.collection import BrokenEnvironmentError, StepResult
 
 
@@ -44,9 +44,11 @@ class TaskBook:
         if task_id is None:
             return self._tasks[(next(self._turn) if seed is None else seed) % len(self._tasks)]
         if seed is not None:
-            raise RefusedError("VALIDATION_ERROR", "reset: seed and task_id both choose a task; give one")
+            raise RefusedMessageError(
+                "VALIDATION_ERROR", "reset: seed and task_id both choose a task; give one"
+            )
         if task_id not in self._by_name:
-            raise RefusedError(
+            raise RefusedMessageError(
                 "VALIDATION_ERROR",
                 f"reset: there is no task {task_id[: messages.SHOWN]!r}; one is {self._tasks[0].task_id!r}",
             )
@@ -54,7 +56,7 @@ class TaskBook:
 
 
 @dataclass(frozen=True)
-class Offer:
+class SessionSettings:
     """The settings that all sessions share."""
 
     environment: str
@@ -62,10 +64,10 @@ class Offer:
     reward: StepReward
 
 
-class Session:
+class ServedSession:
     """Answers the messages of one connection. Its environment lives in one slot of the host."""
 
-    def __init__(self, offer: Offer, host: EnvironmentHost, slot: int) -> None:
+    def __init__(self, offer: SessionSettings, host: EnvironmentHost, slot: int) -> None:
         self._offer, self._host, self._slot = offer, host, slot
         self.state = EpisodeState(environment=offer.environment)
         """The answer to ``state``."""
@@ -74,7 +76,7 @@ class Session:
         self._asked: asyncio.Future[StepResult] | None = None
         """The last request to the environment."""
 
-    async def answer(self, message: Message) -> str | None:
+    async def answer(self, message: ClientMessage) -> str | None:
         """The answer to a message; None for ``close``.
 
         Raises:
@@ -99,7 +101,7 @@ class Session:
                 await self._asked
         self._host.forget(self._slot)
 
-    async def reset(self, wanted: messages.ResetArguments) -> messages.Answer:
+    async def reset(self, wanted: messages.ResetArguments) -> messages.AnswerMessage:
         """Start an episode; returns the first observation.
 
         Raises:
@@ -116,7 +118,7 @@ class Session:
         )
         return messages.answer_of(task, answer, None)
 
-    async def step(self, action: str) -> messages.Answer:
+    async def step(self, action: str) -> messages.AnswerMessage:
         """Act; returns the observation, with the reward.
 
         Raises:
@@ -124,7 +126,7 @@ class Session:
         """
         before, self._agent = self._agent, None
         if before is None:
-            raise RefusedError("EXECUTION_ERROR", "no episode is running; send a reset first")
+            raise RefusedMessageError("EXECUTION_ERROR", "no episode is running; send a reset first")
         answer = await self._ask(action)
         parts = self._offer.reward(before, ParsedAction("", action), answer.observation, answer.info)
         reward = sum(part.value for part in parts)
@@ -145,4 +147,4 @@ class Session:
         try:
             return await asyncio.shield(self._asked)
         except BrokenEnvironmentError as error:
-            raise RefusedError("EXECUTION_ERROR", str(error)) from error
+            raise RefusedMessageError("EXECUTION_ERROR", str(error)) from error

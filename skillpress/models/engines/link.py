@@ -25,7 +25,7 @@ from typing import Any
 import torch
 import torch.distributed
 
-from skillpress.models.engines.parts import PART_BYTES, Manifest, refuse_damage
+from skillpress.models.engines.parts import PART_BYTES, TransferManifest, refuse_damage
 
 POLL_SECONDS = 0.0005
 """Interval of looking whether a broadcast is finished."""
@@ -114,7 +114,7 @@ class Link:
             raise LinkError(f"no learner answers at {host}:{port}: {error}") from error
         return cls(store, rank, size, device, seconds)
 
-    def send(self, manifest: Manifest, fill: Fill) -> None:
+    def send(self, manifest: TransferManifest, fill: Fill) -> None:
         """Broadcast all parts, which ``fill`` writes; ``LinkError`` if one does not arrive in time."""
         with self._own_stream():
             room = torch.empty(min(PART_BYTES, manifest.size), dtype=torch.uint8, device=self._device)
@@ -122,7 +122,7 @@ class Link:
                 fill(part, room[: len(part)])
                 self._broadcast(room[: len(part)], f"part {number} of the weights")
 
-    def receive(self, manifest: Manifest) -> dict[str, torch.Tensor]:
+    def receive(self, manifest: TransferManifest) -> dict[str, torch.Tensor]:
         """The tensors, whole and verified, on this link's device.
 
         Raises:

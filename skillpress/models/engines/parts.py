@@ -35,7 +35,7 @@ DATA = "/data"
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorPlace:
     """Where a tensor lies."""
 
     dtype: str
@@ -52,10 +52,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class TransferManifest:
     """What is transferred."""
 
-    places: Mapping[str, Place]
+    places: Mapping[str, TensorPlace]
     """Name of a parameter to its place."""
     size: int
     """Number of bytes, padding included; a multiple of the alignment."""
@@ -63,12 +63,12 @@ class Manifest:
     """The digest of each part (:func:`digest`)."""
 
     @classmethod
-    def of(cls, pieces: Mapping[str, torch.Tensor]) -> Manifest:
+    def of(cls, pieces: Mapping[str, torch.Tensor]) -> TransferManifest:
         """The manifest of tensors that are contiguous in memory."""
         places, start = {}, 0
         for name, tensor in pieces.items():
             dtype = str(tensor.dtype).removeprefix("torch.")
-            places[name] = Place(dtype, tuple(tensor.shape), start)
+            places[name] = TensorPlace(dtype, tuple(tensor.shape), start)
             start += -(-places[name].size // ALIGNMENT) * ALIGNMENT
         sums = [0] * -(-start // PART_BYTES)
         for name, place in places.items():
@@ -102,12 +102,12 @@ class Manifest:
         ).encode()
 
     @classmethod
-    def from_json(cls, text: bytes) -> Manifest:
+    def from_json(cls, text: bytes) -> TransferManifest:
         """The manifest that was sent; ``ValueError`` for another document."""
         try:
             found: dict[str, Any] = json.loads(text)
             places = {
-                name: Place(str(dtype), tuple(map(int, shape)), int(start))
+                name: TensorPlace(str(dtype), tuple(map(int, shape)), int(start))
                 for name, (dtype, shape, start) in found["tensors"].items()
             }
             manifest = cls(places, int(found["size"]), tuple(map(int, found["digests"])))
@@ -184,7 +184,7 @@ def _odd(number: int) -> int:
 def fetch(
     url: str,
     seconds: float,
-    accept: Callable[[Manifest], None],
+    accept: Callable[[TransferManifest], None],
     connections: int = CONNECTIONS,
 ) -> dict[str, torch.Tensor]:
     """Fetch the weights that are offered at ``url``, whole and verified.
@@ -224,7 +224,7 @@ def fetch(
     return manifest.tensors(buffer)
 
 
-def fetch_manifest(url: str, seconds: float) -> Manifest:
+def fetch_manifest(url: str, seconds: float) -> TransferManifest:
     """Fetch what is offered at ``url``; errors as for :func:`fetch`."""
     connection = _connection(url, seconds)
     try:
@@ -237,11 +237,11 @@ def fetch_manifest(url: str, seconds: float) -> Manifest:
         connection.close()
     if answer.status != 200:
         raise OSError(f"{url}: {answer.status} {answer.reason}")
-    return Manifest.from_json(content)
+    return TransferManifest.from_json(content)
 
 
 def _fetch_part(
-    connection: HTTPConnection, path: str, manifest: Manifest, number: int, buffer: torch.Tensor
+    connection: HTTPConnection, path: str, manifest: TransferManifest, number: int, buffer: torch.Tensor
 ) -> None:
     part = manifest.parts[number]
     own = buffer[part.start : part.stop]
@@ -267,7 +267,7 @@ def _read_into(answer: Any, room: memoryview) -> None:
         room = room[count:]
 
 
-def refuse_damage(manifest: Manifest, number: int, data: torch.Tensor) -> None:
+def refuse_damage(manifest: TransferManifest, number: int, data: torch.Tensor) -> None:
     """Raise ``ValueError`` if a part's ``data`` [bytes] is not what its sender has summed up."""
     if digest(data) != manifest.digests[number]:
         raise ValueError(
@@ -281,7 +281,7 @@ def _connection(url: str, seconds: float) -> HTTPConnection:
     return HTTPConnection(parts.hostname or "", parts.port, timeout=seconds)
 
 
-def split(places: Mapping[str, Place], wanted: range) -> Iterator[tuple[str | None, range]]:
+def split(places: Mapping[str, TensorPlace], wanted: range) -> Iterator[tuple[str | None, range]]:
     """The pieces that ``wanted`` bytes consist of: (parameter, its bytes), or (None, so many zeros).
 
     Args:

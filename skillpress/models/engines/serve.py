@@ -36,7 +36,7 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import Self
 
-from skillpress.core.arguments import Parser, output_file, real, whole
+from skillpress.core.arguments import CommandParser, output_file, real, whole
 from skillpress.core.errors import UserError
 from skillpress.core.http_clients import open_directly
 from skillpress.core.lab import SOURCE
@@ -207,8 +207,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="skillpress serve-model", description="A vLLM server for engine: {name: server}.")
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        prog="skillpress serve-model", description="A vLLM server for engine: {name: server}."
+    )
     parser.add_argument("--model", required=True, help="a model folder, or a name on the hub")
     parser.add_argument("--port", type=whole(0, 65535), default=8801)
     parser.add_argument(

@@ -29,13 +29,13 @@ from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, i
 
 from skillpress.models.engines.launcher import end_with_launcher
 from skillpress.models.engines.link import Link
-from skillpress.models.engines.parts import Manifest, Place, fetch, fetch_manifest
+from skillpress.models.engines.parts import TensorPlace, TransferManifest, fetch, fetch_manifest
 
 BACKEND = "parts"
 
 
 @dataclass
-class Group(WeightTransferInitInfo):
+class TransferGroup(WeightTransferInitInfo):
     """The group that the learner makes with this server's workers; a port of 0 asks for none."""
 
     host: str = ""
@@ -60,10 +60,10 @@ class WeightsAt(WeightTransferUpdateInfo):
     """Whether only the manifest is fetched there, and the parts are broadcast in the group (``link.py``)."""
 
 
-class PartsTransfer(WeightTransferEngine[Group, WeightsAt]):
+class PartsTransfer(WeightTransferEngine[TransferGroup, WeightsAt]):
     """Fetches, compares, then applies."""
 
-    init_info_cls = Group
+    init_info_cls = TransferGroup
     update_info_cls = WeightsAt
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -72,7 +72,7 @@ class PartsTransfer(WeightTransferEngine[Group, WeightsAt]):
         self._shapes = checkpoint_shapes(Path(self.model_config.model))
         self._link: Link | None = None
 
-    def init_transfer_engine(self, init_info: Group) -> None:
+    def init_transfer_engine(self, init_info: TransferGroup) -> None:
         """Join the learner's group, if it makes one; ``ValueError`` if its weights are on another device."""
         if not init_info.port:
             return
@@ -104,7 +104,7 @@ class PartsTransfer(WeightTransferEngine[Group, WeightsAt]):
     def receive_weights(self, update_info: WeightsAt) -> None:
         """Stage the weights; ``OSError`` if they cannot be fetched, ``ValueError`` for another model's."""
 
-        def accept(manifest: Manifest) -> None:
+        def accept(manifest: TransferManifest) -> None:
             refuse_other_models(manifest.places, self._shapes)
 
         if not update_info.collective:
@@ -158,7 +158,7 @@ def checkpoint_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def refuse_other_models(offered: Mapping[str, Place], shapes: Mapping[str, tuple[int, ...]]) -> None:
+def refuse_other_models(offered: Mapping[str, TensorPlace], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raise ``ValueError`` if a parameter of the checkpoint is missing or has another shape."""
     wrong = [name for name, shape in shapes.items() if name not in offered or offered[name].shape != shape]
     if wrong:

@@ -30,7 +30,7 @@ from skillpress.pipeline.files import (
     UNSEEN,
     split_file,
 )
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.embedded import episodes_page
 from skillpress.reports.viewer.phrases import KnownPhrases
 from skillpress.reports.viewer.sample import sample
@@ -106,6 +106,6 @@ def _bits(path: Path) -> dict[Skills, float]:
 def some_episodes(home: Path, title: str, seed: int) -> str:
     """A page with a sample of the evaluation's episodes and of the episodes that training learned from."""
     sources = [rollout_source(home, path, path.stem) for path in (EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS)]
-    with closing(Catalogue(title, sources, known_phrases(home), opens_on=TRAINED)) as catalogue:
+    with closing(RolloutCatalogue(title, sources, known_phrases(home), opens_on=TRAINED)) as catalogue:
         chosen = sample(catalogue.table(), seed)
         return episodes_page(catalogue, chosen.groups, chosen.note)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.core.arguments import Parser, output_folder
+from skillpress.core.arguments import CommandParser, output_folder
 from skillpress.core.storage import write_text
 from skillpress.evaluation.paper import environment_figures
 from skillpress.evaluation.paper.layout import Line, PaperTable, paper_tables
@@ -126,7 +126,7 @@ def played(params: Params) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     parser.add_argument(
         "--out", type=output_folder, default=str(RESULTS / "paper"), help="folder to write to"

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, StorageError, UserError
 from skillpress.core.intervals import wilson
 from skillpress.core.lab import lab_file
@@ -236,7 +236,7 @@ def table(lines: Sequence[MethodLine]) -> pl.DataFrame:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     parser.add_argument(
         "places",
         type=Path,

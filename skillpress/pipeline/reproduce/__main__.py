@@ -21,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillpress.core.arguments import Parser
+from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.storage import make_folder
 from skillpress.experiment.params import load_params
@@ -48,7 +48,7 @@ from skillpress.pipeline.whole_run import ALL, STAGES
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     settings.apply_all()
-    parser = Parser(description=__doc__)
+    parser = CommandParser(description=__doc__)
     add_variant_options(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="print the experiment and its size, run nothing"

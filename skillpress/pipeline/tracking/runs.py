@@ -68,12 +68,12 @@ CREATE_SECONDS = 300
 """The longest time that another process may take to create PostgreSQL's tables."""
 
 
-class TrackingError(UserError, MlflowException):
+class TrackingDatabaseError(UserError, MlflowException):
     """MLflow's database or server cannot be used; the message names its variable and its address."""
 
 
 def create_database() -> str:
-    """The experiment's id, made with its database if missing; ``TrackingError`` if that cannot be used."""
+    """The experiment's id, made with its database if missing; or ``TrackingDatabaseError``."""
     uri = os.environ["MLFLOW_TRACKING_URI"]
     try:
         if "@" in uri:
@@ -85,7 +85,7 @@ def create_database() -> str:
             why = (
                 f"{without_secrets(uri)} is not an SQLite database; name another file, or move that one away"
             )
-        raise TrackingError(f"MLFLOW_TRACKING_URI cannot be used: {why}") from None
+        raise TrackingDatabaseError(f"MLFLOW_TRACKING_URI cannot be used: {why}") from None
 
 
 def check_database(uri: str) -> None:

@@ -18,7 +18,7 @@ from skillpress.reports.report.theme import family
 
 
 @dataclass(frozen=True)
-class Cell:
+class SkillBox:
     """One skill of a step, a step without a skill, or one skill of a listed phrase."""
 
     family: str
@@ -36,7 +36,7 @@ class Cell:
 class Box:
     """The cells that one phrase covers."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[SkillBox, ...]
     is_phrase: bool = True
     """False for a step without a skill between two phrases."""
 
@@ -60,16 +60,16 @@ def example_boxes(example: Example, colors: Mapping[str, str]) -> list[Box]:
     return [Box(tuple(inside), is_phrase=phrase is not None) for inside, phrase in frames]
 
 
-def _step_cells(step: ExampleStep, colors: Mapping[str, str]) -> list[Cell]:
-    none = Cell(family="", detail="", color="")
+def _step_cells(step: ExampleStep, colors: Mapping[str, str]) -> list[SkillBox]:
+    none = SkillBox(family="", detail="", color="")
     first, *others = [_cell(skill, colors) for skill in step.skills] or [none]
     first = replace(first, action=step.action or "(unreadable)")
     return [replace(cell, invalid=step.invalid) for cell in (first, *others)]
 
 
-def _cell(skill: str, colors: Mapping[str, str]) -> Cell:
+def _cell(skill: str, colors: Mapping[str, str]) -> SkillBox:
     name = family(skill)
     detail = skill.removeprefix(name).lstrip("-")
-    return Cell(
+    return SkillBox(
         family=name.replace("_", " "), detail=detail.replace("-", ", ").replace("_", " "), color=colors[name]
     )

@@ -23,7 +23,7 @@ MINUS = "\u2212"
 
 
 @dataclass(frozen=True)
-class Value:
+class TableValue:
     """A cell: the figure, and the small print after it."""
 
     text: str
@@ -31,23 +31,23 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A line of a table."""
 
     label: str
-    values: tuple[Value, ...]
+    values: tuple[TableValue, ...]
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Column heads (without the first column, which holds the labels) and lines."""
 
     heads: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
-def success_table(policies: Sequence[PolicyResult]) -> Table:
+def success_table(policies: Sequence[PolicyResult]) -> ReportTable:
     """Pass@1, SC@k, success at step budgets and the budget area of every method."""
     votes = max(policy.summary.votes for policy in policies)
     points = sorted({point for policy in policies for point in policy.summary.budget.points})
@@ -60,24 +60,24 @@ def success_table(policies: Sequence[PolicyResult]) -> Table:
             values.append(_rate([s.self_consistency for s in summaries]))
         for point in points:
             at = [s.budget.points[point] for s in summaries if point in s.budget.points]
-            values.append(Value(f"{mean(at):.1%}" if at else NOTHING))
-        values.append(Value(f"{mean(s.budget.area for s in summaries):.3f}"))
+            values.append(TableValue(f"{mean(at):.1%}" if at else NOTHING))
+        values.append(TableValue(f"{mean(s.budget.area for s in summaries):.3f}"))
         episodes = sum(s.pass_at_1.episodes for s in summaries)
         behind = [f"{len(results)} seeds"] if len(results) > 1 else []
         told = dict.fromkeys(text for r in results for text in (r.ran, r.checkpoint) if text)
         behind += [_count(episodes, "episode"), *told]
-        rows.append(Row(method, tuple(values), ", ".join(behind)))
-    return Table(tuple(heads), tuple(rows))
+        rows.append(TableRow(method, tuple(values), ", ".join(behind)))
+    return ReportTable(tuple(heads), tuple(rows))
 
 
 def strata_table(
     policies: Sequence[PolicyResult], rates: Callable[[EvaluationSummary], Mapping[str, SuccessRate]]
-) -> Table:
+) -> ReportTable:
     """A success rate by class of task, one line each; no lines if there are fewer than two classes."""
     methods = by_method(policies)
     strata = sorted({stratum for policy in policies for stratum in rates(policy.summary)})
     if len(strata) < 2:
-        return Table((), ())
+        return ReportTable((), ())
     rows = []
     for stratum in strata:
         found = [
@@ -85,17 +85,17 @@ def strata_table(
             for results in methods.values()
         ]
         tasks = max(rate.tasks for of_method in found for rate in of_method)
-        values = tuple(_rate(of_method) if of_method else Value(NOTHING) for of_method in found)
-        rows.append(Row(stratum or "unnamed", values, _count(tasks, "task")))
-    return Table(tuple(methods), tuple(rows))
+        values = tuple(_rate(of_method) if of_method else TableValue(NOTHING) for of_method in found)
+        rows.append(TableRow(stratum or "unnamed", values, _count(tasks, "task")))
+    return ReportTable(tuple(methods), tuple(rows))
 
 
-def behavior_table(policies: Sequence[PolicyResult]) -> Table:
+def behavior_table(policies: Sequence[PolicyResult]) -> ReportTable:
     """One line per behaviour figure, one column per method."""
     return _figure_table(policies, lambda policy: policy.behavior)
 
 
-def failure_table(policies: Sequence[PolicyResult]) -> Table:
+def failure_table(policies: Sequence[PolicyResult]) -> ReportTable:
     """One line per kind of step. The figure of a single seed has its interval over tasks below it."""
     return _figure_table(policies, lambda policy: policy.failures, intervals=True)
 
@@ -104,18 +104,18 @@ def _figure_table(
     policies: Sequence[PolicyResult],
     of: Callable[[PolicyResult], Sequence[BehaviorFigure]],
     intervals: bool = False,
-) -> Table:
+) -> ReportTable:
     methods = by_method(policies)
     order = {f.key: f for policy in policies for f in of(policy)}
     rows = []
     for key, first in order.items():
         found = [[f for r in results for f in of(r) if f.key == key] for results in methods.values()]
         cells = [_figures(figures, intervals) for figures in found]
-        rows.append(Row(first.label, tuple(cells), _unit(first)))
-    return Table(tuple(methods), tuple(rows))
+        rows.append(TableRow(first.label, tuple(cells), _unit(first)))
+    return ReportTable(tuple(methods), tuple(rows))
 
 
-def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
+def comparison_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
     """The paired tests: one line per pair of policies and step budget, and one for the votes if there are
     any.
 
@@ -142,9 +142,11 @@ def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
                 *others, p = kind(test)
                 known = corrected[kind][place] if test is planned[place] else None
                 small = "" if known is None or len(planned) == 1 else f"corrected {_p(known)}"
-                values += [*map(Value, others), Value(p, small)]
-            rows.append(Row("" if position else pair, tuple(values), note if position else f"{note}{counts}"))
-    return Table(heads, tuple(rows))
+                values += [*map(TableValue, others), TableValue(p, small)]
+            rows.append(
+                TableRow("" if position else pair, tuple(values), note if position else f"{note}{counts}")
+            )
+    return ReportTable(heads, tuple(rows))
 
 
 def _corrected(values: Sequence[float | None]) -> list[float | None]:
@@ -211,27 +213,29 @@ def flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str
     return rows
 
 
-def _rate(rates: Sequence[SuccessRate]) -> Value:
+def _rate(rates: Sequence[SuccessRate]) -> TableValue:
     """The mean over seeds; below it the interval of a single seed, or the range of several."""
     if len(rates) > 1:
-        return Value(f"{mean(rate.mean for rate in rates):.1%}", _range([f"{r.mean:.1%}" for r in rates]))
+        return TableValue(
+            f"{mean(rate.mean for rate in rates):.1%}", _range([f"{r.mean:.1%}" for r in rates])
+        )
     (rate,) = rates
     deviation = "" if rate.std is None else f" ± {100 * rate.std:.1f}"
-    return Value(f"{rate.mean:.1%}{deviation}", f"{rate.low:.1%} to {rate.high:.1%}")
+    return TableValue(f"{rate.mean:.1%}{deviation}", f"{rate.low:.1%} to {rate.high:.1%}")
 
 
-def _figures(figures: Sequence[BehaviorFigure], intervals: bool) -> Value:
+def _figures(figures: Sequence[BehaviorFigure], intervals: bool) -> TableValue:
     """The mean over seeds, with the episodes behind it and, if asked for, a single seed's interval."""
     known = [figure.value for figure in figures if figure.value is not None]
     episodes = f"n = {sum(figure.episodes for figure in figures):,}"
     if not known:
-        return Value(NOTHING, episodes if figures else "")
+        return TableValue(NOTHING, episodes if figures else "")
     texts = [_number(value, figures[0].unit) for value in known]
     note = f"{_range(texts)}, {episodes}" if len(known) > 1 else episodes
     low, high, unit = figures[0].low, figures[0].high, figures[0].unit
     if intervals and len(known) == 1 and low is not None and high is not None:
         note = f"{_number(low, unit)} to {_number(high, unit)}, {episodes}"
-    return Value(_number(mean(known), unit), note)
+    return TableValue(_number(mean(known), unit), note)
 
 
 def _number(value: float, unit: str) -> str:
@@ -265,42 +269,50 @@ LIBRARY_HEADS = ("Since step", "For", "Uses by successes", "Failures behind it",
 PAIR_HEADS = ("In the dictionary", "In the skill library", "Closest skill by a teacher")
 
 
-def library_table(library: SkillLibrary) -> Table:
+def library_table(library: SkillLibrary) -> ReportTable:
     """One line per skill, the oldest first."""
     rows = (_skill_row(version.step, skill) for version in library.versions for skill in version.added)
-    return Table(LIBRARY_HEADS, tuple(rows))
+    return ReportTable(LIBRARY_HEADS, tuple(rows))
 
 
-def correspondence_table(pairs: Sequence[Correspondence], library: SkillLibrary) -> Table:
+def correspondence_table(pairs: Sequence[Correspondence], library: SkillLibrary) -> ReportTable:
     """One line per pair of the paper's Table 11."""
-    return Table(PAIR_HEADS, tuple(_pair(pair, bool(library.versions)) for pair in pairs))
+    return ReportTable(PAIR_HEADS, tuple(_pair(pair, bool(library.versions)) for pair in pairs))
 
 
-def _skill_row(step: int, skill: Skill) -> Row:
+def _skill_row(step: int, skill: Skill) -> TableRow:
     values = (
-        Value(str(step)),
-        Value("every task" if skill.task_class == GENERAL else skill.task_class),
-        Value(f"{skill.uses:,}" if skill.phrase else NOTHING),
-        Value(f"{len(skill.failures):,}"),
-        Value(skill.why),
+        TableValue(str(step)),
+        TableValue("every task" if skill.task_class == GENERAL else skill.task_class),
+        TableValue(f"{skill.uses:,}" if skill.phrase else NOTHING),
+        TableValue(f"{len(skill.failures):,}"),
+        TableValue(skill.why),
     )
-    return Row(skill.text, values, ARROW.join(skill.phrase))
+    return TableRow(skill.text, values, ARROW.join(skill.phrase))
 
 
-def _pair(pair: Correspondence, has_library: bool) -> Row:
+def _pair(pair: Correspondence, has_library: bool) -> TableRow:
     if pair.uses is None:
-        known = Value("no dictionary")
+        known = TableValue("no dictionary")
     elif pair.rank is None:
-        known = Value("no")
+        known = TableValue("no")
     else:
-        known = Value(f"{pair.uses:,}×", f"place {pair.rank} by uses")
+        known = TableValue(f"{pair.uses:,}×", f"place {pair.rank} by uses")
     if not has_library:
-        return Row(ARROW.join(pair.phrase), (known, Value("no library"), Value(NOTHING)), pair.printed)
-    made = Value("no") if pair.step is None else Value(f"since step {pair.step}", ", ".join(pair.classes))
-    said = (
-        Value(pair.closest, f"{pair.overlap:.0%} of the words in common") if pair.closest else Value(NOTHING)
+        return TableRow(
+            ARROW.join(pair.phrase), (known, TableValue("no library"), TableValue(NOTHING)), pair.printed
+        )
+    made = (
+        TableValue("no")
+        if pair.step is None
+        else TableValue(f"since step {pair.step}", ", ".join(pair.classes))
     )
-    return Row(ARROW.join(pair.phrase), (known, made, said), pair.printed)
+    said = (
+        TableValue(pair.closest, f"{pair.overlap:.0%} of the words in common")
+        if pair.closest
+        else TableValue(NOTHING)
+    )
+    return TableRow(ARROW.join(pair.phrase), (known, made, said), pair.printed)
 
 
 SHAPING_ALONE = "advantage_of_shaping_alone"
@@ -344,26 +356,26 @@ def buffer_note(curves: Sequence[Curve], parameters: Mapping[str, Any]) -> str:
 MISMATCH_HEADS = ("Difference in nats", "Ratio of a token", "Ratio of a response", "Cut at the cap")
 
 
-def mismatch_table(curves: Sequence[Curve]) -> Table:
+def mismatch_table(curves: Sequence[Curve]) -> ReportTable:
     """One line per training run that measured the difference, with medians over its steps.
 
     Ratios are learner to engine; below each is the range from the 1st to the 99th percentile. They cover all
     trained tokens if importance weights needed them, otherwise the responses that were compared.
     """
     measured = [curve for curve in curves if "mismatch/mean" in curve.frame.columns]
-    rows = [Row(curve.method, _mismatch_values(curve.frame), f"seed {curve.seed}") for curve in measured]
-    return Table(MISMATCH_HEADS, tuple(rows))
+    rows = [TableRow(curve.method, _mismatch_values(curve.frame), f"seed {curve.seed}") for curve in measured]
+    return ReportTable(MISMATCH_HEADS, tuple(rows))
 
 
-def _mismatch_values(frame: pl.DataFrame) -> tuple[Value, ...]:
+def _mismatch_values(frame: pl.DataFrame) -> tuple[TableValue, ...]:
     weighted = "importance/truncated" in frame.columns
     source = "importance" if weighted else "mismatch"
     largest = float(frame["mismatch/largest"].max())  # type: ignore[arg-type]
     return (
-        Value(f"{_median(frame, 'mismatch/mean'):.2g}", f"largest {largest:.2g}"),
+        TableValue(f"{_median(frame, 'mismatch/mean'):.2g}", f"largest {largest:.2g}"),
         _ratio(frame, f"{source}/token_ratio"),
         _ratio(frame, f"{source}/sequence_ratio"),
-        Value(f"{_median(frame, 'importance/truncated'):.2%}" if weighted else NOTHING),
+        TableValue(f"{_median(frame, 'importance/truncated'):.2%}" if weighted else NOTHING),
     )
 
 
@@ -372,9 +384,9 @@ def _mean(frame: pl.DataFrame, name: str) -> float:
     return float(frame[name].drop_nulls().drop_nans().mean() or 0.0)  # type: ignore[arg-type]
 
 
-def _ratio(frame: pl.DataFrame, name: str) -> Value:
+def _ratio(frame: pl.DataFrame, name: str) -> TableValue:
     low, middle, high = (_median(frame, f"{name}_{quantile}") for quantile in ("p01", "p50", "p99"))
-    return Value(f"{middle:.4g}", f"{low:.4g} to {high:.4g}")
+    return TableValue(f"{middle:.4g}", f"{low:.4g} to {high:.4g}")
 
 
 def _median(frame: pl.DataFrame, column: str) -> float:

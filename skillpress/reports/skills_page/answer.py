@@ -36,7 +36,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SuccessRates:
     """How often two sides succeed."""
 
     earlier: Side
@@ -73,7 +73,7 @@ def answer(
     later: NDArray[np.bool_],
     tasks: Sequence[str],
     names: tuple[str, str],
-) -> Answer | None:
+) -> SuccessRates | None:
     """The answer to a comparison; None if no outcome of a side is known.
 
     Args:
@@ -106,7 +106,7 @@ def answer(
     low, high = newcombe(
         (sides[1].share, sides[0].share), (sides[1].known / effect, sides[0].known / effect), quantile
     )
-    return Answer(sides[0], sides[1], low=low, high=high, tasks=distinct)
+    return SuccessRates(sides[0], sides[1], low=low, high=high, tasks=distinct)
 
 
 def _side(side: Side) -> str:

@@ -33,7 +33,7 @@ class Certified:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class PageCertificate:
     """The result with routines and with single skills alone."""
 
     learned: Certified
@@ -51,7 +51,7 @@ class Certificate:
 
 def certify(
     sequences: Sequence[Skills], tasks: Sequence[str], fit: Fit, longest: int | None, seed: int
-) -> Certificate | None:
+) -> PageCertificate | None:
     """The certificate; None if there are fewer than two tasks.
 
     Args:
@@ -75,4 +75,6 @@ def certify(
         share, index = dictionary.dictionary_bits / len(cut), log2(len(dictionary.phrases))
         return Certified(share + sum(dictionary.costs(held_out)) / len(held_out) * index, bound.bits)
 
-    return Certificate(judged(""), judged("singletons"), halves=(middle, len(cut) - middle), longest=steps)
+    return PageCertificate(
+        judged(""), judged("singletons"), halves=(middle, len(cut) - middle), longest=steps
+    )

@@ -34,7 +34,7 @@ ERROR = 0.05
 
 
 @dataclass(frozen=True)
-class Contrast:
+class PhraseContrast:
     """One phrase in both groups."""
 
     phrase: Skills
@@ -57,18 +57,18 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GroupComparison:
     """Two groups of traces."""
 
     names: tuple[str, str]
     traces: tuple[int, int]
     tasks: int
     """Number of different tasks in both groups together."""
-    contrasts: tuple[Contrast, ...]
+    contrasts: tuple[PhraseContrast, ...]
     """All phrases, the clearest difference first."""
 
     @property
-    def separating(self) -> tuple[Contrast, ...]:
+    def separating(self) -> tuple[PhraseContrast, ...]:
         """The phrases whose interval excludes 0."""
         return tuple(contrast for contrast in self.contrasts if contrast.separates)
 
@@ -79,7 +79,7 @@ def compare(
     second: NDArray[np.bool_],
     tasks: Sequence[str],
     names: tuple[str, str],
-) -> Comparison:
+) -> GroupComparison:
     """Compare two groups of the traces of a log.
 
     Args:
@@ -107,10 +107,10 @@ def compare(
         effect = design_effect(holders, first, second, clusters) if clustered else 1.0
         trials = int(first.sum()) / effect, int(second.sum()) / effect
         low, high = newcombe(shares, trials, quantile)
-        contrasts.append(Contrast(phrase, first=shares[0], second=shares[1], low=low, high=high))
+        contrasts.append(PhraseContrast(phrase, first=shares[0], second=shares[1], low=low, high=high))
     contrasts.sort(key=lambda c: (-max(c.low, -c.high, 0.0), -abs(c.difference), c.phrase))
     sizes = int(first.sum()), int(second.sum())
-    return Comparison(names, sizes, tasks=distinct, contrasts=tuple(contrasts))
+    return GroupComparison(names, sizes, tasks=distinct, contrasts=tuple(contrasts))
 
 
 def newcombe(

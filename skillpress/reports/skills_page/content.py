@@ -17,9 +17,9 @@ from skillpress.core.errors import did_you_mean
 from skillpress.evaluation.analysis.mdl_report import Overlap, Savings, overlap, savings
 from skillpress.logs.log import Log
 from skillpress.logs.trace import TracesError
-from skillpress.reports.skills_page.answer import Answer, answer
-from skillpress.reports.skills_page.certificate import Certificate, certify
-from skillpress.reports.skills_page.comparison import Comparison, compare
+from skillpress.reports.skills_page.answer import SuccessRates, answer
+from skillpress.reports.skills_page.certificate import PageCertificate, certify
+from skillpress.reports.skills_page.comparison import GroupComparison, compare
 from skillpress.reports.skills_page.over_time import OverTime, over_time
 from skillpress.reports.skills_page.routines import Usage, bits_saved, holdings, uses
 from skillpress.skills.dictionary import SkillDictionary, Skills
@@ -61,8 +61,8 @@ class Routine:
 class Versions:
     """Two versions of an agent. The later one comes first, so that differences are later minus earlier."""
 
-    comparison: Comparison
-    answer: Answer | None
+    comparison: GroupComparison
+    answer: SuccessRates | None
     """How often each succeeds; None if no outcome of one is known."""
     overlap: Overlap
     """Overlap of the two dictionaries, each fitted to its own version's traces."""
@@ -86,8 +86,8 @@ class Content:
     """Routines by bits saved, most first."""
     covered: tuple[tuple[str, float], ...]
     """(group of traces, share of its skills that learned phrases cover)."""
-    certificate: Certificate | None
-    success: Comparison | None
+    certificate: PageCertificate | None
+    success: GroupComparison | None
     """Successes against failures; None if the log lacks either."""
     contrast_examples: dict[Skills, tuple[int, ...]]
     """The first traces of each phrase in a comparison."""
@@ -185,7 +185,7 @@ def _covered(log: Log, used: Usage) -> Iterator[tuple[str, float]]:
             yield name, float(within[group].sum() / total)
 
 
-def _success(log: Log, settings: Settings) -> tuple[Comparison | None, dict[Skills, tuple[int, ...]]]:
+def _success(log: Log, settings: Settings) -> tuple[GroupComparison | None, dict[Skills, tuple[int, ...]]]:
     known = [place for place, found in enumerate(log.success) if found is not None]
     outcomes = np.array([log.success[place] for place in known], np.bool_)
     if not known or outcomes.all() or not outcomes.any():

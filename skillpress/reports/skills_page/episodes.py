@@ -50,7 +50,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Episode:
+class TraceEpisode:
     """One trace."""
 
     position: int
@@ -76,7 +76,7 @@ def shown_positions(content: Content) -> list[int]:
     return sorted(named)
 
 
-def episodes(content: Content, projection: TraceProjection, wanted: Wanted) -> list[Episode]:
+def episodes(content: Content, projection: TraceProjection, wanted: Wanted) -> list[TraceEpisode]:
     """Read these traces again, in the log's order."""
     log = content.log
     found = {
@@ -108,10 +108,10 @@ def place_of(log: Log, position: int) -> str:
 
 def _episode(
     log: Log, position: int, trace: Trace, projection: TraceProjection, dictionary: SkillDictionary
-) -> Episode:
+) -> TraceEpisode:
     steps = tuple(_shown(trace.steps, _skills(projection(trace.steps), log.renamed)))
     whole = frames(steps, dictionary)
-    return Episode(
+    return TraceEpisode(
         position,
         line(trace.name, 80),
         place=line(place_of(log, position), 160),

@@ -15,9 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillpress.core.visible import line, visible
 from skillpress.evaluation.analysis.mdl_report import coverage, parts
-from skillpress.reports.skills_page.comparison import Comparison, Contrast
+from skillpress.reports.skills_page.comparison import GroupComparison, PhraseContrast
 from skillpress.reports.skills_page.content import Content
-from skillpress.reports.skills_page.episodes import CONTRASTS, ROUTINES, Episode
+from skillpress.reports.skills_page.episodes import CONTRASTS, ROUTINES, TraceEpisode
 from skillpress.reports.skills_page.understood import left_out, outcome_lines, skill_names
 from skillpress.skills.dictionary import Skills
 
@@ -54,7 +54,7 @@ class Bar:
 
 
 def render(
-    content: Content, episodes: Sequence[Episode], title: str, projected_by: str, viewer: str | None
+    content: Content, episodes: Sequence[TraceEpisode], title: str, projected_by: str, viewer: str | None
 ) -> str:
     """The page, as the text of an HTML file.
 
@@ -112,13 +112,13 @@ def _cells(phrase: Skills, color: dict[str, int]) -> list[Cell]:
     return [Cell(line(skill, LONGEST_CELL), color.get(skill, 0)) for skill in phrase]
 
 
-def _reach(comparison: Comparison) -> float:
+def _reach(comparison: GroupComparison) -> float:
     """The longest distance of a shown interval from 0."""
     shown = comparison.contrasts[:CONTRASTS]
     return max((max(abs(c.low), abs(c.high)) for c in shown), default=1.0) or 1.0
 
 
-def _bar(contrast: Contrast, reach: float) -> Bar:
+def _bar(contrast: PhraseContrast, reach: float) -> Bar:
     def place(value: float) -> float:
         return round(50 + 50 * value / reach, 2)
 

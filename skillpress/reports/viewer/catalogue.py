@@ -16,25 +16,25 @@ import polars as pl
 from skillpress.core.errors import UserError
 from skillpress.reports.viewer.index import joined
 from skillpress.reports.viewer.phrases import KnownPhrases
-from skillpress.reports.viewer.query import Query
+from skillpress.reports.viewer.query import EpisodeQuery
 from skillpress.reports.viewer.records import (
     SAME_TASK,
-    About,
     Dictionary,
-    Episode,
     EpisodePage,
     EpisodeRow,
     Has,
-    Limits,
+    OpenFiles,
+    PageLimits,
     Prompt,
-    Source,
+    RolloutFile,
+    ViewedEpisode,
 )
 from skillpress.reports.viewer.search import TextSearch
 from skillpress.reports.viewer.skills import Projected, SkillIndex
 from skillpress.reports.viewer.source import OpenSource, SourceFiles, described, shortened
 
 SEARCHES_KEPT = 8
-SERVED = Limits()
+SERVED = PageLimits()
 ROW = tuple(EpisodeRow.__dataclass_fields__)
 
 
@@ -42,7 +42,7 @@ class NoSuchEpisodeError(UserError):
     """No episode, or no decision of the episode, has this number."""
 
 
-class Catalogue:
+class RolloutCatalogue:
     """Opened rollout files."""
 
     def __init__(
@@ -94,12 +94,12 @@ class Catalogue:
         """Return when all costs are known."""
         self._skills.wait()
 
-    def about(self) -> About:
+    def about(self) -> OpenFiles:
         """The open files and their filters."""
-        return About(
+        return OpenFiles(
             title=self._title,
             sources=tuple(
-                Source(
+                RolloutFile(
                     source=number,
                     name=source.files.name,
                     path=str(source.files.rollouts),
@@ -137,7 +137,7 @@ class Catalogue:
         chosen = beside if len(beside) < len(self._sources) else []
         return urlencode([*(("source", source) for source in chosen), ("policy", self._opens_on)])
 
-    def page(self, query: Query) -> EpisodePage:
+    def page(self, query: EpisodeQuery) -> EpisodePage:
         """A page of the episodes that match a query.
 
         Raises:
@@ -163,7 +163,7 @@ class Catalogue:
             total=found.height, rows=tuple(_rows(episodes[places])), complete=complete, progress=progress
         )
 
-    def episode(self, name: str, limits: Limits = SERVED) -> Episode:
+    def episode(self, name: str, limits: PageLimits = SERVED) -> ViewedEpisode:
         """One episode.
 
         Raises:
@@ -176,7 +176,7 @@ class Catalogue:
         told = opened.told(number, limits)
         first, first_cut = shortened(told.first_observation, limits)
         description, description_cut = shortened(described(opened.files.tasks.get(row.task)), limits)
-        return Episode(
+        return ViewedEpisode(
             **asdict(row),
             first_observation=first,
             first_observation_cut=first_cut,
@@ -193,7 +193,7 @@ class Catalogue:
         source = int(np.searchsorted(self._starts, place, side="right")) - 1
         return f"{source}-{place - int(self._starts[source])}"
 
-    def prompts(self, name: str, limits: Limits) -> tuple[Prompt, ...]:
+    def prompts(self, name: str, limits: PageLimits) -> tuple[Prompt, ...]:
         """The prompts of all decisions of an episode, as the policy saw them."""
         source, number = self._find(name)
         return tuple(prompt() for prompt in self._sources[source].prompts(number, limits))

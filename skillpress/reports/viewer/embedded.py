@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.page_file import self_contained
-from skillpress.reports.viewer.records import Limits, Token
+from skillpress.reports.viewer.records import PageLimits, Token
 
-LIMITS = Limits(characters=10_000, tokens=4_000)
+LIMITS = PageLimits(characters=10_000, tokens=4_000)
 PROMPTS_BYTES = 200_000
 """The most bytes for the prompts of one episode."""
 MOST_BYTES = 10_000_000
@@ -44,7 +44,7 @@ class TokenTable:
 
 
 def episodes_page(
-    catalogue: Catalogue, groups: Sequence[Sequence[int]], note: str, most_bytes: int = MOST_BYTES
+    catalogue: RolloutCatalogue, groups: Sequence[Sequence[int]], note: str, most_bytes: int = MOST_BYTES
 ) -> str:
     """The page with these episodes, as many as fit.
 
@@ -69,14 +69,14 @@ def episodes_page(
     return self_contained(_data(catalogue, [chosen[place] for place in sorted(chosen)], table, note))
 
 
-def embedded(catalogue: Catalogue, places: Sequence[int], note: str | None = None) -> dict[str, Any]:
+def embedded(catalogue: RolloutCatalogue, places: Sequence[int], note: str | None = None) -> dict[str, Any]:
     """The data of a page with these episodes, in this order."""
     table = TokenTable()
     return _data(catalogue, [_told(catalogue, place, table) for place in places], table, note)
 
 
 def _data(
-    catalogue: Catalogue, episodes: list[dict[str, Any]], table: TokenTable, note: str | None
+    catalogue: RolloutCatalogue, episodes: list[dict[str, Any]], table: TokenTable, note: str | None
 ) -> dict[str, Any]:
     about = catalogue.about()
     return {
@@ -87,7 +87,7 @@ def _data(
     }
 
 
-def _told(catalogue: Catalogue, place: int, table: TokenTable) -> dict[str, Any]:
+def _told(catalogue: RolloutCatalogue, place: int, table: TokenTable) -> dict[str, Any]:
     """One episode as data. Blocks until costs are known."""
     catalogue.wait()
     name = catalogue.name(place)
@@ -103,7 +103,9 @@ def _told(catalogue: Catalogue, place: int, table: TokenTable) -> dict[str, Any]
     return told
 
 
-def _add_prompts(catalogue: Catalogue, name: str, decisions: list[dict[str, Any]], table: TokenTable) -> None:
+def _add_prompts(
+    catalogue: RolloutCatalogue, name: str, decisions: list[dict[str, Any]], table: TokenTable
+) -> None:
     before, size = len(table.places), 0
     for decision, prompt in zip(decisions, catalogue.prompts(name, LIMITS), strict=True):
         decision["prompt"], decision["prompt_cut"] = table.of(prompt.tokens), prompt.tokens_cut

@@ -32,7 +32,7 @@ class QueryError(UserError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class EpisodeQuery:
     """All filters must hold. A filter with several values holds if any of them matches."""
 
     equal: dict[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Query:
         return episodes.sort(self.sort, descending=self.descending, nulls_last=True, maintain_order=True)
 
 
-def parse(parameters: Iterable[tuple[str, str]]) -> Query:
+def parse(parameters: Iterable[tuple[str, str]]) -> EpisodeQuery:
     """The query in the parameters of an address, in their order.
 
     Raises:
@@ -101,7 +101,7 @@ def parse(parameters: Iterable[tuple[str, str]]) -> Query:
         else:
             raise QueryError(f"{name}: no such parameter; there are {', '.join(PARAMETERS)}")
         seen.add(name)
-    return Query(**found)
+    return EpisodeQuery(**found)
 
 
 def _whole(name: str, value: str) -> int:

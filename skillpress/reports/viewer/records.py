@@ -2,8 +2,8 @@
 
 The records are the contract between the page and its source of data: the server of ``skillpress view``, or
 the data inside ``episodes.html``. In JSON a record is an object with the same names, and a tuple is a list.
-Texts longer than :class:`Limits` are cut. The field of the same name with ``_cut`` then has the full length;
-it is None if nothing was cut.
+Texts longer than :class:`PageLimits` are cut. The field of the same name with ``_cut`` then has the full
+length; it is None if nothing was cut.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SampledToken = tuple[str | None, int, float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class PageLimits:
     """The limits of the page's data."""
 
     characters: int = 100_000
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class RolloutFile:
     """One rollout file."""
 
     source: int
@@ -59,11 +59,11 @@ class Has:
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class OpenFiles:
     """The open files, and the values that filters may take."""
 
     title: str
-    sources: tuple[Source, ...]
+    sources: tuple[RolloutFile, ...]
     policies: tuple[str, ...]
     outcomes: tuple[str, ...]
     strata: tuple[str, ...]
@@ -127,7 +127,7 @@ class EpisodePage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardPart:
+class ViewedRewardPart:
     """One named part of a step's reward."""
 
     name: str
@@ -137,7 +137,7 @@ class RewardPart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision:
+class ViewedStep:
     """One step of an episode, or a summary between two of them."""
 
     step: int
@@ -155,7 +155,7 @@ class Decision:
     observation: str
     observation_cut: int | None
     invalid: str | None
-    reward_parts: tuple[RewardPart, ...]
+    reward_parts: tuple[ViewedRewardPart, ...]
     reward: float | None
     advantage: float | None
     weight_spans: tuple[WeightSpan, ...]
@@ -187,7 +187,7 @@ class CutPhrase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Episode(EpisodeRow):
+class ViewedEpisode(EpisodeRow):
     """One whole episode."""
 
     first_observation: str
@@ -195,7 +195,7 @@ class Episode(EpisodeRow):
     description: str | None
     """The task's spec as indented JSON; None if no tasks are known."""
     description_cut: int | None
-    decisions: tuple[Decision, ...]
+    decisions: tuple[ViewedStep, ...]
     cut: tuple[CutPhrase, ...] | None
     """None without a dictionary; empty if no step has a skill."""
     siblings: tuple[EpisodeRow, ...]

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillpress.core.errors import UserError
 from skillpress.core.web import PageGuard, server_of
-from skillpress.reports.viewer.catalogue import Catalogue, NoSuchEpisodeError
+from skillpress.reports.viewer.catalogue import NoSuchEpisodeError, RolloutCatalogue
 from skillpress.reports.viewer.page_file import live_page
 from skillpress.reports.viewer.query import QueryError, parse
 
@@ -39,7 +39,7 @@ HEADERS = {
 """Headers of every answer. The page itself says which scripts and styles belong to it."""
 
 
-def application(catalogue: Catalogue, port: int) -> ASGIApp:
+def application(catalogue: RolloutCatalogue, port: int) -> ASGIApp:
     """The ASGI application of the viewer; requests must name its port."""
     page = live_page()
 
@@ -89,7 +89,7 @@ class Protected:
         await self._app(scope, receive, guarded)
 
 
-def _answered(answer: Callable[[Request], Any], catalogue: Catalogue) -> Callable[[Request], Response]:
+def _answered(answer: Callable[[Request], Any], catalogue: RolloutCatalogue) -> Callable[[Request], Response]:
     def respond(request: Request) -> Response:
         try:
             with catalogue.answering():
@@ -132,7 +132,7 @@ def listen(port: int | None) -> socket.socket:
     raise UserError(f"--port: {port} cannot be used ({trouble.strerror}); name another port")
 
 
-def serve(shown: Catalogue | str, opened: socket.socket) -> None:
+def serve(shown: RolloutCatalogue | str, opened: socket.socket) -> None:
     """Serve a catalogue, or a page, until the process has to end."""
     port = opened.getsockname()[1]
     made = page_application(shown, port) if isinstance(shown, str) else application(shown, port)

@@ -19,7 +19,7 @@ from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMN
 from skillpress.core.trajectory import Skills, Task, WeightSpan
 from skillpress.environments.section import Projection, projection_without_keys
 from skillpress.reports.viewer.index import IndexedFile, open_rollouts
-from skillpress.reports.viewer.records import CutPhrase, Decision, Limits, Prompt, RewardPart
+from skillpress.reports.viewer.records import CutPhrase, PageLimits, Prompt, ViewedRewardPart, ViewedStep
 from skillpress.reports.viewer.skills import SkillsOf
 from skillpress.reports.viewer.tokens import TokenTexts, sampled, tokens
 from skillpress.skills.dictionary import SkillDictionary
@@ -52,7 +52,7 @@ class Told:
     """The parts of an episode that its row does not have."""
 
     first_observation: str
-    decisions: tuple[Decision, ...]
+    decisions: tuple[ViewedStep, ...]
     cut: tuple[CutPhrase, ...] | None
 
 
@@ -83,7 +83,7 @@ class OpenSource:
             return None if projection is None else SkillsOf(projection, self._dictionary)
         return None
 
-    def told(self, episode: int, limits: Limits) -> Told:
+    def told(self, episode: int, limits: PageLimits) -> Told:
         """The content of an episode's rows.
 
         Raises:
@@ -101,8 +101,8 @@ class OpenSource:
         return Told(rows["first_observation"][0], self._connected(episode, rows, decisions), cut)
 
     def _connected(
-        self, episode: int, rows: pl.DataFrame, decisions: tuple[Decision, ...]
-    ) -> tuple[Decision, ...]:
+        self, episode: int, rows: pl.DataFrame, decisions: tuple[ViewedStep, ...]
+    ) -> tuple[ViewedStep, ...]:
         """The decisions with those that they continue, if they are a tree."""
         prompts = self._prompt_ids(episode).to_list()
         found = conversations([*zip(prompts, rows["response_ids"].to_list(), strict=True)])
@@ -111,11 +111,11 @@ class OpenSource:
             for decision, one in zip(decisions, found or [None] * len(decisions), strict=True)
         )
 
-    def prompts(self, episode: int, limits: Limits) -> Iterator[Callable[[], Prompt]]:
+    def prompts(self, episode: int, limits: PageLimits) -> Iterator[Callable[[], Prompt]]:
         """The prompts of an episode's decisions, as functions that decode them."""
         return (partial(self._prompt, ids, limits) for ids in self._prompt_ids(episode))
 
-    def _prompt(self, ids: pl.Series, limits: Limits) -> Prompt:
+    def _prompt(self, ids: pl.Series, limits: PageLimits) -> Prompt:
         shown, cut = tokens(self.texts, ids.to_list(), limits.tokens)
         return Prompt(tokens=shown, tokens_cut=cut)
 
@@ -138,13 +138,15 @@ class OpenSource:
         return self.skills.of(task, trajectory)
 
 
-def decision(row: Mapping[str, Any], skills: Skills, texts: TokenTexts | None, limits: Limits) -> Decision:
+def decision(
+    row: Mapping[str, Any], skills: Skills, texts: TokenTexts | None, limits: PageLimits
+) -> ViewedStep:
     """A row of a rollout file in the form that the page shows."""
     response, response_cut = sampled(texts, row["response_ids"], row["logprobs"], limits.tokens)
     texts_shown: dict[str, Any] = {}
     for name in ("thought", "action", "observation"):
         texts_shown[name], texts_shown[f"{name}_cut"] = shortened(row[name], limits)
-    return Decision(
+    return ViewedStep(
         step=row["step"],
         summary=row["action"] is None,
         prompt_length=None,
@@ -153,7 +155,7 @@ def decision(row: Mapping[str, Any], skills: Skills, texts: TokenTexts | None, l
         **texts_shown,
         invalid=row["invalid"],
         reward_parts=tuple(
-            RewardPart(name=part["name"], value=finite(part["value"]), credit=part["credit"])
+            ViewedRewardPart(name=part["name"], value=finite(part["value"]), credit=part["credit"])
             for part in row["reward_parts"]
         ),
         reward=finite(row["reward"]),
@@ -177,7 +179,7 @@ def weight_spans(row: Mapping[str, Any]) -> tuple[WeightSpan, ...]:
 Text = TypeVar("Text", str, "str | None")
 
 
-def shortened(text: Text, limits: Limits) -> tuple[Text, int | None]:
+def shortened(text: Text, limits: PageLimits) -> tuple[Text, int | None]:
     """The beginning of a text, and its full length if the text was cut."""
     if text is None or len(text) <= limits.characters:
         return text, None

@@ -16,7 +16,7 @@ from skillpress.core.trajectory import RewardPart
 Question = TypeVar("Question")
 
 
-class EngineError(UserError):
+class EngineAnswerError(UserError):
     """An engine answers with something that nothing can be learned or judged from."""
 
 
@@ -53,21 +53,21 @@ class EngineAgent(ABC, Generic[Question]):
         return found
 
     def _refuse_too_long(self, answer: Completion) -> None:
-        """Raise ``EngineError`` if a response has more tokens than were asked for."""
+        """Raise ``EngineAnswerError`` if a response has more tokens than were asked for."""
         most, length, kind = self.sampling.max_new_tokens, len(answer.token_ids), type(self.engine)
         if length > most:
-            raise EngineError(
+            raise EngineAnswerError(
                 f"the engine {kind.__module__}:{kind.__qualname__} gives a response of {length} tokens, and "
                 f"sampling.max_new_tokens is {most}; it must end a response there"
             )
 
     def _refuse_infinite(self, answer: Completion) -> None:
-        """Raise ``EngineError`` if a sampled token has no finite log-probability."""
+        """Raise ``EngineAnswerError`` if a sampled token has no finite log-probability."""
         wrong = np.flatnonzero(~np.isfinite(answer.logprobs))
         if not len(wrong):
             return
         kind = type(self.engine)
-        raise EngineError(
+        raise EngineAnswerError(
             f"the engine {kind.__module__}:{kind.__qualname__} gives token {wrong[0] + 1} of a response of "
             f"{len(answer.token_ids)} the log-probability {answer.logprobs[wrong[0]]}: the policy's weights "
             "or logits are not finite, as after a training that has diverged; take an earlier checkpoint, or "

@@ -19,7 +19,7 @@ from skillpress.core.interface import (
 )
 from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.rollouts.chat.client import ChatClient
-from skillpress.rollouts.chat.outcomes import Answer, readable
+from skillpress.rollouts.chat.outcomes import ModelAnswer, readable
 from skillpress.rollouts.chat.server_agent import ServerAgent, tokenless
 
 LONGEST_CALL = 4000
@@ -59,7 +59,7 @@ class ChatAgent(ServerAgent):
         return tokenless(_marked(_parsed(answer, self._parse), answer))
 
 
-def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
+def _parsed(answer: ModelAnswer, parse: Parser) -> ParsedAction:
     """Parse an answer. A thought that the server sent separately counts as if it preceded the text; a tool
     call without text is kept as a thought."""
     thought = answer.thought
@@ -71,6 +71,6 @@ def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
     return replace(parsed, thought=parsed.thought or thought)
 
 
-def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
+def _marked(parsed: ParsedAction, answer: ModelAnswer) -> ParsedAction:
     """The parsed answer; ``invalid`` is the server's reason, not the parser's, if it was cut short."""
     return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)

@@ -15,8 +15,8 @@ from itertools import chain, groupby
 from typing import Any
 
 from skillpress.core.markup import THOUGHT, THOUGHT_END, behind_thought
-from skillpress.rollouts.chat.connection import Reply
-from skillpress.rollouts.chat.outcomes import Answer, Ended, Failed, Outcome, Usage, readable
+from skillpress.rollouts.chat.connection import ServerReply
+from skillpress.rollouts.chat.outcomes import Ended, Failed, ModelAnswer, Outcome, TokenUsage, readable
 from skillpress.rollouts.chat.refusals import error_of, read_error
 
 CUT_OFF = frozenset(
@@ -51,7 +51,7 @@ LINE_END = re.compile("\r\n|\n|\r")
 ERROR_EVENT = re.compile(r"event:\s*error")
 
 
-def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
+def read_reply(reply: ServerReply, sent: Mapping[str, Any]) -> Outcome:
     """The outcome of a reply; ``sent`` are the request's parameters, apart from model and messages."""
     found = parsed(reply.body)
     if reply.status // 100 != 2 or error_of(found) is not None:
@@ -202,7 +202,7 @@ def _joined(values: Sequence[Any]) -> Any:
     return said[-1] if said else None
 
 
-def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
+def _answer(choice: Mapping[str, Any], usage: TokenUsage) -> ModelAnswer | Failed:
     message = _mapping(choice, "message") or _mapping(choice, "delta")
     if message is None and isinstance(choice.get("text"), str):
         message = {"content": choice["text"]}
@@ -231,7 +231,7 @@ def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
         ended, thought = "refused", declined or thought
     elif call and silent:
         ended, thought = "tool_call", thought or told
-    return Answer(readable(text), readable(thought), ended=ended, usage=usage, calls=call or None)
+    return ModelAnswer(readable(text), readable(thought), ended=ended, usage=usage, calls=call or None)
 
 
 def _content(content: Any) -> tuple[str, str, str]:
@@ -263,12 +263,14 @@ def _text(value: Any, fields: tuple[str, ...] = (*THOUGHTS, "summary", *TEXTS), 
     return ""
 
 
-def _usage(found: Any) -> Usage:
+def _usage(found: Any) -> TokenUsage:
     """The counts under the names of chat completions, or under the newer names that some servers use."""
     if not isinstance(found, Mapping):
-        return Usage()
+        return TokenUsage()
     first, second = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
-    return Usage(*(_count(next((found[n] for n in names if n in found), None)) for names in (first, second)))
+    return TokenUsage(
+        *(_count(next((found[n] for n in names if n in found), None)) for names in (first, second))
+    )
 
 
 def _count(value: Any) -> int | None:

@@ -24,10 +24,10 @@ from urllib.parse import urlsplit
 from skillpress.core.engine import Sampling
 from skillpress.core.seeds import derive
 from skillpress.rollouts.chat.answers import parsed, read_reply
-from skillpress.rollouts.chat.connection import Connection, LostError, Reply
-from skillpress.rollouts.chat.form import LIMIT, STREAM, Form
+from skillpress.rollouts.chat.connection import NoReplyError, ServerConnection, ServerReply
+from skillpress.rollouts.chat.form import LIMIT, STREAM, RequestForm
 from skillpress.rollouts.chat.journal import Journal
-from skillpress.rollouts.chat.outcomes import Answer, Failed, Unsupported, in_one_line, readable
+from skillpress.rollouts.chat.outcomes import Failed, ModelAnswer, Unsupported, in_one_line, readable
 from skillpress.rollouts.chat.question import Question
 from skillpress.rollouts.chat.refusals import read_error
 from skillpress.rollouts.chat.server import (
@@ -65,9 +65,9 @@ class ChatClient:
     def __init__(self, server: ChatServer, sampling: Sampling, journal: Path) -> None:
         """Every answer's token counts are appended to the file ``journal``."""
         self.server, self._base, self._sampling = server, server.base, sampling
-        self._journal, self._connection = Journal(journal), Connection(server.base, server.headers)
+        self._journal, self._connection = Journal(journal), ServerConnection(server.base, server.headers)
         self._secrets = server.secrets
-        self._form = Form(frozenset(server.omit), stream=server.stream)
+        self._form = RequestForm(frozenset(server.omit), stream=server.stream)
         self._context: int | None = None
         """The context length in tokens, if known and as long as the server counts tokens for us."""
         self._answered = False
@@ -103,11 +103,11 @@ class ChatClient:
             raise ChatError(f"{self.server.url}: serves {offered}; choose one with --name")
         return offers[0].name
 
-    def ask(self, prompt: str, seed: int, what: str) -> Answer:
+    def ask(self, prompt: str, seed: int, what: str) -> ModelAnswer:
         """The answer, or ``ChatError``, where ``what`` names the request (``task 54=1,2,28,80, step 3``)."""
         return self.put(Question.of(readable(prompt)), seed, what)
 
-    def put(self, question: Question, seed: int, what: str) -> Answer:
+    def put(self, question: Question, seed: int, what: str) -> ModelAnswer:
         """The answer to a conversation, otherwise as :meth:`ask`.
 
         Raises:
@@ -128,10 +128,10 @@ class ChatClient:
         self._closed.set()
         self._connection.close()
 
-    def _offers_at(self, base: str) -> tuple[Offer, ...] | None:
+    def _offers_at(self, base: str) -> tuple[OfferedModel, ...] | None:
         try:
             return read_offers(self._connection.send("GET", f"{base}/models", None, REACH_SECONDS))
-        except LostError as error:
+        except NoReplyError as error:
             raise ChatError(
                 without_secrets(
                     f"--model: no server answers at {self.server.url} ({error}); is the address right, and "
@@ -140,14 +140,14 @@ class ChatClient:
                 )
             ) from error
 
-    def _offers_in_time(self, base: str) -> tuple[Offer, ...] | None:
+    def _offers_in_time(self, base: str) -> tuple[OfferedModel, ...] | None:
         return read_offers(
             self._until_answered(
                 "GET models", 0, lambda seconds: self._sent("GET", f"{base}/models", None, seconds)
             )
         )
 
-    def _heard_of(self, offer: Offer) -> None:
+    def _heard_of(self, offer: OfferedModel) -> None:
         longest = self._sampling.max_new_tokens
         if offer.context is not None and offer.context <= longest and not self._form.omits_limit:
             raise ChatError(
@@ -157,7 +157,7 @@ class ChatClient:
         self._context = offer.context
         self._form = replace(self._form, explicit=offer.own_defaults)
 
-    def _ask_for_models(self, seconds: float) -> tuple[Offer, ...] | Failed:
+    def _ask_for_models(self, seconds: float) -> tuple[OfferedModel, ...] | Failed:
         reply = self._sent("GET", f"{self._base}/models", None, seconds)
         if isinstance(reply, Failed):
             return reply
@@ -169,24 +169,26 @@ class ChatClient:
             return outcome
         return Failed(f"HTTP {reply.status} without a list of models", foreign=True)
 
-    def _ask_once(self, question: Question, seed: int, seconds: float) -> Answer | Failed:
+    def _ask_once(self, question: Question, seed: int, seconds: float) -> ModelAnswer | Failed:
         """One attempt, in the form that the server is currently known to accept."""
         longest = min(question.max_tokens or self._sampling.max_new_tokens, self._sampling.max_new_tokens)
         sampling = replace(self._sampling, max_new_tokens=longest)
         fields = self._form.fields(sampling, seed, question.stop)
         end = time.monotonic() + seconds
         if self._is_too_long(question, longest, seconds):
-            return Answer("", ended="prompt_too_long")
+            return ModelAnswer("", ended="prompt_too_long")
         body = {"model": self.server.model, **question.body, **fields, **self.server.body}
         reply = self._sent("POST", f"{self._base}{ENDPOINT}", body, end - time.monotonic())
         sent = {name: value for name, value in fields.items() if name not in self.server.body}
         outcome = reply if isinstance(reply, Failed) else read_reply(reply, sent)
         return self._left_out(outcome) if isinstance(outcome, Unsupported) else outcome
 
-    def _sent(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply | Failed:
+    def _sent(
+        self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float
+    ) -> ServerReply | Failed:
         try:
             return self._connection.send(method, url, body, seconds)
-        except LostError as error:
+        except NoReplyError as error:
             return Failed(str(error))
 
     def _left_out(self, refused: Unsupported) -> Failed:
@@ -295,7 +297,7 @@ def backoff(seed: int, attempt: int) -> float:
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedModel:
     """One model of a server."""
 
     name: str
@@ -306,7 +308,7 @@ class Offer:
     ``generation_config.json``, as vLLM and SGLang do."""
 
 
-def read_offers(reply: Reply) -> tuple[Offer, ...] | None:
+def read_offers(reply: ServerReply) -> tuple[OfferedModel, ...] | None:
     """The models of a server; None if the reply lists none."""
     found = parsed(reply.body)
     listed = found.get("data") if isinstance(found, Mapping) and reply.status == 200 else None
@@ -316,7 +318,7 @@ def read_offers(reply: Reply) -> tuple[Offer, ...] | None:
     return tuple(_offer(readable(model["id"]), model) for model in models)
 
 
-def _offer(name: str, model: Mapping[str, object]) -> Offer:
+def _offer(name: str, model: Mapping[str, object]) -> OfferedModel:
     context = model.get("max_model_len")
     stated = context if isinstance(context, int) and context > 1 else None  # True is an int too
-    return Offer(name, stated, stated is not None or model.get("owned_by") in ("vllm", "sglang"))
+    return OfferedModel(name, stated, stated is not None or model.get("owned_by") in ("vllm", "sglang"))

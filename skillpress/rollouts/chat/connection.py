@@ -22,12 +22,12 @@ LARGEST_BODY = 16 * 2**20
 """Maximum number of bytes in a reply; the longest answers have a hundredth of it."""
 
 
-class LostError(Exception):
+class NoReplyError(Exception):
     """No complete reply arrived; the message says why."""
 
 
 @dataclass(frozen=True)
-class Reply:
+class ServerReply:
     """A server's reply, not interpreted yet."""
 
     status: int
@@ -36,7 +36,7 @@ class Reply:
     body: bytes
 
 
-class Connection:
+class ServerConnection:
     """For many threads. It follows no redirects, so prompts and key reach only the named server."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
@@ -51,20 +51,20 @@ class Connection:
         self._thread = threading.Thread(target=self._loop.run_forever, name="chat-http", daemon=True)
         self._thread.start()
 
-    def send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply:
-        """Send one request; ``LostError`` if no complete reply arrives in time, or if it is closed."""
+    def send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> ServerReply:
+        """Send one request; ``NoReplyError`` if no complete reply arrives in time, or if it is closed."""
         with self._lock:  # tasks scheduled before the loop ends are cancelled by ``close``
             if self._closed:
-                raise LostError("the connection is closed")
+                raise NoReplyError("the connection is closed")
             sent = asyncio.run_coroutine_threadsafe(self._send(method, url, body, seconds), self._loop)
         try:
             return sent.result()
         except TimeoutError as error:
-            raise LostError(f"no whole reply within {seconds:.3g} s{self._route.told}") from error
+            raise NoReplyError(f"no whole reply within {seconds:.3g} s{self._route.told}") from error
         except CancelledError as error:
-            raise LostError("the connection was closed") from error
+            raise NoReplyError("the connection was closed") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise LostError(f"{type(error).__name__}: {error}{self._route.told}") from error
+            raise NoReplyError(f"{type(error).__name__}: {error}{self._route.told}") from error
 
     def close(self) -> None:
         """End all open requests."""
@@ -78,14 +78,16 @@ class Connection:
         self._thread.join()
         self._loop.close()
 
-    async def _send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply:
+    async def _send(
+        self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float
+    ) -> ServerReply:
         async with asyncio.timeout(seconds), self._client.stream(method, url, json=body) as response:
             content = bytearray()
             async for chunk in response.aiter_bytes():
                 content += chunk
                 if len(content) > LARGEST_BODY:
-                    raise LostError(f"a reply of more than {LARGEST_BODY >> 20} MiB")
-            return Reply(response.status_code, dict(response.headers), bytes(content))
+                    raise NoReplyError(f"a reply of more than {LARGEST_BODY >> 20} MiB")
+            return ServerReply(response.status_code, dict(response.headers), bytes(content))
 
     async def _end(self) -> None:
         under_way = asyncio.all_tasks() - {asyncio.current_task()}

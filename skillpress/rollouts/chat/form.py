@@ -28,7 +28,7 @@ EVERY_TOKEN = -1
 
 
 @dataclass(frozen=True)
-class Form:
+class RequestForm:
     """A way to write a request."""
 
     omitted: frozenset[str] = frozenset()
@@ -64,7 +64,7 @@ class Form:
             if value is not None and name not in self.omitted
         }
 
-    def without(self, refused: str) -> Form | None:
+    def without(self, refused: str) -> RequestForm | None:
         """The form to use after a parameter was refused; None if no form is left."""
         if refused == LIMIT:
             return replace(self, limit=NEWER_LIMIT)

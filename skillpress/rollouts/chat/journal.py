@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.core.storage import named_disk_errors
-from skillpress.rollouts.chat.outcomes import Answer, Usage
+from skillpress.rollouts.chat.outcomes import ModelAnswer, TokenUsage
 
-COUNTS = tuple(field.name for field in fields(Usage))
+COUNTS = tuple(field.name for field in fields(TokenUsage))
 UNCOUNTED = "uncounted"
 """Key in the result of :func:`spent`: the number of answers for which the server did not count all tokens."""
 
@@ -29,7 +29,7 @@ class Journal:
     def __init__(self, file: Path) -> None:
         self._file, self._lock = file, threading.Lock()
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: ModelAnswer) -> None:
         """Record how an answer ended, and its token counts if the model was asked."""
         asked = answer.ended != "prompt_too_long"
         self._write({**(asdict(answer.usage) if asked else {}), "ended": answer.ended})

@@ -1,9 +1,9 @@
 """The possible outcomes of one question to a server.
 
-A reply is one of three things. The model answered, well or badly: an :class:`Answer`, which becomes a step of
-an episode. The server failed: :class:`Failed`, which never becomes a step. Or the server accepts the question
-only in another form: :class:`Unsupported`. ``answers.py`` and ``refusals.py`` make these from servers'
-replies; no other module looks at a reply.
+A reply is one of three things. The model answered, well or badly: a :class:`ModelAnswer`, which becomes a
+step of an episode. The server failed: :class:`Failed`, which never becomes a step. Or the server accepts
+the question only in another form: :class:`Unsupported`. ``answers.py`` and ``refusals.py`` make these from
+servers' replies; no other module looks at a reply.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HALF_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Usage:
+class TokenUsage:
     """Token counts reported by the server; None if it reported none."""
 
     prompt_tokens: int | None = None
@@ -30,7 +30,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """A model's answer."""
 
     text: str
@@ -38,7 +38,7 @@ class Answer:
     thought: str = ""
     """Separate reasoning; for a refusal its text."""
     ended: Ended = "whole"
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     calls: Any = None
     """The tool calls as the server sent them: ``tool_calls``, or the older ``function_call``; None for an
     answer without calls."""
@@ -72,7 +72,7 @@ class Unsupported:
     reason: str
 
 
-Outcome = Answer | Failed | Unsupported
+Outcome = ModelAnswer | Failed | Unsupported
 
 
 def readable(text: str) -> str:

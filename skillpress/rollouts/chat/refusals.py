@@ -23,9 +23,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from skillpress.rollouts.chat.connection import Reply
+from skillpress.rollouts.chat.connection import ServerReply
 from skillpress.rollouts.chat.form import LIMIT, NEWER_LIMIT, STREAM
-from skillpress.rollouts.chat.outcomes import Answer, Failed, Outcome, Unsupported, in_one_line, readable
+from skillpress.rollouts.chat.outcomes import Failed, ModelAnswer, Outcome, Unsupported, in_one_line, readable
 
 TOO_LONG = frozenset(
     {
@@ -154,7 +154,7 @@ def error_of(found: Any) -> Any:
     return None if empty else stated
 
 
-def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
+def read_error(reply: ServerReply, found: Any, sent: Mapping[str, Any]) -> Outcome:
     """Return what an error means.
 
     Args:
@@ -186,7 +186,7 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
         if parameter := _refused_parameter(said, words, sent):
             return Unsupported(parameter, reason)
     if status not in (401, 402, 429) and (marks & FILTERED or _says(status, words, (_SAYS_FILTERED,))):
-        return Answer("", ended="refused")
+        return ModelAnswer("", ended="refused")
     remedy = _remedy(words, sent) * (status in (400, 422))
     asked_again = reply.headers.get("x-should-retry", "").lower() == "true"
     return Failed(
@@ -268,13 +268,13 @@ def _says(status: int, words: str, patterns: Iterable[re.Pattern[str]]) -> bool:
     return any(pattern.search(words) for pattern in patterns)
 
 
-def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> Answer | Failed:
+def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> ModelAnswer | Failed:
     """Too long, or failed where the response alone fills the context, so that no prompt fits."""
     stated = _STATED_CONTEXT.search(words)
     longest = max((sent[name] for name in sent if name.startswith("max_")), default=0)
     if stated and int(stated[1]) <= longest:
         return Failed(f"{reason}; max_new_tokens is {longest}, set it lower", again=False)
-    return Answer("", ended="prompt_too_long")
+    return ModelAnswer("", ended="prompt_too_long")
 
 
 def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | None:
@@ -300,7 +300,7 @@ def _places(words: str, names: Collection[str]) -> dict[str, int]:
     return {name: match.start() for name, match in found.items() if match}
 
 
-def _short(texts: Collection[str], reply: Reply) -> str:
+def _short(texts: Collection[str], reply: ServerReply) -> str:
     """The error's own words on one line that any terminal can show."""
     body = reply.body[: 4 * LONGEST_REASON].decode("utf-8", errors="replace")
     return in_one_line(" ".join(dict.fromkeys(texts)) or body)[:LONGEST_REASON] or "no reason given"

@@ -5,10 +5,10 @@ This parent process keeps what defines an episode: its task and its actions so f
 its successor replays each of its episodes just before the episode's next step and then continues it. No
 episode is lost and none is begun twice. The replay must end at the observation that the agent saw.
 
-An action at which ``Limits.attempts`` workers fail (they die, hang, grow without bound, raise an exception or
-return an unusable answer) ends its episode. The step is recorded as invalid and the episode as lost, both
-with the name ``engine_failed``, and a warning says what happened. A task that cannot be started at all is an
-error, since its episodes would be missing from every table.
+An action at which ``WorkerLimits.attempts`` workers fail (they die, hang, grow without bound, raise an
+exception or return an unusable answer) ends its episode. The step is recorded as invalid and the episode as
+lost, both with the name ``engine_failed``, and a warning says what happened. A task that cannot be started
+at all is an error, since its episodes would be missing from every table.
 
 The number of processes affects only the time.
 """
@@ -24,7 +24,7 @@ from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 from skillpress.rollouts.collection.vector import BrokenEnvironmentError, StepResult
 from skillpress.rollouts.workers.pool import WorkerPool, cores
-from skillpress.rollouts.workers.worker import Failure, Limits
+from skillpress.rollouts.workers.worker import Failure, WorkerLimits
 
 ENGINE_FAILED = "engine_failed"
 """The outcome of an episode, and the reason of a step, at which engines fail again and again."""
@@ -66,7 +66,7 @@ class WorkerVectorEnv:
         self,
         make: Callable[[], Environment],
         processes: int | None = None,
-        limits: Limits = Limits(),  # noqa: B008  frozen
+        limits: WorkerLimits = WorkerLimits(),  # noqa: B008  frozen
     ) -> None:
         """``make`` is pickled and called in the workers. The number of processes defaults to the number of
         cores."""

@@ -16,7 +16,7 @@ from typing import Any
 from skillpress.core.interface import AgentState, Decision, Info
 from skillpress.core.markup import THOUGHT_END
 from skillpress.core.parsed_action import ParsedAction
-from skillpress.rollouts.chat.outcomes import Answer, readable
+from skillpress.rollouts.chat.outcomes import ModelAnswer, readable
 from skillpress.rollouts.chat.question import Question
 from skillpress.rollouts.chat.server import ConversationError
 from skillpress.rollouts.chat.server_agent import ServerAgent, tokenless
@@ -65,7 +65,7 @@ def _message(message: Message) -> dict[str, Any]:
     return found
 
 
-def _decision(asked: Asked, answer: Answer) -> Decision:
+def _decision(asked: Asked, answer: ModelAnswer) -> Decision:
     text, thought = answer.text, answer.thought
     if THOUGHT_END in text:
         said = plain(text)
@@ -86,13 +86,13 @@ def _decision(asked: Asked, answer: Answer) -> Decision:
     return tokenless(ParsedAction(thought, reply.to_json(), _invalid(answer, broken)))
 
 
-def _finish(answer: Answer, calls: Sequence[ToolCall], stopped: bool) -> Finish:
+def _finish(answer: ModelAnswer, calls: Sequence[ToolCall], stopped: bool) -> Finish:
     if calls:
         return "tool_calls"
     return "stop" if stopped else FINISHES.get(answer.ended, "stop")
 
 
-def _invalid(answer: Answer, broken: bool) -> str | None:
+def _invalid(answer: ModelAnswer, broken: bool) -> str | None:
     return answer.ended if answer.ended in FINISHES else BROKEN if broken else None
 
 

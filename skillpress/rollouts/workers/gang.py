@@ -29,7 +29,7 @@ from skillpress.rollouts.workers import gang_node
 from skillpress.rollouts.workers.gang_node import RankHost
 from skillpress.rollouts.workers.gang_work import write_work
 from skillpress.rollouts.workers.launched import NEIGHBOURS, VARIABLES
-from skillpress.rollouts.workers.ranks import SILENCE_SECONDS, Message, RankError, Work, exit_in_words
+from skillpress.rollouts.workers.ranks import SILENCE_SECONDS, RankError, RankMessage, Work, exit_in_words
 from skillpress.rollouts.workers.ray_cluster import ClusterError, connected, live_nodes
 
 Result = TypeVar("Result")
@@ -115,12 +115,12 @@ class _Rank:
     done: bool = False
     ended: bool = False
     result: Any = None
-    raised: Message | None = None
+    raised: RankMessage | None = None
 
     def __str__(self) -> str:
         return f"rank {self.number} on node {self.node}"
 
-    def hear(self, said: bytes | int) -> Message | None:
+    def hear(self, said: bytes | int) -> RankMessage | None:
         """Record a message and return it if it is a report.
 
         Raises:
@@ -132,7 +132,7 @@ class _Rank:
             if not (self.done or self.raised):
                 raise LostError(f"{self} ended with {exit_in_words(said)}; its log is {self.log}")
             return None
-        message: Message = pickle.loads(said)
+        message: RankMessage = pickle.loads(said)
         self.begun = True
         if message.kind == "done":
             self.done, self.result = True, message.value

@@ -3,8 +3,8 @@
 Jobs are handed over with ``submit``, and their answers come from ``completed``. The jobs of a batch travel in
 one message, and so do their answers. Jobs that are submitted while a worker is busy travel in its next
 message. When a worker fails, its successor first does the other jobs of the batch and then, on its own, the
-job at which the worker failed. A job at which ``Limits.attempts`` workers have failed is reported as failed.
-The pool does not depend on what the jobs do: environments and sandboxes both use it.
+job at which the worker failed. A job at which ``WorkerLimits.attempts`` workers have failed is reported as
+failed. The pool does not depend on what the jobs do: environments and sandboxes both use it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from multiprocessing.connection import wait as wait_for
 from typing import Any
 
-from skillpress.rollouts.workers.worker import Limits, Worker
+from skillpress.rollouts.workers.worker import Worker, WorkerLimits
 
 WATCH_SECONDS = 0.2
 """Interval of checks on busy processes."""
@@ -41,7 +41,7 @@ class _Batch:
 class WorkerPool:
     """``size`` worker processes, each started when it first gets work."""
 
-    def __init__(self, make: Callable[[], Callable[[Any], Any]], size: int, limits: Limits) -> None:
+    def __init__(self, make: Callable[[], Callable[[Any], Any]], size: int, limits: WorkerLimits) -> None:
         """``make`` is called in each worker and returns what does a job there; both are pickled."""
         self._workers = [Worker(make, limits) for _ in range(size)]
         self._limits = limits
@@ -82,7 +82,7 @@ class WorkerPool:
 
         Args:
             wait: maximum number of seconds until the first of them. A job that takes longer than
-                ``Limits.seconds`` has ended, too.
+                ``WorkerLimits.seconds`` has ended, too.
 
         Raises:
             WorkerPoolError: a process ends before it is ready to work.

@@ -54,7 +54,7 @@ class RankError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Message:
+class RankMessage:
     """A rank's message to its parent, pickled."""
 
     kind: Literal["begun", "waits", "report", "done", "raised"]
@@ -115,12 +115,12 @@ class _Rank:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._theirs.close()
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[RankMessage]:
         """New reports and exceptions. It also records that the rank has begun or is done."""
         found = []
         try:
             while self.connection.poll():
-                message: Message = self.connection.recv()
+                message: RankMessage = self.connection.recv()
                 self.begun = True
                 if message.kind == "done":
                     self.done, self.result = True, message.value
@@ -166,7 +166,7 @@ def _attend(
     return None
 
 
-def _cause(others: Sequence[_Rank], raised: _Rank, message: Message) -> Exception:
+def _cause(others: Sequence[_Rank], raised: _Rank, message: RankMessage) -> Exception:
     """The error that made ranks fail. If one has died, the others only lost their connection to it."""
     error: Exception = message.value
     error.add_note(f"In rank {raised.number}:\n{message.traceback}")
@@ -217,13 +217,13 @@ def serve(connection: Connection, rank: int, size: int, pickled: Callable[[], by
     """Do the work, unpickled here so that exceptions of its imports are caught, and report."""
     try:
         work = pickle.loads(pickled())
-        connection.send(Message("begun"))
-        with heard(lambda what: connection.send(Message("waits", what))):
-            result = work(rank, size, lambda value: connection.send(Message("report", value)))
-        connection.send(Message("done", result))
+        connection.send(RankMessage("begun"))
+        with heard(lambda what: connection.send(RankMessage("waits", what))):
+            result = work(rank, size, lambda value: connection.send(RankMessage("report", value)))
+        connection.send(RankMessage("done", result))
     except Exception as error:  # noqa: BLE001  the parent raises it again
         with suppress(OSError):
-            connection.send(Message("raised", _portable(error), traceback.format_exc()))
+            connection.send(RankMessage("raised", _portable(error), traceback.format_exc()))
 
 
 def free_port() -> int:

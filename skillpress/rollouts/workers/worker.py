@@ -47,7 +47,7 @@ class WorkerPoolError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkerLimits:
     """What a worker may use before it is replaced."""
 
     seconds: float = 120.0
@@ -131,7 +131,7 @@ class Failure:
 class Worker:
     """Does batches of jobs, one message each way, in a process that may be replaced between them."""
 
-    def __init__(self, make: Callable[[], Callable[[Any], Any]], limits: Limits) -> None:
+    def __init__(self, make: Callable[[], Callable[[Any], Any]], limits: WorkerLimits) -> None:
         """``make`` is called in the process and returns the function that does a job there."""
         self.generation = 0
         """How often the process was replaced. A new process has nothing that earlier ones held in memory."""

@@ -31,7 +31,7 @@ from skillpress.skills.description_length import MINIMAL_GAIN
 from skillpress.skills.grams import Grams, number_grams, phrases_of
 
 
-class Pairs(NamedTuple):
+class NeighbourPairs(NamedTuple):
     """Neighbouring tokens and how often each pair occurs; rows are never removed."""
 
     token: Bytes
@@ -78,7 +78,7 @@ def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> Longs:
 
 
 @compiled
-def _next_pair(grams: Grams, cover: Cover, pairs: Pairs, must_pay: bool) -> int:
+def _next_pair(grams: Grams, cover: Cover, pairs: NeighbourPairs, must_pay: bool) -> int:
     """The first pair in the ranking that is accepted; -1 if none is."""
     current = bits(grams, cover)
     size, skills, segments = cover.totals
@@ -111,7 +111,7 @@ def _next_pair(grams: Grams, cover: Cover, pairs: Pairs, must_pay: bool) -> int:
 
 
 @compiled
-def _ranks_before(grams: Grams, pairs: Pairs, one: int, other: int) -> bool:
+def _ranks_before(grams: Grams, pairs: NeighbourPairs, one: int, other: int) -> bool:
     if pairs.times[one] != pairs.times[other]:
         return bool(pairs.times[one] > pairs.times[other])
     if pairs.gram[one] != pairs.gram[other]:
@@ -120,10 +120,10 @@ def _ranks_before(grams: Grams, pairs: Pairs, one: int, other: int) -> bool:
 
 
 @compiled
-def _count_pairs(grams: Grams) -> Pairs:
+def _count_pairs(grams: Grams) -> NeighbourPairs:
     places, known = len(grams.row), len(grams.lengths)
     capacity = min(known * (grams.longest - 1), known + 2 * places)
-    pairs = Pairs(
+    pairs = NeighbourPairs(
         token=np.zeros(places, np.uint8),
         gram=np.empty(capacity, np.int32),
         left=np.empty(capacity, np.int32),
@@ -141,7 +141,7 @@ def _count_pairs(grams: Grams) -> Pairs:
 
 
 @compiled
-def _count(pairs: Pairs, gram: int, left: int, change: int) -> None:
+def _count(pairs: NeighbourPairs, gram: int, left: int, change: int) -> None:
     pair = pairs.first[gram]
     while pair >= 0 and pairs.left[pair] != left:
         pair = pairs.following[pair]
@@ -155,7 +155,7 @@ def _count(pairs: Pairs, gram: int, left: int, change: int) -> None:
 
 
 @compiled
-def _merge(grams: Grams, pairs: Pairs, gram: int, left: int) -> None:
+def _merge(grams: Grams, pairs: NeighbourPairs, gram: int, left: int) -> None:
     """Replace a pair by its merge in all token lists, from left to right, and recount at the borders."""
     length = grams.lengths[gram]
     right = length - left

@@ -34,7 +34,7 @@ from skillpress.environments import EnvironmentSection
 from skillpress.environments.section import AdvisingOracle, Oracle
 from skillpress.rollouts.collection.worker_vector import cannot
 from skillpress.rollouts.workers.pool import WorkerPool, cores
-from skillpress.rollouts.workers.worker import Failure, Limits
+from skillpress.rollouts.workers.worker import Failure, WorkerLimits
 
 _BATCH = 4
 """Demonstrations per message to a worker; few, so that progress is visible."""
@@ -169,7 +169,7 @@ def _played(
         return
     size = processes or cores()
     numbers = [wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH)]
-    pool = WorkerPool(make, size, Limits())
+    pool = WorkerPool(make, size, WorkerLimits())
     try:
         done: dict[int, Demonstration] = {}
         following = wanted.start

@@ -41,7 +41,7 @@ COMPARED = 64
 
 
 @dataclass(frozen=True)
-class Conversation:
+class RecordedConversation:
     """What the model of another agent was shown and has written. A run whose history was rewritten is several
     conversations."""
 
@@ -162,7 +162,7 @@ class EpisodeSamples:
             elif sample := self._fitting((step.prompt_ids, step.response_ids)):
                 yield sample
 
-    def _of_conversation(self, conversation: Conversation) -> Iterator[Sample]:
+    def _of_conversation(self, conversation: RecordedConversation) -> Iterator[Sample]:
         for place in conversation.learned:
             asked = ModelRequest(conversation.messages[:place], conversation.tools)
             answer = conversation.messages[place]
@@ -215,7 +215,7 @@ def check_tokenizer(file: Path, episodes: Sequence[Trajectory], policy: Policy) 
     )
 
 
-def write_conversations(path: Path, conversations: Iterable[Conversation]) -> None:
+def write_conversations(path: Path, conversations: Iterable[RecordedConversation]) -> None:
     """Write conversations, atomically."""
     rows = [
         (
@@ -229,14 +229,14 @@ def write_conversations(path: Path, conversations: Iterable[Conversation]) -> No
     write_table(path, pl.DataFrame(rows, schema=SCHEMA, orient="row"), KIND)
 
 
-def read_conversations(path: Path) -> Iterator[Conversation]:
+def read_conversations(path: Path) -> Iterator[RecordedConversation]:
     """The conversations of a file, in order.
 
     Raises:
         StorageError: it is missing or damaged.
     """
     for run, messages, tools, learned in scan_table(path, KIND, SCHEMA).collect().iter_rows():
-        yield Conversation(
+        yield RecordedConversation(
             run,
             tuple(
                 Message(**{**each, "calls": tuple(ToolCall(**call) for call in each["calls"])})

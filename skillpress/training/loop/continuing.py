@@ -38,7 +38,7 @@ from skillpress.core.engine import Engine, StateDict
 from skillpress.core.trajectory import Trajectory
 from skillpress.rollouts.collection import CollectionStatistics, EpisodeRequest
 from skillpress.training.loop.ahead import STOP_SECONDS
-from skillpress.training.loop.groups import Collected, Group, GroupCollector, Played, speed
+from skillpress.training.loop.groups import Collected, Group, GroupCollector, PlayedGroups, speed
 
 
 @dataclass(eq=False)
@@ -120,7 +120,7 @@ class ContinuingRollouts:
         if step > self._begun:
             self.begin(step)
 
-        def play(wanted: Sequence[Group], attempt: int) -> Played:
+        def play(wanted: Sequence[Group], attempt: int) -> PlayedGroups:
             if attempt:  # the first were begun before
                 self._begin(wanted, step)
             return self._taken(step, len(wanted))
@@ -167,7 +167,7 @@ class ContinuingRollouts:
             insort(self._queue, (group.place, index, group), key=lambda each: each[:2])
         self._changed.notify_all()
 
-    def _taken(self, step: int, wanted: int) -> Played:
+    def _taken(self, step: int, wanted: int) -> PlayedGroups:
         """Wait for ``wanted`` groups that step ``step`` may learn from, and take them."""
 
         def there() -> bool:
@@ -184,7 +184,7 @@ class ContinuingRollouts:
                 self._groups.remove(group)
         size = self.collect.size
         episodes = [[each.played[index] for index in range(len(each.asked))] for each in taken]
-        return Played(
+        return PlayedGroups(
             tasks=[request.task for each in taken for request in each.asked[:size]],
             trajectories=[played for each in episodes for played in each[:size]],
             further=[played for each in episodes for played in each[size:]],

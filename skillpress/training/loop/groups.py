@@ -38,7 +38,7 @@ class Group:
 
 
 @dataclass
-class Played:
+class PlayedGroups:
     """Whole groups, one after another."""
 
     tasks: list[Task]
@@ -48,7 +48,7 @@ class Played:
     """The further attempts that ``experience`` asked for."""
 
 
-Play = Callable[[Sequence[Group], int], Played]
+Play = Callable[[Sequence[Group], int], PlayedGroups]
 """Maps (groups that are needed, number of times that the step has asked before) to as many played groups."""
 
 
@@ -144,16 +144,16 @@ class GroupCollector:
                 break
         return collected
 
-    def _play(self, wanted: Sequence[Group], step: int, version: int) -> Played:
+    def _play(self, wanted: Sequence[Group], step: int, version: int) -> PlayedGroups:
         """Play some groups and the further attempts that they ask for."""
         asked = [request for group in wanted for request in group.requests(self.size, self.seed, step)]
         tasks, trajectories = [each.task for each in asked], self.collector.collect(asked, version)
         further: list[Trajectory] = []
         if self.experience is not None:
             further = self.collector.collect(self.experience.attempts(tasks, trajectories), version)
-        return Played(tasks, trajectories, further)
+        return PlayedGroups(tasks, trajectories, further)
 
-    def _selected(self, played: Played, step: int, attempt: int) -> Collected:
+    def _selected(self, played: PlayedGroups, step: int, attempt: int) -> Collected:
         """Keep the episodes that the algorithm selects."""
         groups = [index // self.size for index in range(len(played.trajectories))]
         batch = batch_of(played.trajectories, groups, self.core_maximum, self.longest_response)

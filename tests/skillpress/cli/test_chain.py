@@ -13,14 +13,14 @@ from skillpress.cli.command import main
 from skillpress.cli.exporting import FORMATS
 from skillpress.cli.viewing.found import find
 from skillpress.core.rollout_files import read_rollouts
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.skills.dictionary import load_dictionary
 
 
 def episodes_shown(path: Path) -> int:
     """How many episodes the viewer opens at this path; it also reads the words of the first."""
     found = find([path])
-    with closing(Catalogue("test", found.sources, found.phrases)) as catalogue:
+    with closing(RolloutCatalogue("test", found.sources, found.phrases)) as catalogue:
         assert catalogue.episode(catalogue.name(0)).steps
         return len(catalogue)
 

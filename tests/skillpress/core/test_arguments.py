@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.core.arguments import Parser, any_seed, output_file, output_folder, real, whole
+from skillpress.core.arguments import CommandParser, any_seed, output_file, output_folder, real, whole
 
 
-def parser() -> Parser:
-    made = Parser(prog="test")
+def parser() -> CommandParser:
+    made = CommandParser(prog="test")
     made.add_argument("--environment", choices=["alfworld", "countdown"])
     made.add_argument("--seed", type=any_seed)
     made.add_argument("--tasks", type=whole(1))
@@ -83,7 +83,7 @@ def test_every_command_has_this_parser_and_no_number_is_without_a_range(reposito
 def test_a_file_or_an_assignment_without_its_option_is_answered_with_the_option(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = Parser(prog="test")
+    made = CommandParser(prog="test")
     for option in ("--params", "--set"):
         made.add_argument(option, action="append")
     made.add_argument("--name", required=True)
@@ -112,7 +112,7 @@ def test_an_output_that_cannot_be_written_is_refused_with_its_option_and_its_pat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
-    made = Parser(prog="test")
+    made = CommandParser(prog="test")
     made.add_argument("--output", type=kind)
     if said:
         with pytest.raises(SystemExit):

@@ -7,7 +7,7 @@ import pytest
 from skillpress.environments.calls.steps import TraceStep, arguments_of
 from skillpress.logs.call_pattern import call_pattern
 from skillpress.logs.fields import Wanted
-from skillpress.logs.trace import Call, Trace, TracesError
+from skillpress.logs.trace import ModelCallPlace, Trace, TracesError
 
 REACT = r"^Action: (?P<tool>\w+)\nAction Input: (?P<arguments>.*)$"
 
@@ -29,8 +29,8 @@ def test_without_a_group_for_arguments_they_are_the_whole_match() -> None:
 
 def test_a_model_calls_history_keeps_its_length_in_steps() -> None:
     said = TraceStep(None, "Action: a\nAction Input: 1\nAction: b\nAction Input: 2")
-    read = call_pattern(REACT).read(Trace("", (said, said), call=Call(earlier=1)))
-    assert len(read.steps) == 4 and read.call == Call(earlier=2)
+    read = call_pattern(REACT).read(Trace("", (said, said), call=ModelCallPlace(earlier=1)))
+    assert len(read.steps) == 4 and read.call == ModelCallPlace(earlier=2)
 
 
 @pytest.mark.parametrize(

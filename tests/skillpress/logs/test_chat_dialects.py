@@ -10,7 +10,7 @@ import pytest
 
 from skillpress.environments.calls.steps import TraceStep, action_of
 from skillpress.logs import chat
-from skillpress.logs.trace import Call, Trace
+from skillpress.logs.trace import ModelCallPlace, Trace
 from tests.support.integrations.foreign_records import DONE, TASK, openai_messages
 
 CALL = {"id": "a", "type": "function", "function": {"name": "edit", "arguments": '{"line": 3}'}}
@@ -20,7 +20,7 @@ def steps(*messages: Any, **beside: Any) -> tuple[TraceStep, ...]:
     return chat.read({"messages": [TASK, *messages], **beside}).steps
 
 
-def call_of(record: Any) -> Call:
+def call_of(record: Any) -> ModelCallPlace:
     found = chat.read(record).call
     assert found is not None
     return found

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.environments.calls.steps import TraceStep
-from skillpress.logs.joining import AGAIN, BESIDE, Joiner, Kept, Piece, joined
-from skillpress.logs.trace import Call, Place, Trace
+from skillpress.logs.joining import AGAIN, BESIDE, Joiner, Kept, TracePiece, joined
+from skillpress.logs.trace import ModelCallPlace, Trace, TracePlace
 
 
 def is_step(message: str) -> bool:
@@ -40,7 +40,7 @@ class Calls:
         messages = history.split()
         earlier = [step_of(word) for word in messages if is_step(word)]
         steps = (*earlier, step_of(answer))
-        call = Call(
+        call = ModelCallPlace(
             session, tuple(map(hashed, messages)), answer=hashed(answer), earlier=len(earlier), **links
         )
         number = len(self.traces)
@@ -50,7 +50,7 @@ class Calls:
         kept = Kept(
             labels=names, tools=tools, success=success, task="", version="", time=None, outcome="",
             score=None, candidates=(),
-            left_out={}, format="chat", number=number, pieces=(Piece(Place(0, number, number)),),
+            left_out={}, format="chat", number=number, pieces=(TracePiece(TracePlace(0, number, number)),),
         )  # fmt: skip
         self.joiner.add(call, steps, kept)
 

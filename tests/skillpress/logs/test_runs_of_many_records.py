@@ -22,7 +22,7 @@ from skillpress.logs.joining import BESIDE
 from skillpress.logs.log import Log, read_log
 from skillpress.logs.projection import NameProjection
 from skillpress.logs.reading_again import traces_at
-from skillpress.logs.trace import Call, Trace, TracesError
+from skillpress.logs.trace import ModelCallPlace, Trace, TracesError
 
 
 def recognises(record: Any) -> bool:
@@ -45,7 +45,9 @@ def read(record: Any) -> Trace:
         record.get("name", ""),
         steps,
         left_out={"demonstration messages": 1},
-        call=Call(record.get("session", ""), tuple(said[: asked + 1]), answer=said[-1], earlier=asked),
+        call=ModelCallPlace(
+            record.get("session", ""), tuple(said[: asked + 1]), answer=said[-1], earlier=asked
+        ),
     )
 
 

@@ -1,13 +1,13 @@
 import pytest
 
 from skillpress.pipeline import progress
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 
 
 def test_a_log_gets_at_most_one_line_per_interval_and_one_at_the_end(capsys, monkeypatch) -> None:
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with Progress("train", total=20, unit="step") as bar:
+    with StageProgress("train", total=20, unit="step") as bar:
         for count in range(1, 21):
             now[0] += 1.0
             bar(count, loss=0.5)
@@ -21,7 +21,7 @@ def test_a_log_gets_at_most_one_line_per_interval_and_one_at_the_end(capsys, mon
 def test_work_of_an_earlier_run_is_not_counted_in_the_rate(capsys, monkeypatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with Progress("train", total=100, unit="step") as bar:
+    with StageProgress("train", total=100, unit="step") as bar:
         for count in range(91, 101):
             now[0] += 1.0
             bar(count)
@@ -31,7 +31,7 @@ def test_work_of_an_earlier_run_is_not_counted_in_the_rate(capsys, monkeypatch) 
 def test_a_first_batch_says_no_rate_and_the_next_says_its_own(capsys, monkeypatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with Progress("demonstrate", total=60_000, unit="episode") as bar:
+    with StageProgress("demonstrate", total=60_000, unit="episode") as bar:
         for count in (600, 6_600):
             now[0] += 6.0
             bar(count)
@@ -47,7 +47,7 @@ def test_work_that_makes_no_sense_any_more_is_ended_within_an_interval(monkeypat
     def check() -> None:
         raise RuntimeError("nobody records this")
 
-    with Progress("train", total=100, check=check) as bar:
+    with StageProgress("train", total=100, check=check) as bar:
         bar(1)
         now[0] += progress.SECONDS_BETWEEN_LINES
         with pytest.raises(RuntimeError, match="nobody records"):
@@ -55,6 +55,6 @@ def test_work_that_makes_no_sense_any_more_is_ended_within_an_interval(monkeypat
 
 
 def test_nothing_done_nothing_printed(capsys) -> None:
-    with pytest.raises(ValueError, match="no"), Progress("train", total=2, unit="step"):
+    with pytest.raises(ValueError, match="no"), StageProgress("train", total=2, unit="step"):
         raise ValueError("no")
     assert capsys.readouterr().err == ""

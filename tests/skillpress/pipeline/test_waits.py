@@ -6,7 +6,7 @@ import pytest
 
 from skillpress.core.waiting import waiting
 from skillpress.pipeline import waits
-from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.progress import StageProgress
 from skillpress.pipeline.waits import FIRST_SECONDS, SECONDS, Waits
 
 
@@ -47,10 +47,10 @@ def test_a_bar_within_a_stage_does_not_repeat_what_the_stage_says(
     now: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = waiting("waiting for the engine server")
-    with Waits("evaluate_policy") as stage, Progress("evaluate_policy", 4, "episode"), engine:
+    with Waits("evaluate_policy") as stage, StageProgress("evaluate_policy", 4, "episode"), engine:
         stage.look(now[0] + FIRST_SECONDS)
     assert capsys.readouterr().err == "evaluate_policy: waiting for the engine server (5 s so far)\n"
-    with Progress("evaluate", 4), waiting("importing torch"):
+    with StageProgress("evaluate", 4), waiting("importing torch"):
         assert Waits._speaks is not None
         Waits._speaks.look(now[0] + FIRST_SECONDS)
     assert capsys.readouterr().err == "evaluate: importing torch (5 s so far)\n"
@@ -65,7 +65,7 @@ def test_a_bar_has_words_about_the_whole_run_by_what_is_left_of_its_own_work(
         told.append(rest)
         return "stage 7 of 10"
 
-    with Progress("train_policy", 20, "step", whole=whole) as bar:
+    with StageProgress("train_policy", 20, "step", whole=whole) as bar:
         for count in range(1, 7):
             now[0] += 1.0
             bar(count, success=0.5)

@@ -14,10 +14,10 @@ from skillpress.core.interface import Environment
 from skillpress.core.trajectory import Task
 from skillpress.environments.section import environment_class
 from skillpress.integrations.serving import (
-    About,
     EnvironmentHost,
-    Offer,
+    Metadata,
     ServingLimits,
+    SessionSettings,
     TaskBook,
     listen,
     make_app,
@@ -76,7 +76,9 @@ def served(
 ) -> Iterator[Served]:
     """A server of these tasks, whose steps may take ``seconds``."""
     host = EnvironmentHost(ThreadVectorEnv(make, seconds))
-    app = make_app(Offer("countdown", TaskBook(tasks), REWARD), host, About("toy", "A toy.", "1"), limits)
+    app = make_app(
+        SessionSettings("countdown", TaskBook(tasks), REWARD), host, Metadata("toy", "A toy.", "1"), limits
+    )
     with listen("127.0.0.1", port) as listening:
         server = server_of(app, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

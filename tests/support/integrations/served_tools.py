@@ -10,11 +10,11 @@ from time import sleep
 
 from skillpress.core.interface import Environment
 from skillpress.integrations.serving import (
-    About,
     EnvironmentHost,
     Episodes,
-    Offer,
+    Metadata,
     ServingLimits,
+    SessionSettings,
     TaskBook,
     listen,
     server_of,
@@ -31,10 +31,10 @@ def served_tools(
 ) -> Iterator[str]:
     """The address of a server of the tools."""
     host = EnvironmentHost(ThreadVectorEnv(make, 60.0))
-    offer = Offer("countdown", TaskBook(TASKS), REWARD)
+    offer = SessionSettings("countdown", TaskBook(TASKS), REWARD)
     prepared: Future[Episodes] = Future()
     prepared.set_result(Episodes(offer, host, limits))
-    app = http_app(tools_of(prepared, About("toy", "A toy.", "1")), limits)
+    app = http_app(tools_of(prepared, Metadata("toy", "A toy.", "1")), limits)
     with listen("127.0.0.1", 0) as listening:
         server = server_of(app, limits, lifespan="on")
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -21,7 +21,7 @@ from skillpress.core.engine import Completion, Sampling
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.link import Link
 from skillpress.models.engines.local.engine import LocalEngine
-from skillpress.models.engines.parts import Manifest, fetch, fetch_manifest
+from skillpress.models.engines.parts import TransferManifest, fetch, fetch_manifest
 from skillpress.models.engines.server import VLLM
 from skillpress.models.policy import Policy
 
@@ -136,7 +136,7 @@ class ProtocolServer(ThreadingHTTPServer):
         self.before_stage(self)
         expected = {name: value.shape for name, value in self.engine.model.state_dict().items()}
 
-        def accept(manifest: Manifest) -> None:
+        def accept(manifest: TransferManifest) -> None:
             if {name: place.shape for name, place in manifest.places.items()} != expected:
                 raise ValueError("these are weights of another model")
 

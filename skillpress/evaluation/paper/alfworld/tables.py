@@ -11,7 +11,7 @@ from functools import partial
 import polars as pl
 
 from skillpress.evaluation.paper.alfworld.behavior import failure_mode, redundant_visits
-from skillpress.evaluation.paper.layout import Panel
+from skillpress.evaluation.paper.layout import PaperPanel
 from skillpress.evaluation.paper.main_table import table_1
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.evaluation.statistics.behavior import (
@@ -66,20 +66,20 @@ def with_failure_modes(played: MethodEpisodes) -> pl.DataFrame:
 
 
 PANELS = (
-    Panel(1, "ALFWorld", table_1),
-    Panel(2, "ALFWorld (IID successes)", table_2),
-    Panel(6, "ALFWorld IID (successes)", table_6),
-    Panel(
+    PaperPanel(1, "ALFWorld", table_1),
+    PaperPanel(2, "ALFWorld (IID successes)", table_2),
+    PaperPanel(6, "ALFWorld IID (successes)", table_6),
+    PaperPanel(
         7,
         "Clean+Place, out of distribution",
         partial(table_7, stratum="ood/pick_clean_then_place_in_recep", part="clean"),
     ),
-    Panel(
+    PaperPanel(
         7,
         "Two-Obj+Place, out of distribution",
         partial(table_7, stratum="ood/pick_two_obj_and_place", part="two"),
     ),
-    Panel(7, "All OOD tasks", partial(table_7, stratum="ood", part="all")),
+    PaperPanel(7, "All OOD tasks", partial(table_7, stratum="ood", part="all")),
 )
 
 NAMED_SKILLS = {

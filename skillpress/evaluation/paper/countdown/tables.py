@@ -17,7 +17,7 @@ from skillpress.evaluation.paper.countdown.behavior import (
     unique_operations,
     zero_reset_share,
 )
-from skillpress.evaluation.paper.layout import Panel
+from skillpress.evaluation.paper.layout import PaperPanel
 from skillpress.evaluation.paper.main_table import table_1
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.evaluation.statistics.behavior import (
@@ -70,8 +70,8 @@ def failures_by_length(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
 
 
 PANELS = (
-    Panel(1, "Countdown-Stepwise", table_1),
-    Panel(2, "Countdown-Stepwise (all episodes)", table_2),
-    Panel(4, "Countdown-Stepwise (successes)", table_4),
-    Panel(9, "Countdown-Stepwise", table_9),
+    PaperPanel(1, "Countdown-Stepwise", table_1),
+    PaperPanel(2, "Countdown-Stepwise (all episodes)", table_2),
+    PaperPanel(4, "Countdown-Stepwise (successes)", table_4),
+    PaperPanel(9, "Countdown-Stepwise", table_9),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from skillpress.evaluation.paper.layout import Panel
+from skillpress.evaluation.paper.layout import PaperPanel
 from skillpress.evaluation.paper.main_table import metric, success, table_1
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.evaluation.paper.textworld_cooking.behavior import (
@@ -71,8 +71,8 @@ def _thoughts(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 PANELS = (
-    Panel(1, "TextWorld-Cooking", table_1_with_settings),
-    Panel(2, "TextWorld-Cooking (all episodes)", table_2),
-    Panel(5, "TextWorld-Cooking", table_5),
-    Panel(8, "TextWorld-Cooking", table_8),
+    PaperPanel(1, "TextWorld-Cooking", table_1_with_settings),
+    PaperPanel(2, "TextWorld-Cooking (all episodes)", table_2),
+    PaperPanel(5, "TextWorld-Cooking", table_5),
+    PaperPanel(8, "TextWorld-Cooking", table_8),
 )

@@ -41,7 +41,7 @@ from skillpress.models.engines.local.decoding_cache import (
 from skillpress.models.engines.local.grouped_attention import group_queries
 from skillpress.models.engines.local.kept import KeptSequence, KeptSequences, Layers
 from skillpress.models.engines.local.recorded_step import CudaGraphs
-from skillpress.models.engines.local.room import Room, cuda_memory
+from skillpress.models.engines.local.room import MemoryRoom, cuda_memory
 from skillpress.models.engines.local.static_cache import why_not_static
 from skillpress.models.engines.local.static_decoding import StaticDecoder
 from skillpress.models.engines.sampler import draw
@@ -281,7 +281,7 @@ def decoder_for(model: PreTrainedModel) -> GrowingDecoder | StaticDecoder:
         _log.warning("%s decodes without CUDA graphs: %s", type(model).__name__, reason)
         return GrowingDecoder()
     device = model.device
-    return StaticDecoder(model, lambda: CudaGraphs(device), Room(lambda: cuda_memory(device)))
+    return StaticDecoder(model, lambda: CudaGraphs(device), MemoryRoom(lambda: cuda_memory(device)))
 
 
 def _length(sequence: KeptSequence | None) -> int:

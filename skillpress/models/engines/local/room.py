@@ -36,7 +36,7 @@ class DeviceMemory:
     """The most that tensors have ever held."""
 
 
-class Room:
+class MemoryRoom:
     """Decides, before each update, whether something in memory may stay."""
 
     def __init__(self, memory: Callable[[], DeviceMemory]) -> None:

@@ -20,7 +20,7 @@ from skillpress.models.engines.local.decoding import Prefilled, rows_of_passes
 from skillpress.models.engines.local.decoding_cache import copy_right_aligned, last_into_holes
 from skillpress.models.engines.local.kept import Layers
 from skillpress.models.engines.local.recorded_step import Record, Step, recorded
-from skillpress.models.engines.local.room import Room
+from skillpress.models.engines.local.room import MemoryRoom
 from skillpress.models.engines.local.static_cache import Shape, StaticInputs, StaticMemory
 
 MOST_STEPS = 64
@@ -33,7 +33,7 @@ class StaticDecoder:
     name = "static"
 
     def __init__(
-        self, model: PreTrainedModel, recorder: Callable[[], Record], room: Room | None = None
+        self, model: PreTrainedModel, recorder: Callable[[], Record], room: MemoryRoom | None = None
     ) -> None:
         """Nothing is allocated yet.
 

@@ -31,7 +31,7 @@ class ServerFailedError(Exception):
     """A server did not answer or reported a failure; another server may succeed."""
 
 
-class RefusedError(Exception):
+class RejectedRequestError(Exception):
     """A server reports that the request itself is wrong; no other server will accept it."""
 
 
@@ -71,7 +71,7 @@ class Server:
         """Whether it reports within ``HEALTH_SECONDS`` that it is healthy."""
         try:
             await self.get("/health", HEALTH_SECONDS)
-        except (ServerFailedError, RefusedError):
+        except (ServerFailedError, RejectedRequestError):
             return False
         return True
 
@@ -125,7 +125,7 @@ class Server:
         if response.status_code >= 500:
             raise ServerFailedError(f"{path}: {response.status_code} {response.text[:SHOWN]}")
         if response.status_code >= 400:
-            raise RefusedError(f"{path}: {response.status_code} {response.text[:SHOWN]}")
+            raise RejectedRequestError(f"{path}: {response.status_code} {response.text[:SHOWN]}")
         if not response.content:
             return None
         try:
@@ -168,7 +168,7 @@ async def _what_it_is(server: Server) -> tuple[str, int, list[str]]:
         models = await server.get("/v1/models", CONNECT_SECONDS)
         workers = await server.post("/collective_rpc", {"method": "served_dtype"}, CONNECT_SECONDS)
         return str(version["version"]), int(models["data"][0]["max_model_len"]), list(workers["results"])
-    except (ServerFailedError, RefusedError, KeyError, IndexError, TypeError) as error:
+    except (ServerFailedError, RejectedRequestError, KeyError, IndexError, TypeError) as error:
         raise UserError(
             f"engine.urls: {server.url} is not a vLLM server that answers as `skillpress serve-model` starts "
             f"them ({error}); start one: skillpress serve-model --model FOLDER"

@@ -12,8 +12,8 @@ import logging
 from contextlib import suppress
 
 from skillpress.models.engines.link import Link, LinkError, Meeting
-from skillpress.models.engines.server.connection import RefusedError, Server, ServerFailedError
-from skillpress.models.engines.server.weights import Offer
+from skillpress.models.engines.server.connection import RejectedRequestError, Server, ServerFailedError
+from skillpress.models.engines.server.weights import OfferedWeights
 
 JOIN_SECONDS = 60.0
 """Maximum time until the learner and a server's workers have met."""
@@ -36,7 +36,9 @@ class Delivery:
         self._over_http: set[str] = set()
         """Servers for which collectives have failed."""
 
-    async def __call__(self, server: Server, offer: Offer, url: str, address: str, name: str) -> None:
+    async def __call__(
+        self, server: Server, offer: OfferedWeights, url: str, address: str, name: str
+    ) -> None:
         """Make the server sample from the offer from now on.
 
         Args:
@@ -53,7 +55,7 @@ class Delivery:
             try:
                 await self._by_link(server, offer, url, address, name)
                 return
-            except (LinkError, ServerFailedError, RefusedError) as error:
+            except (LinkError, ServerFailedError, RejectedRequestError) as error:
                 failure = error
                 await self._end_link(server)
         update = {"url": url, "seconds": self._seconds}
@@ -73,7 +75,9 @@ class Delivery:
         if link is not None:
             await asyncio.to_thread(link.end)  # a group may wait for its last broadcast
 
-    async def _by_link(self, server: Server, offer: Offer, url: str, address: str, name: str) -> None:
+    async def _by_link(
+        self, server: Server, offer: OfferedWeights, url: str, address: str, name: str
+    ) -> None:
         if server.lost is not None:  # it may have been started again, without its end of the group
             await self._end_link(server)
         if server.url not in self._links:
@@ -93,7 +97,7 @@ class Delivery:
 
         await server.update(name, self._seconds, transfer)
 
-    async def _meet(self, server: Server, offer: Offer, address: str) -> Link:
+    async def _meet(self, server: Server, offer: OfferedWeights, address: str) -> Link:
         """The learner's end of a new group with the server's workers."""
         size = 1 + int((await server.get("/get_world_size", JOIN_SECONDS))["world_size"])
         meeting = Meeting(address, JOIN_SECONDS)

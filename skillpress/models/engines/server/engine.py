@@ -28,7 +28,7 @@ from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.server.connection import CONNECT_SECONDS, Server, refuse_unfit
 from skillpress.models.engines.server.delivery import Delivery
 from skillpress.models.engines.server.pool import ServerPool
-from skillpress.models.engines.server.weights import Offer, local_address, offered
+from skillpress.models.engines.server.weights import OfferedWeights, local_address, offered
 from skillpress.models.policy.policy import Policy
 
 
@@ -200,11 +200,11 @@ class ServerEngine:
         self._names = {**self._names, self._pool.name_of(version): version}
         self._ranks.barrier()  # from here on an answer may name the new weights, to every process
         if self._ranks.rank == 0:
-            self._loop.call(self._update(Offer(weights), version))
+            self._loop.call(self._update(OfferedWeights(weights), version))
         self._ranks.barrier()
         self.version = version
 
-    async def _update(self, offer: Offer, version: int) -> None:
+    async def _update(self, offer: OfferedWeights, version: int) -> None:
         with ExitStack() as stack:
             at: dict[str, str] = {}
 

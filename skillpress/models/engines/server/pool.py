@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from skillpress.core.engine import Completion, Request
 from skillpress.models.engines.checks import EngineError
-from skillpress.models.engines.server.connection import RefusedError, Server, ServerFailedError
+from skillpress.models.engines.server.connection import RejectedRequestError, Server, ServerFailedError
 from skillpress.models.engines.server.protocol import GENERATE, BadAnswerError, read_answer, request_body
 
 ATTEMPTS = 3
@@ -61,7 +61,7 @@ class ServerPool:
             tried.add(server.url)
             try:
                 return await self._ask(server, request, versions)
-            except RefusedError as error:
+            except RejectedRequestError as error:
                 raise EngineError(f"request {request.key}: {server.url} refuses it: {error}") from error
             except BadAnswerError as error:
                 failures.append(f"{server.url}: {error}")
@@ -104,7 +104,7 @@ class ServerPool:
     ) -> None:
         try:
             await deliver(server)
-        except (ServerFailedError, RefusedError, OSError) as error:
+        except (ServerFailedError, RejectedRequestError, OSError) as error:
             self._lose(server, str(error))
             return
         if server.lost is not None:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import torch
 
-from skillpress.models.engines.parts import DATA, Manifest, as_bytes, split
+from skillpress.models.engines.parts import DATA, TransferManifest, as_bytes, split
 
 CHUNK_BYTES = 2**20
 """Bytes of one call that sends; a chunk that was just read from memory is still in the processor's cache."""
@@ -31,12 +31,12 @@ _PORTS = {"http": 80, "https": 443}
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
 
-class Offer:
+class OfferedWeights:
     """Weights that are ready to be sent. They must not change while they are offered."""
 
     def __init__(self, weights: Mapping[str, torch.Tensor]) -> None:
         self._pieces = {name: tensor.detach().contiguous() for name, tensor in weights.items()}
-        self.manifest = Manifest.of(self._pieces)
+        self.manifest = TransferManifest.of(self._pieces)
         self._memory: dict[str, memoryview] = {}
         self._one_at_a_time = threading.Lock()
 
@@ -78,7 +78,7 @@ def local_address(url: str, seconds: float) -> str:
 
 
 @contextmanager
-def offered(offer: Offer, address: str) -> Iterator[str]:
+def offered(offer: OfferedWeights, address: str) -> Iterator[str]:
     """Yield the URL at which the offer can be fetched from ``address`` while the context lasts."""
     path, listing = f"/{secrets.token_hex(16)}", offer.manifest.to_json()
 

@@ -15,7 +15,7 @@ import pytest
 from gymnasium.spaces import Text
 
 from skillpress.cli.checking.check import trial
-from skillpress.cli.checking.checks import Finding
+from skillpress.cli.checking.checks import CheckFinding
 from skillpress.cli.command import main
 from skillpress.core.interface import Info
 from skillpress.environments.section import Prompted, environment_class
@@ -29,7 +29,7 @@ from tests.support.rollouts import asking
 LINE = "my_lab.number_line:NumberLine"
 MISSING = "0"
 """A word of first prompts alone; the prompt that is shown as an example is a second one."""
-Look = Callable[..., dict[str, Finding]]
+Look = Callable[..., dict[str, CheckFinding]]
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def line(new_lab: Path) -> ModuleType:
 def look(line: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Look:
     """``look(dynamics, changed={...}, params={...})``: the findings about a changed environment."""
 
-    def found(make: Any = None, changed: Any = None, params: Any = None) -> dict[str, Finding]:
+    def found(make: Any = None, changed: Any = None, params: Any = None) -> dict[str, CheckFinding]:
         own = {"make": lambda section: make(section.max_steps)} if make else {}
         for name, method in (own | (changed or {})).items():
             monkeypatch.setattr(line.NumberLine, name, method)
@@ -53,7 +53,7 @@ def look(line: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Look:
     return found
 
 
-def wrong(findings: dict[str, Finding]) -> list[str]:
+def wrong(findings: dict[str, CheckFinding]) -> list[str]:
     return [name for name, finding in findings.items() if finding.verdict == "wrong"]
 
 

@@ -15,7 +15,7 @@ from skillpress.cli.viewing.logs import is_log, log_source
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.logs.trace import TracesError
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.phrases import KnownPhrases
 from skillpress.reports.viewer.query import parse
 from skillpress.reports.viewer.source import SourceFiles
@@ -64,7 +64,7 @@ def test_each_run_is_an_episode_with_its_steps_in_order(log: Path, tmp_path: Pat
 
 def test_the_page_lists_and_opens_them(log: Path, tmp_path: Path) -> None:
     source, note = log_source([log], READ, tmp_path)
-    with closing(Catalogue("logs", [source], KnownPhrases(), note)) as catalogue:
+    with closing(RolloutCatalogue("logs", [source], KnownPhrases(), note)) as catalogue:
         assert catalogue.about().note.startswith("Traces of a log: ")
         page = catalogue.page(parse([("won", "1"), ("task", "a")]))
         assert [row.id for row in page.rows] == ["0-0"]
@@ -126,5 +126,5 @@ def test_the_page_opens_on_the_trained_policy_as_it_was_evaluated(
     for name, policies in files.items():
         write_rollouts(tmp_path / f"{name}.parquet", [played(p, n) for n, p in enumerate(policies)])
     sources = [SourceFiles(name=name, rollouts=tmp_path / f"{name}.parquet") for name in files]
-    with closing(Catalogue("some", sources, KnownPhrases(), opens_on="trained")) as catalogue:
+    with closing(RolloutCatalogue("some", sources, KnownPhrases(), opens_on="trained")) as catalogue:
         assert catalogue.about().opens == opens

@@ -9,7 +9,7 @@ from io import StringIO
 import pytest
 
 from skillpress.core.trajectory import Task
-from skillpress.evaluation.paper.layout import METHODS, Panel, paper_row, paper_tables
+from skillpress.evaluation.paper.layout import METHODS, PaperPanel, paper_row, paper_tables
 from skillpress.evaluation.paper.main_table import table_1
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.evaluation.paper.text import csv_text, grid, markdown
@@ -95,7 +95,13 @@ def steps_panel(play):
 def tables(outcomes):
     plays = {"environment": {"explorer": play(outcomes, a="10"), "segcost": play(outcomes, a="11")}}
     return paper_tables(
-        plays, {"environment": (Panel(1, "Environment", table_1), Panel(9, "The environment", steps_panel))}
+        plays,
+        {
+            "environment": (
+                PaperPanel(1, "Environment", table_1),
+                PaperPanel(9, "The environment", steps_panel),
+            )
+        },
     )
 
 

@@ -16,7 +16,7 @@ from skillpress.evaluation.study.contrasts import (
     REVERSED,
     TOO_SMALL,
     YES,
-    Finding,
+    ClaimEvidence,
     judged,
     measured,
 )
@@ -37,8 +37,8 @@ def claim(expect: str = "higher", benchmark: str = "b", of_class: str = "") -> C
 
 def finding(
     difference: float, half: float, p: float, expect: str = "higher", seeds: int = 5, **of: str
-) -> Finding:
-    return Finding(
+) -> ClaimEvidence:
+    return ClaimEvidence(
         claim=claim(expect, **of),
         planned=5,
         margin=0.01,
@@ -79,7 +79,7 @@ def test_where_seeds_have_their_own_tasks_it_is_the_t_test_over_seeds() -> None:
         (finding(0.03, 0.02, 0.01, seeds=4), MISSING),
     ],
 )
-def test_a_verdict_is_what_the_plan_says_it_is(found: Finding, verdict: str) -> None:
+def test_a_verdict_is_what_the_plan_says_it_is(found: ClaimEvidence, verdict: str) -> None:
     assert judged([found])[0].verdict == verdict
 
 
@@ -135,12 +135,12 @@ def test_no_difference_is_claimed_by_two_one_sided_tests() -> None:
         (finding(0.002, 0.006, 0.01, "same", seeds=4), MISSING),
     ],
 )
-def test_the_verdict_on_a_claim_of_no_difference(found: Finding, verdict: str) -> None:
+def test_the_verdict_on_a_claim_of_no_difference(found: ClaimEvidence, verdict: str) -> None:
     assert judged([found])[0].verdict == verdict
 
 
 def test_where_nothing_varies_no_difference_is_told_by_the_difference_itself() -> None:
-    def alike(score: float) -> Finding:
+    def alike(score: float) -> ClaimEvidence:
         one, other = (pl.DataFrame({"task_id": ["a", "b"], "score": [x, x]}) for x in (0.5, score))
         return judged([measured(claim("same"), [(one, other)] * 2, planned=2, margin=0.01)])[0]
 

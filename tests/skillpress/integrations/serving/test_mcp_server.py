@@ -21,8 +21,8 @@ from skillpress.core.errors import UserError
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.integrations.serving import (
-    About,
     Episodes,
+    Metadata,
     ServingLimits,
 )
 from skillpress.integrations.serving.mcp_server import tools_of
@@ -236,7 +236,7 @@ def test_a_web_page_is_turned_away(door: str) -> None:
 def test_tools_are_listed_before_the_environment_is_ready_and_say_what_prevents_it() -> None:
     async def play() -> Any:
         prepared: Future[Episodes] = Future()
-        async with Client(tools_of(prepared, About("toy", "A toy.", "1"))) as client:
+        async with Client(tools_of(prepared, Metadata("toy", "A toy.", "1"))) as client:
             tools = (await client.list_tools()).tools
             waiting = asyncio.create_task(called(client, "start"))
             await asyncio.sleep(0.1)

@@ -13,7 +13,7 @@ import torch
 from skillpress.models.engines import parts
 from skillpress.models.engines.link import Link, LinkError, Meeting
 from skillpress.models.engines.parts import ALIGNMENT
-from skillpress.models.engines.server.weights import Offer
+from skillpress.models.engines.server.weights import OfferedWeights
 
 CPU = torch.device("cpu")
 HERE = "127.0.0.1"
@@ -48,7 +48,7 @@ def test_all_workers_receive_what_the_learner_sends(
     learner, *workers = links
     for scale in (1.0, -2.0):  # a link serves many updates
         sent = {name: scale * tensor for name, tensor in weights().items()}
-        offer = Offer(sent)
+        offer = OfferedWeights(sent)
         with ThreadPoolExecutor(2) as pool:
             received = [pool.submit(worker.receive, offer.manifest) for worker in workers]
             learner.send(offer.manifest, offer.fill)
@@ -59,7 +59,7 @@ def test_all_workers_receive_what_the_learner_sends(
 
 
 def test_what_arrives_damaged_is_refused(links: list[Link]) -> None:
-    offer = Offer(weights())
+    offer = OfferedWeights(weights())
     with ThreadPoolExecutor(2) as pool:
         received = [pool.submit(worker.receive, offer.manifest) for worker in links[1:]]
         links[0].send(offer.manifest, lambda wanted, room: room.zero_())
@@ -69,14 +69,14 @@ def test_what_arrives_damaged_is_refused(links: list[Link]) -> None:
 
 
 def test_a_transfer_that_a_worker_does_not_take_part_in_has_a_deadline(links: list[Link]) -> None:
-    offer = Offer(weights())
+    offer = OfferedWeights(weights())
     links[1].patience = 0.5
     with pytest.raises(LinkError, match=r"part 0 of the weights did not arrive: .*[Tt]imed? ?out"):
         links[1].receive(offer.manifest)
 
 
 def test_the_end_of_a_link_ends_its_transfer(links: list[Link]) -> None:
-    offer = Offer(weights())
+    offer = OfferedWeights(weights())
     threading.Timer(0.2, links[1].end).start()
     with pytest.raises(LinkError):
         links[1].receive(offer.manifest)

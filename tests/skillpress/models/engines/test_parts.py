@@ -15,15 +15,15 @@ import pytest
 import torch
 
 from skillpress.models.engines import parts
-from skillpress.models.engines.parts import ALIGNMENT, Manifest, digest, fetch
+from skillpress.models.engines.parts import ALIGNMENT, TransferManifest, digest, fetch
 from skillpress.models.engines.server import weights
-from skillpress.models.engines.server.weights import Offer, offered
+from skillpress.models.engines.server.weights import OfferedWeights, offered
 
 HERE = "127.0.0.1"
 SECONDS = 60.0
 
 
-def anything(manifest: Manifest) -> None:
+def anything(manifest: TransferManifest) -> None:
     """Accept every manifest."""
 
 
@@ -55,7 +55,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("connections", [1, 4])
 def test_what_arrives_is_what_was_sent(connections: int) -> None:
     sent = tensors()
-    with offered(Offer(sent), HERE) as url:
+    with offered(OfferedWeights(sent), HERE) as url:
         found = fetch(url, SECONDS, anything, connections)
     assert found.keys() == sent.keys()
     for name, tensor in sent.items():
@@ -63,7 +63,7 @@ def test_what_arrives_is_what_was_sent(connections: int) -> None:
 
 
 def test_no_weights_are_a_transfer_too() -> None:
-    with offered(Offer({}), HERE) as url:
+    with offered(OfferedWeights({}), HERE) as url:
         assert fetch(url, SECONDS, anything) == {}
 
 
@@ -94,7 +94,7 @@ def test_several_servers_fetch_at_the_same_time() -> None:
     def take() -> None:
         found.append(fetch(url, SECONDS, anything))
 
-    with offered(Offer(sent), HERE) as url:
+    with offered(OfferedWeights(sent), HERE) as url:
         takers = [threading.Thread(target=take) for _ in range(3)]
         for taker in takers:
             taker.start()
@@ -106,12 +106,12 @@ def test_several_servers_fetch_at_the_same_time() -> None:
 def test_a_manifest_can_be_refused_before_anything_is_fetched() -> None:
     asked: list[range] = []
 
-    class Watched(Offer):
+    class Watched(OfferedWeights):
         def chunks(self, wanted: range) -> Iterator[memoryview | bytes]:
             asked.append(wanted)
             return super().chunks(wanted)
 
-    def refuse(manifest: Manifest) -> None:
+    def refuse(manifest: TransferManifest) -> None:
         raise ValueError("weights of another model")
 
     with offered(Watched(tensors()), HERE) as url, pytest.raises(ValueError, match="another model"):
@@ -122,7 +122,7 @@ def test_a_manifest_can_be_refused_before_anything_is_fetched() -> None:
 @pytest.mark.usefixtures("small_parts")
 def test_a_damaged_part_is_noticed() -> None:
     sent = tensors()
-    offer = Offer(sent)
+    offer = OfferedWeights(sent)
     sent["tied"][20, 3] += 1.0  # after the sums were made
     with (
         offered(offer, HERE) as url,
@@ -170,7 +170,7 @@ def breaking_after(url: str, size: int) -> Iterator[str]:
 def test_a_connection_that_breaks_in_the_middle_is_an_error() -> None:
     sent = {"large": torch.zeros(2**20)}
     with (
-        offered(Offer(sent), HERE) as url,
+        offered(OfferedWeights(sent), HERE) as url,
         breaking_after(url, 2**16) as broken,
         pytest.raises(OSError, match="too early"),
     ):
@@ -178,14 +178,14 @@ def test_a_connection_that_breaks_in_the_middle_is_an_error() -> None:
 
 
 def test_weights_that_are_not_offered_any_more_are_an_error() -> None:
-    with offered(Offer(tensors()), HERE) as url:
+    with offered(OfferedWeights(tensors()), HERE) as url:
         pass
     with pytest.raises(OSError, match="refused"):
         fetch(url, SECONDS, anything)
 
 
 def test_another_address_or_range_than_the_offered_gets_nothing() -> None:
-    offer = Offer(tensors())
+    offer = OfferedWeights(tensors())
     with offered(offer, HERE) as url:
         with pytest.raises(OSError, match="404"):
             fetch(url[:-1] + "_", SECONDS, anything)
@@ -197,7 +197,7 @@ def test_another_address_or_range_than_the_offered_gets_nothing() -> None:
 
 
 def changed(change: Callable[[dict[str, object]], object]) -> bytes:
-    found = json.loads(Manifest.of({"a": torch.zeros(4)}).to_json())
+    found = json.loads(TransferManifest.of({"a": torch.zeros(4)}).to_json())
     change(found)
     return json.dumps(found).encode()
 
@@ -220,9 +220,11 @@ def changed(change: Callable[[dict[str, object]], object]) -> bytes:
 )
 def test_what_is_no_manifest_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match="manifest"):
-        Manifest.from_json(text)
+        TransferManifest.from_json(text)
 
 
 def test_a_manifest_survives_its_journey() -> None:
-    manifest = Manifest.of(Offer(tensors()).manifest.tensors(torch.zeros(2**13, dtype=torch.uint8)))
-    assert Manifest.from_json(manifest.to_json()) == replace(manifest)
+    manifest = TransferManifest.of(
+        OfferedWeights(tensors()).manifest.tensors(torch.zeros(2**13, dtype=torch.uint8))
+    )
+    assert TransferManifest.from_json(manifest.to_json()) == replace(manifest)

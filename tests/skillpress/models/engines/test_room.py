@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from skillpress.models.engines.local.room import DeviceMemory, Room
+from skillpress.models.engines.local.room import DeviceMemory, MemoryRoom
 
 LEARNER, STEPS, UPDATE = 20, 8, 16
 """What the learner holds all the time, the recorded steps, and what an update allocates beside the former."""
@@ -26,7 +26,7 @@ def test_steps_stay_if_the_rest_is_enough_for_the_largest_update_and_a_quarter_m
 ) -> None:
     """Whether free memory is the GPU's, or reserved by this process, makes no difference."""
     now = DeviceMemory(size - LEARNER, LEARNER, LEARNER, 0, LEARNER)
-    room = Room(lambda: now)
+    room = MemoryRoom(lambda: now)
     for _ in range(2):
         assert not room.suffices(), "nothing is known of updates yet"
         room.released()

@@ -15,7 +15,7 @@ from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local import static_cache, static_decoding
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.recorded_step import Record, RecordedStepError, Step
-from skillpress.models.engines.local.room import DeviceMemory, Room
+from skillpress.models.engines.local.room import DeviceMemory, MemoryRoom
 from skillpress.models.engines.local.static_cache import Shape, why_not_static
 from skillpress.models.engines.local.static_decoding import StaticDecoder
 from skillpress.models.policy import Policy
@@ -147,7 +147,7 @@ def test_recorded_steps_stay_during_updates_where_the_learner_does_not_need_thei
     first, prompts = tiny_policy(0), prompts_of(8)
     engine = LocalEngine(first)
     roomy = DeviceMemory(free=100, reserved=50, allocated=40, pooled=0, peak=60)
-    engine.decoder = StaticDecoder(engine.model, lambda: count, Room(lambda: roomy))
+    engine.decoder = StaticDecoder(engine.model, lambda: count, MemoryRoom(lambda: roomy))
     recorded = []
     for seed in range(4):
         second = tiny_policy(seed)

@@ -13,12 +13,12 @@ import pytest
 from scipy import stats
 
 from skillpress.cli.command import main
-from skillpress.reports.skills_page.answer import Answer, answer
+from skillpress.reports.skills_page.answer import SuccessRates, answer
 from skillpress.reports.skills_page.comparison import newcombe
 from tests.support.integrations.trace_records import chat
 
 
-def asked(won: tuple[int, int], known: tuple[int, int], tasks: list[str] | None = None) -> Answer:
+def asked(won: tuple[int, int], known: tuple[int, int], tasks: list[str] | None = None) -> SuccessRates:
     success = [place < won[side] for side in (0, 1) for place in range(known[side])]
     earlier = np.array([True] * known[0] + [False] * known[1])
     found = answer(success, earlier, ~earlier, tasks or [""] * len(success), ("old", "new"))

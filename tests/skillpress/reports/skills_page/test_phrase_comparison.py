@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skillpress.reports.skills_page.comparison import Comparison, compare, newcombe
+from skillpress.reports.skills_page.comparison import GroupComparison, compare, newcombe
 from skillpress.reports.skills_page.routines import Usage, holdings
 from skillpress.skills.fit import fit
 
@@ -66,7 +66,7 @@ def test_an_empty_group_is_refused() -> None:
         compare(held([[1]]), np.array([True]), np.array([False]), [""], ("a", "b"))
 
 
-def simulated(chance: np.random.Generator, tasks: int, repeats: int, effect: float) -> Comparison:
+def simulated(chance: np.random.Generator, tasks: int, repeats: int, effect: float) -> GroupComparison:
     """A made-up log, its label-blind dictionary and its comparison.
 
     With several traces a task, both the habits and the success rate differ from task to task. Only ``effect``

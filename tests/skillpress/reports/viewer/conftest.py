@@ -11,7 +11,7 @@ import uvicorn
 from playwright.sync_api import Browser
 
 from skillpress.core.task_files import read_tasks
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.embedded import embedded
 from skillpress.reports.viewer.page_file import self_contained
 from skillpress.reports.viewer.phrases import KnownPhrases
@@ -33,7 +33,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def catalogue(samples: Path) -> Iterator[Catalogue]:
+def catalogue(samples: Path) -> Iterator[RolloutCatalogue]:
     """Both files, open, with all costs known."""
     tasks = {task.task_id: task for task in read_tasks(samples / "tasks.parquet")}
     files = [
@@ -45,14 +45,14 @@ def catalogue(samples: Path) -> Iterator[Catalogue]:
     dictionary = load_dictionary(samples / "dictionary.json")
     learned = [phrase for phrase in dictionary.phrases if len(phrase) > 1]
     history = {step: dict.fromkeys(learned[step % 2 :], step + 1) for step in range(6)}
-    opened = Catalogue("samples", files, KnownPhrases(dictionary, history), opens_on="trained")
+    opened = RolloutCatalogue("samples", files, KnownPhrases(dictionary, history), opens_on="trained")
     opened.wait()
     yield opened
     opened.close()
 
 
 @pytest.fixture(scope="session")
-def served(catalogue: Catalogue) -> Iterator[str]:
+def served(catalogue: RolloutCatalogue) -> Iterator[str]:
     """The address of a server of these episodes."""
     opened = listen(0)
     port = opened.getsockname()[1]
@@ -65,7 +65,7 @@ def served(catalogue: Catalogue) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def alone(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> str:
+def alone(catalogue: RolloutCatalogue, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a document that holds all of them."""
     path = tmp_path_factory.mktemp("alone") / "episodes.html"
     path.write_text(self_contained(embedded(catalogue, range(len(catalogue)))), encoding="utf-8")

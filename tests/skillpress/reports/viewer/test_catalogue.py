@@ -12,10 +12,10 @@ from skillpress.core.rollout_files import rollout_frame, write_rollouts
 from skillpress.core.trajectory import Trajectory, WeightSpan
 from skillpress.reports.viewer import catalogue as catalogues
 from skillpress.reports.viewer import search
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.phrases import KnownPhrases
 from skillpress.reports.viewer.query import parse
-from skillpress.reports.viewer.records import SAME_TASK, Has, Limits
+from skillpress.reports.viewer.records import SAME_TASK, Has, PageLimits
 from skillpress.reports.viewer.source import SourceFiles
 from skillpress.training.loop.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from tests.support.reports.viewer_samples import HOSTILE, hostile, ordinary, tasks
@@ -23,7 +23,7 @@ from tests.support.reports.viewer_samples import HOSTILE, hostile, ordinary, tas
 EPISODES = [(0, each) for each in ordinary()] + [(1, each) for each in hostile()]
 
 
-def test_what_is_open_is_said_with_all_values_to_filter_by(catalogue: Catalogue) -> None:
+def test_what_is_open_is_said_with_all_values_to_filter_by(catalogue: RolloutCatalogue) -> None:
     about = catalogue.about()
     played = [each for _, each in EPISODES]
     assert [source.episodes for source in about.sources] == [len(ordinary()), len(HOSTILE)]
@@ -38,7 +38,7 @@ def test_what_is_open_is_said_with_all_values_to_filter_by(catalogue: Catalogue)
     assert about.has == Has(skills=True, dictionary=True, advantages=False, tokens=True)
 
 
-def test_siblings_are_its_group_and_the_others_of_its_task_stand_apart(catalogue: Catalogue) -> None:
+def test_siblings_are_its_group_and_the_others_of_its_task_stand_apart(catalogue: RolloutCatalogue) -> None:
     names = [catalogue.name(place) for place in range(len(EPISODES))]
     for place, (source, played) in enumerate(EPISODES):
         told = catalogue.episode(names[place])
@@ -53,7 +53,7 @@ def test_siblings_are_its_group_and_the_others_of_its_task_stand_apart(catalogue
         ]
 
 
-def test_an_episode_is_told_as_it_was_played(catalogue: Catalogue) -> None:
+def test_an_episode_is_told_as_it_was_played(catalogue: RolloutCatalogue) -> None:
     for place, played in enumerate(ordinary()):
         told = catalogue.episode(catalogue.name(place))
         assert told.first_observation == played.first_observation
@@ -65,7 +65,7 @@ def test_an_episode_is_told_as_it_was_played(catalogue: Catalogue) -> None:
             assert found.reward == pytest.approx(decision.reward)
             assert [s.version for s in found.weight_spans] == [s.version for s in decision.weight_spans]
         assert [found.summary for found in told.decisions].count(True) == len(played.summaries)
-        prompts = catalogue.prompts(catalogue.name(place), Limits())
+        prompts = catalogue.prompts(catalogue.name(place), PageLimits())
         asked = [tuple(token for _, token in prompt.tokens) for prompt in prompts]
         assert asked == [decision.prompt_ids for decision in played.decisions]
 
@@ -84,12 +84,12 @@ def test_an_engine_that_was_given_its_weights_once_says_nothing_of_their_step(
     episode = replace(first, steps=(step,), summaries=(), policy_version=played_by)
     write_rollouts(tmp_path / "one.parquet", [episode])
     files = SourceFiles(name="one", rollouts=tmp_path / "one.parquet")
-    found = Catalogue("one", [files], KnownPhrases()).episode("0-0")
+    found = RolloutCatalogue("one", [files], KnownPhrases()).episode("0-0")
     assert [span.version for span in found.decisions[0].weight_spans] == told
     assert found.version == played_by
 
 
-def test_texts_are_cut_at_the_limit_with_their_length(catalogue: Catalogue) -> None:
+def test_texts_are_cut_at_the_limit_with_their_length(catalogue: RolloutCatalogue) -> None:
     longest = next(place for place, (_, each) in enumerate(EPISODES) if len(each.first_observation) > 10**6)
     told = catalogue.episode(catalogue.name(longest))
     assert (len(told.first_observation), told.first_observation_cut) == (100_000, 1_048_576)
@@ -99,7 +99,7 @@ def test_texts_are_cut_at_the_limit_with_their_length(catalogue: Catalogue) -> N
 
 
 def test_a_search_that_is_not_at_its_end_says_so(
-    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+    catalogue: RolloutCatalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "STRETCH", 20)
     monkeypatch.setattr(search, "MOMENT", 0.0)
@@ -113,7 +113,7 @@ def test_a_search_that_is_not_at_its_end_says_so(
     assert (totals[-1], progress[-1]) == (len(ordinary()), 1.0)
 
 
-def test_few_searches_are_kept(catalogue: Catalogue) -> None:
+def test_few_searches_are_kept(catalogue: RolloutCatalogue) -> None:
     for number in range(catalogues.SEARCHES_KEPT + 5):
         catalogue.page(parse([("text", f"text {number}")]))
     assert len(catalogue._searches) == catalogues.SEARCHES_KEPT
@@ -134,7 +134,7 @@ def test_every_decision_has_the_advantage_of_its_row(tmp_path: Path) -> None:
     played = ordinary()[:9]
     files = trained(tmp_path, played)
     source = SourceFiles(name="training", rollouts=files.rollouts, advantages=files.advantages)
-    opened = Catalogue("training", [source], KnownPhrases())
+    opened = RolloutCatalogue("training", [source], KnownPhrases())
     assert opened.about().has.advantages
     first = 0
     for place, each in enumerate(played):

@@ -13,7 +13,7 @@ import pytest
 
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import RewardPart
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.embedded import LIMITS, PROMPTS_BYTES, embedded, episodes_page
 from skillpress.reports.viewer.phrases import KnownPhrases
 from skillpress.reports.viewer.source import SourceFiles
@@ -30,7 +30,7 @@ def held(page: str) -> dict[str, Any]:
     return told
 
 
-def test_every_episode_is_what_the_server_answers(catalogue: Catalogue) -> None:
+def test_every_episode_is_what_the_server_answers(catalogue: RolloutCatalogue) -> None:
     data = embedded(catalogue, ORDINARY)
     for place, found in zip(ORDINARY, data["episodes"], strict=True):
         name = catalogue.name(place)
@@ -51,13 +51,15 @@ def test_every_episode_is_what_the_server_answers(catalogue: Catalogue) -> None:
         assert found == whole
 
 
-def test_the_same_episodes_make_the_same_page(catalogue: Catalogue) -> None:
+def test_the_same_episodes_make_the_same_page(catalogue: RolloutCatalogue) -> None:
     groups = [[place] for place in ORDINARY]
     assert episodes_page(catalogue, groups, "note") == episodes_page(catalogue, groups, "note")
 
 
 @pytest.mark.parametrize("room", [400_000, 200_000])
-def test_a_page_is_no_larger_than_it_may_be_and_says_what_is_missing(room: int, catalogue: Catalogue) -> None:
+def test_a_page_is_no_larger_than_it_may_be_and_says_what_is_missing(
+    room: int, catalogue: RolloutCatalogue
+) -> None:
     groups = [[place, place + 1] for place in ORDINARY[::2]]
     page = episodes_page(catalogue, groups, "Some.", room)
     assert len(page.encode()) <= room
@@ -70,16 +72,18 @@ def test_a_page_is_no_larger_than_it_may_be_and_says_what_is_missing(room: int, 
     assert shown == [name for pair in pairs if pair[0] in shown for name in pair]
 
 
-def test_episodes_full_of_markup_stay_within_the_room_too(catalogue: Catalogue) -> None:
+def test_episodes_full_of_markup_stay_within_the_room_too(catalogue: RolloutCatalogue) -> None:
     everything = [[place] for place in range(len(catalogue))]
     page = episodes_page(catalogue, everything, "All.", 500_000)
     assert len(page.encode()) <= 500_000
     assert held(page)["about"]["note"].startswith("All. ")
 
 
-def opened(folder: Path, *episodes: Any) -> Catalogue:
+def opened(folder: Path, *episodes: Any) -> RolloutCatalogue:
     write_rollouts(folder / "some.parquet", episodes)
-    return Catalogue("some", [SourceFiles(name="some", rollouts=folder / "some.parquet")], KnownPhrases())
+    return RolloutCatalogue(
+        "some", [SourceFiles(name="some", rollouts=folder / "some.parquet")], KnownPhrases()
+    )
 
 
 def test_long_texts_are_cut_with_their_length(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.models.policy.scratch import word_tokenizer
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.embedded import embedded
 from skillpress.reports.viewer.page_file import self_contained
 from skillpress.reports.viewer.phrases import KnownPhrases
@@ -53,7 +53,7 @@ def page_of_calls(tmp_path_factory: pytest.TempPathFactory) -> str:
     write_rollouts(folder / "rollouts.parquet", [episode(0, CALLS), episode(1, [CALLS[0], CALLS[4]])])
     word_tokenizer(WORDS).save_pretrained(folder / "tokenizer")
     files = SourceFiles(name="calls", rollouts=folder / "rollouts.parquet", tokenizer=folder / "tokenizer")
-    opened = Catalogue("calls", [files], KnownPhrases())
+    opened = RolloutCatalogue("calls", [files], KnownPhrases())
     told = opened.episode("0-0").decisions
     assert [decision.continues for decision in told] == PARENTS
     assert [place for place, decision in enumerate(told) if decision.exactly] == [2, 4, 5, 8, 9]

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.query import MOST, RANGES, SORTS, TEXTS, QueryError, parse
 from skillpress.reports.viewer.records import EpisodeRow
 
 Parameters = list[tuple[str, str]]
 
 
-def every(catalogue: Catalogue) -> list[EpisodeRow]:
+def every(catalogue: RolloutCatalogue) -> list[EpisodeRow]:
     return list(catalogue.page(parse([("limit", str(MOST))])).rows)
 
 
@@ -63,7 +63,7 @@ filters = st.lists(texts | numbers | bounds | won, max_size=3).map(dict)
 
 
 @given(filters)
-def test_filters_find_what_a_loop_finds(catalogue: Catalogue, asked: dict[str, list[str]]) -> None:
+def test_filters_find_what_a_loop_finds(catalogue: RolloutCatalogue, asked: dict[str, list[str]]) -> None:
     parameters = [(name, value) for name, values in asked.items() for value in values]
     found = catalogue.page(parse([*parameters, ("limit", str(MOST))]))
     expected = [row for row in every(catalogue) if holds(row, asked)]
@@ -72,14 +72,14 @@ def test_filters_find_what_a_loop_finds(catalogue: Catalogue, asked: dict[str, l
 
 @given(st.sampled_from(SORTS), st.booleans())
 def test_sorting_keeps_equals_in_order_and_puts_none_last(
-    catalogue: Catalogue, column: str, descending: bool
+    catalogue: RolloutCatalogue, column: str, descending: bool
 ) -> None:
     asked = [("sort", column), ("descending", str(int(descending))), ("limit", str(MOST))]
     assert list(catalogue.page(parse(asked)).rows) == ordered(every(catalogue), column, descending)
 
 
 @given(st.integers(1, 60), st.sampled_from([None, *SORTS]))
-def test_pages_concatenate_to_the_whole(catalogue: Catalogue, limit: int, column: str | None) -> None:
+def test_pages_concatenate_to_the_whole(catalogue: RolloutCatalogue, limit: int, column: str | None) -> None:
     sort: Parameters = [("sort", column)] if column else []
     whole = catalogue.page(parse([*sort, ("limit", str(MOST))]))
     pages: list[EpisodeRow] = []
@@ -90,7 +90,7 @@ def test_pages_concatenate_to_the_whole(catalogue: Catalogue, limit: int, column
     assert tuple(pages) == whole.rows
 
 
-def test_ids_are_stable_and_name_their_episode(catalogue: Catalogue) -> None:
+def test_ids_are_stable_and_name_their_episode(catalogue: RolloutCatalogue) -> None:
     rows = every(catalogue)
     assert len({row.id for row in rows}) == len(rows) == len(catalogue)
     for place, row in enumerate(rows):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.sample import sample
 
 
@@ -79,6 +79,6 @@ def test_the_note_says_how_it_was_drawn() -> None:
 
 
 @pytest.mark.parametrize("most", [10, 40])
-def test_an_opened_catalogue_is_sampled(most: int, catalogue: Catalogue) -> None:
+def test_an_opened_catalogue_is_sampled(most: int, catalogue: RolloutCatalogue) -> None:
     found = sample(catalogue.table(), 0, most)
     assert 0 < len(taken(found.groups)) <= most

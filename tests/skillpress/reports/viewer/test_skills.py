@@ -10,10 +10,10 @@ import pytest
 
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.environments.section import projection_without_keys
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.phrases import KnownPhrases
 from skillpress.reports.viewer.query import parse
-from skillpress.reports.viewer.records import Episode
+from skillpress.reports.viewer.records import ViewedEpisode
 from skillpress.reports.viewer.source import SourceFiles
 from tests.support.reports.viewer_samples import dictionary, ordinary, tasks
 
@@ -22,11 +22,11 @@ FITTED = dictionary()
 
 
 @pytest.fixture(scope="module")
-def episodes(catalogue: Catalogue) -> list[Episode]:
+def episodes(catalogue: RolloutCatalogue) -> list[ViewedEpisode]:
     return [catalogue.episode(catalogue.name(place)) for place in range(len(ordinary()))]
 
 
-def test_skills_are_those_of_the_environments_projection(episodes: list[Episode]) -> None:
+def test_skills_are_those_of_the_environments_projection(episodes: list[ViewedEpisode]) -> None:
     projection = projection_without_keys("countdown")
     for told, played in zip(episodes, ordinary(), strict=True):
         taken = [decision.skills for decision in told.decisions if not decision.summary]
@@ -34,7 +34,9 @@ def test_skills_are_those_of_the_environments_projection(episodes: list[Episode]
         assert all(decision.skills == () for decision in told.decisions if decision.summary)
 
 
-def test_a_cut_covers_the_skills_with_as_few_phrases_as_the_dictionary_needs(episodes: list[Episode]) -> None:
+def test_a_cut_covers_the_skills_with_as_few_phrases_as_the_dictionary_needs(
+    episodes: list[ViewedEpisode],
+) -> None:
     for told in episodes:
         steps = [decision for decision in told.decisions if not decision.summary]
         skills = [skill for decision in steps for skill in decision.skills]
@@ -47,7 +49,9 @@ def test_a_cut_covers_the_skills_with_as_few_phrases_as_the_dictionary_needs(epi
             assert tuple(skill for decision in inside for skill in decision.skills) == phrase.skills
 
 
-def test_a_phrase_finds_the_episodes_whose_cut_has_it(catalogue: Catalogue, episodes: list[Episode]) -> None:
+def test_a_phrase_finds_the_episodes_whose_cut_has_it(
+    catalogue: RolloutCatalogue, episodes: list[ViewedEpisode]
+) -> None:
     known = catalogue.dictionary()
     assert [phrase.phrase for phrase in (*known.singles, *known.phrases)] == [*range(len(FITTED.phrases))]
     for phrase in (*known.singles, *known.phrases):
@@ -61,7 +65,7 @@ def test_a_dictionary_of_other_skills_is_laid_aside(tmp_path: Path) -> None:
     other = replace(FITTED, alphabet=("a",), phrases=(("a",),), counts=(1,))
     write_rollouts(tmp_path / "some.parquet", ordinary()[:3])
     files = SourceFiles(name="some", rollouts=tmp_path / "some.parquet", tasks=TASKS)
-    opened = Catalogue("some", [files], KnownPhrases(other))
+    opened = RolloutCatalogue("some", [files], KnownPhrases(other))
     opened.wait()
     told = opened.episode("0-0")
     assert (told.cost, told.cut, opened.about().skills_progress) == (None, None, None)
@@ -70,7 +74,7 @@ def test_a_dictionary_of_other_skills_is_laid_aside(tmp_path: Path) -> None:
 
 def test_without_tasks_there_are_no_skills(tmp_path: Path) -> None:
     write_rollouts(tmp_path / "some.parquet", ordinary()[:3])
-    opened = Catalogue(
+    opened = RolloutCatalogue(
         "some", [SourceFiles(name="some", rollouts=tmp_path / "some.parquet")], KnownPhrases(FITTED)
     )
     told = opened.episode("0-1")
@@ -83,7 +87,7 @@ def test_episodes_of_unknown_tasks_are_shown_without_a_cost(tmp_path: Path) -> N
     write_rollouts(tmp_path / "some.parquet", ordinary()[:8])
     known = {name: task for name, task in TASKS.items() if name != "task-000"}
     files = SourceFiles(name="some", rollouts=tmp_path / "some.parquet", tasks=known)
-    opened = Catalogue("some", [files], KnownPhrases(FITTED))
+    opened = RolloutCatalogue("some", [files], KnownPhrases(FITTED))
     opened.wait()
     assert [row.cost is None for row in opened.page(parse([])).rows] == [True] * 4 + [False] * 4
     assert opened.about().skills_progress == 1.0

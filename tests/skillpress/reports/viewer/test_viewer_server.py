@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from skillpress.core.errors import UserError
-from skillpress.reports.viewer.catalogue import Catalogue
+from skillpress.reports.viewer.catalogue import RolloutCatalogue
 from skillpress.reports.viewer.query import parse
 from skillpress.reports.viewer.server import HEADERS, application, listen
 
@@ -19,11 +19,11 @@ HOST = f"127.0.0.1:{PORT}"
 
 
 @pytest.fixture(scope="module")
-def client(catalogue: Catalogue) -> TestClient:
+def client(catalogue: RolloutCatalogue) -> TestClient:
     return TestClient(application(catalogue, PORT), base_url=f"http://{HOST}")
 
 
-ANSWERS: dict[str, Callable[[Catalogue], Any]] = {
+ANSWERS: dict[str, Callable[[RolloutCatalogue], Any]] = {
     "/api/health": lambda catalogue: {"ok": True},
     "/api/about": lambda catalogue: catalogue.about(),
     "/api/episodes": lambda catalogue: catalogue.page(parse([])),
@@ -38,7 +38,9 @@ ANSWERS: dict[str, Callable[[Catalogue], Any]] = {
 
 
 @pytest.mark.parametrize("path", ANSWERS)
-def test_answers_are_the_catalogues_records(path: str, client: TestClient, catalogue: Catalogue) -> None:
+def test_answers_are_the_catalogues_records(
+    path: str, client: TestClient, catalogue: RolloutCatalogue
+) -> None:
     told = client.get(path)
     assert told.status_code == 200 and told.headers["content-type"] == "application/json"
     assert told.json() == orjson.loads(orjson.dumps(ANSWERS[path](catalogue)))

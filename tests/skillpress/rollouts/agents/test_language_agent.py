@@ -12,7 +12,7 @@ from skillpress.core.interface import AgentState, Decision, DecisionRequest, Inf
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, WeightSpan
 from skillpress.rollouts.agents import OutcomeReward, RandomExplorer, decide
-from skillpress.rollouts.agents.engine_agent import EngineError
+from skillpress.rollouts.agents.engine_agent import EngineAnswerError
 from tests.support.rollouts.rote import agent, decode
 
 TASK = Task("t", "none", 0, {})
@@ -77,14 +77,18 @@ def test_a_log_probability_that_is_not_finite_is_an_error_that_names_the_engine(
         ]
 
     engine.completed = diverged  # type: ignore[method-assign]
-    with pytest.raises(EngineError, match=r"rote:\w+ gives token 1 of .* log-probability (nan|-inf).*finite"):
+    with pytest.raises(
+        EngineAnswerError, match=r"rote:\w+ gives token 1 of .* log-probability (nan|-inf).*finite"
+    ):
         player.act(START)
 
 
 def test_a_response_longer_than_was_asked_for_is_an_error_that_names_the_engine() -> None:
     player, _ = agent("<action>look</action>")
     player.sampling = Sampling(max_new_tokens=3)
-    with pytest.raises(EngineError, match=r"rote:\w+ gives a response of \d+ tokens.*max_new_tokens is 3"):
+    with pytest.raises(
+        EngineAnswerError, match=r"rote:\w+ gives a response of \d+ tokens.*max_new_tokens is 3"
+    ):
         player.act(START)
 
 

@@ -13,15 +13,15 @@ from skillpress.core.engine import Sampling
 from skillpress.core.errors import UserError
 from skillpress.rollouts.chat.answers import read_reply
 from skillpress.rollouts.chat.client import ChatClient
-from skillpress.rollouts.chat.connection import Reply
-from skillpress.rollouts.chat.outcomes import Answer, Failed, Unsupported, Usage
+from skillpress.rollouts.chat.connection import ServerReply
+from skillpress.rollouts.chat.outcomes import Failed, ModelAnswer, TokenUsage, Unsupported
 from skillpress.rollouts.chat.server import ChatError, ChatServer
 from tests.support.rollouts.chat_server import Manner, chat_server
 
 OWN = {"chat_template_kwargs": {"enable_thinking": False}, "reasoning_effort": "low"}
 
 
-def ask(tmp_path: Path, manner: Manner, **server: Any) -> tuple[Answer, list[dict[str, Any]]]:
+def ask(tmp_path: Path, manner: Manner, **server: Any) -> tuple[ModelAnswer, list[dict[str, Any]]]:
     """(the answer to one question, the requests that the server received)"""
     with chat_server(manner=manner) as (url, heard):
         client = ChatClient(
@@ -114,9 +114,9 @@ def test_of_two_choices_in_a_stream_the_one_with_the_lower_index_counts(tmp_path
 def test_choices_in_one_chunk_or_one_reply_are_told_apart_by_their_index() -> None:
     both = [{"index": 1, "delta": {"content": "b"}}, {"index": 0, "delta": {"content": "a"}}]
     body = f"data: {json.dumps({'choices': both})}\n\ndata: [DONE]\n\n"
-    assert read_reply(Reply(200, {}, body.encode()), {}) == Answer("a")
+    assert read_reply(ServerReply(200, {}, body.encode()), {}) == ModelAnswer("a")
     whole = {"choices": [{"index": n, "message": {"content": text}} for n, text in ((1, "b"), (0, "a"))]}
-    assert read_reply(Reply(200, {}, json.dumps(whole).encode()), {}) == Answer("a")
+    assert read_reply(ServerReply(200, {}, json.dumps(whole).encode()), {}) == ModelAnswer("a")
 
 
 @pytest.mark.parametrize("status", [400, 403, 422])
@@ -139,7 +139,7 @@ def test_choices_in_one_chunk_or_one_reply_are_told_apart_by_their_index() -> No
     ],
 )
 def test_throttling_is_a_retry_whatever_its_status(status: int, error: dict[str, str]) -> None:
-    outcome = read_reply(Reply(status, {"retry-after": "3"}, json.dumps({"error": error}).encode()), {})
+    outcome = read_reply(ServerReply(status, {"retry-after": "3"}, json.dumps({"error": error}).encode()), {})
     assert isinstance(outcome, Failed)
     assert (outcome.again, outcome.pause, outcome.everyone) == (True, 3.0, True)
 
@@ -154,7 +154,7 @@ def test_throttling_is_a_retry_whatever_its_status(status: int, error: dict[str,
     ],
 )
 def test_other_errors_of_a_request_are_no_throttling(error: dict[str, str]) -> None:
-    outcome = read_reply(Reply(400, {}, json.dumps({"error": error}).encode()), {"temperature": 3})
+    outcome = read_reply(ServerReply(400, {}, json.dumps({"error": error}).encode()), {"temperature": 3})
     assert isinstance(outcome, Failed) and not outcome.again
 
 
@@ -176,7 +176,7 @@ def test_a_parameter_is_refused_in_many_words(refused: str, said: str) -> None:
     sent = dict.fromkeys(
         ("max_tokens", "temperature", "top_p", "seed", "stop", "stream", "stream_options"), 1
     )
-    outcome = read_reply(Reply(400, {}, json.dumps({"error": {"message": said}}).encode()), sent)
+    outcome = read_reply(ServerReply(400, {}, json.dumps({"error": {"message": said}}).encode()), sent)
     assert outcome == Unsupported(refused, f"HTTP 400: {said}")
 
 
@@ -192,13 +192,13 @@ def test_a_parameter_is_refused_in_many_words(refused: str, said: str) -> None:
     ],
 )
 def test_a_prompt_is_too_long_in_many_words(status: int, said: str) -> None:
-    outcome = read_reply(Reply(status, {}, json.dumps({"error": {"message": said}}).encode()), {})
-    assert outcome == Answer("", ended="prompt_too_long")
+    outcome = read_reply(ServerReply(status, {}, json.dumps({"error": {"message": said}}).encode()), {})
+    assert outcome == ModelAnswer("", ended="prompt_too_long")
 
 
 def test_a_request_beyond_the_accounts_rate_is_no_step() -> None:
     said = "Request too large on tokens per minute (TPM): Limit 6000, Requested 9000"
-    assert isinstance(read_reply(Reply(413, {}, json.dumps({"error": said}).encode()), {}), Failed)
+    assert isinstance(read_reply(ServerReply(413, {}, json.dumps({"error": said}).encode()), {}), Failed)
 
 
 def test_a_server_that_refuses_streams_is_not_said_to_need_another_option(tmp_path: Path) -> None:
@@ -237,8 +237,8 @@ def events(*chunks: Any, end: str = "\n", indent: int | None = None) -> str:
     ids=["no DONE", "many lines", "CR", "empty data", "usage last", "no gaps", "whole message", "text index"],
 )
 def test_a_stream_is_read_however_its_lines_are_written(body: str) -> None:
-    outcome = read_reply(Reply(200, {}, body.encode()), {})
-    assert isinstance(outcome, Answer) and (outcome.text, outcome.ended) == ("Hello", "whole")
+    outcome = read_reply(ServerReply(200, {}, body.encode()), {})
+    assert isinstance(outcome, ModelAnswer) and (outcome.text, outcome.ended) == ("Hello", "whole")
 
 
 @pytest.mark.parametrize(
@@ -254,25 +254,25 @@ def test_a_stream_is_read_however_its_lines_are_written(body: str) -> None:
 )
 def test_a_stream_without_its_end_is_a_failure_that_says_so(body: str, says: str) -> None:
     """It is the right address, whatever went wrong there."""
-    outcome = read_reply(Reply(200, {}, body.encode()), {})
+    outcome = read_reply(ServerReply(200, {}, body.encode()), {})
     assert isinstance(outcome, Failed) and says in outcome.reason
     assert outcome.again and not outcome.foreign
 
 
 def test_a_stream_of_an_answer_that_is_empty_is_an_answer() -> None:
     first = {"choices": [{"index": 0, "delta": {"role": "assistant"}}]}
-    assert read_reply(Reply(200, {}, events(first, LAST, "[DONE]").encode()), {}) == Answer("")
+    assert read_reply(ServerReply(200, {}, events(first, LAST, "[DONE]").encode()), {}) == ModelAnswer("")
 
 
 def test_a_streams_counts_may_stand_in_its_choice() -> None:
     last = {"choices": [{**LAST["choices"][0], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}]}
-    outcome = read_reply(Reply(200, {}, events(*PIECES, last).encode()), {})
-    assert isinstance(outcome, Answer) and outcome.usage == Usage(3, 2)
+    outcome = read_reply(ServerReply(200, {}, events(*PIECES, last).encode()), {})
+    assert isinstance(outcome, ModelAnswer) and outcome.usage == TokenUsage(3, 2)
 
 
 def test_a_server_may_ask_for_a_retry_by_a_header() -> None:
     body = json.dumps({"error": {"message": "the shard moved"}}).encode()
-    found = [read_reply(Reply(400, {"x-should-retry": said}, body), {}) for said in ("true", "false")]
+    found = [read_reply(ServerReply(400, {"x-should-retry": said}, body), {}) for said in ("true", "false")]
     assert [isinstance(outcome, Failed) and outcome.again for outcome in found] == [True, False]
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from skillpress.rollouts.chat.answers import parsed, read_reply
 from skillpress.rollouts.chat.client import read_offers
-from skillpress.rollouts.chat.connection import Reply
+from skillpress.rollouts.chat.connection import ServerReply
 from skillpress.rollouts.chat.form import OMITTABLE
-from skillpress.rollouts.chat.outcomes import Answer, Failed, Unsupported
+from skillpress.rollouts.chat.outcomes import Failed, ModelAnswer, Unsupported
 
 SENT = {"max_tokens": 64, "temperature": 0.4, "top_p": 0.9, "top_k": 20, "seed": 1}
 NAMES = (
@@ -46,9 +46,9 @@ HEADERS = st.fixed_dictionaries(
 )
 
 
-def check(reply: Reply) -> None:
+def check(reply: ServerReply) -> None:
     outcome = read_reply(reply, SENT)
-    if isinstance(outcome, Answer):
+    if isinstance(outcome, ModelAnswer):
         (outcome.text + outcome.thought).encode()  # it can be written to a file
         usage = (outcome.usage.prompt_tokens, outcome.usage.response_tokens)
         assert all(count is None or count >= 0 for count in usage)
@@ -62,27 +62,27 @@ def check(reply: Reply) -> None:
 
 @given(STATUSES, HEADERS, VALUES)
 def test_any_json_is_read(status: int, headers: dict[str, str], value: Any) -> None:
-    check(Reply(status, headers, json.dumps(value).encode()))
+    check(ServerReply(status, headers, json.dumps(value).encode()))
 
 
 @given(STATUSES, st.binary(max_size=40) | st.binary(max_size=40).map(lambda some: b"data: " + some))
 def test_any_bytes_are_read(status: int, body: bytes) -> None:
-    check(Reply(status, {}, body))
+    check(ServerReply(status, {}, body))
 
 
 @given(st.lists(VALUES, max_size=5))
 def test_any_stream_is_read(chunks: list[Any]) -> None:
     lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
-    check(Reply(200, {}, "".join([*lines, "data: [DONE]\n\n"]).encode()))
+    check(ServerReply(200, {}, "".join([*lines, "data: [DONE]\n\n"]).encode()))
 
 
 @given(VALUES)
 def test_an_error_is_never_an_answer_of_the_model(value: Any) -> None:
     """Only a prompt that is too long, or that a filter declined, becomes a step, and it contains no text."""
     outcome = read_reply(
-        Reply(200, {}, json.dumps({"error": value or "none", "choices": [{}]}).encode()), SENT
+        ServerReply(200, {}, json.dumps({"error": value or "none", "choices": [{}]}).encode()), SENT
     )
-    assert not isinstance(outcome, Answer) or (outcome.text == "" and outcome.ended != "whole")
+    assert not isinstance(outcome, ModelAnswer) or (outcome.text == "" and outcome.ended != "whole")
 
 
 def streamed(*deltas: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +110,6 @@ def test_a_stream_of_many_pieces_is_put_together_once() -> None:
 def test_a_count_of_tokens_that_no_answer_can_have_is_none() -> None:
     usage = {"prompt_tokens": 10**400, "completion_tokens": 7}
     body = {"choices": [{"message": {"content": "a"}}], "usage": usage}
-    outcome = read_reply(Reply(200, {}, json.dumps(body).encode()), SENT)
-    assert isinstance(outcome, Answer)
+    outcome = read_reply(ServerReply(200, {}, json.dumps(body).encode()), SENT)
+    assert isinstance(outcome, ModelAnswer)
     assert (outcome.usage.prompt_tokens, outcome.usage.response_tokens) == (None, 7)

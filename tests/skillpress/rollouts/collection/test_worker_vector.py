@@ -28,16 +28,16 @@ from skillpress.rollouts.collection import (
     requests,
 )
 from skillpress.rollouts.collection.worker_vector import ENGINE_FAILED
-from skillpress.rollouts.workers.worker import Limits
+from skillpress.rollouts.workers.worker import WorkerLimits
 from tests.support.programs import importing
 from tests.support.rollouts import troubled
 from tests.support.rollouts.processes import assert_end
 from tests.support.rollouts.troubled import STEPS, Boxed, Counting, Nosy, Troubled, answered
 from tests.support.rollouts.walking import Walker
 
-LIMITS = Limits(seconds=60.0, memory=250_000_000)
+LIMITS = WorkerLimits(seconds=60.0, memory=250_000_000)
 MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
-IMPATIENT = Limits(seconds=5.0, memory=250_000_000)
+IMPATIENT = WorkerLimits(seconds=5.0, memory=250_000_000)
 
 
 class Plodder(Walker):
@@ -58,7 +58,7 @@ def tasks(**spec: object) -> list[Task]:
 
 
 @contextmanager
-def workers(limits: Limits = LIMITS) -> Iterator[WorkerVectorEnv]:
+def workers(limits: WorkerLimits = LIMITS) -> Iterator[WorkerVectorEnv]:
     environments = WorkerVectorEnv(Troubled, 1, limits)
     try:
         yield environments
@@ -154,7 +154,7 @@ def test_a_worker_killed_from_outside_is_replaced() -> None:
 def test_a_worker_that_the_kernel_kills_for_lack_of_memory_is_replaced(tmp_path: Path) -> None:
     """The kernel acts before the worker reaches the limit of its pool, as in a container."""
     group, before = MEMORY_GROUPS / f"skillpress-worker-{os.getpid()}", set(psutil.Process().children())
-    environments = WorkerVectorEnv(Troubled, 2, Limits(seconds=60.0, memory=1 << 40))
+    environments = WorkerVectorEnv(Troubled, 2, WorkerLimits(seconds=60.0, memory=1 << 40))
     group.mkdir()
     try:
         (group / "memory.limit_in_bytes").write_text(str(256 << 20))

@@ -13,7 +13,7 @@ import pytest
 from skillpress.rollouts.workers.gang import Gang, LostError, _Rank, run_gang
 from skillpress.rollouts.workers.gang_node import RankHost
 from skillpress.rollouts.workers.gang_work import ForeignNodeError, read_work, source_key, write_work
-from skillpress.rollouts.workers.ranks import Message, free_port
+from skillpress.rollouts.workers.ranks import RankMessage, free_port
 from skillpress.rollouts.workers.ray_cluster import ClusterError, connected
 from tests.support.programs import ROOT
 from tests.support.rollouts import rank_work
@@ -26,7 +26,7 @@ def work(tmp_path: Path) -> tuple[Path, str]:
     return Path(file), digest
 
 
-def heard(work: tuple[Path, str], rank: int, source: str) -> list[Message | int]:
+def heard(work: tuple[Path, str], rank: int, source: str) -> list[RankMessage | int]:
     """The messages of one rank that a node forwards."""
     variables = {"PYTHONPATH": str(ROOT), "RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "4"}
     variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
@@ -37,13 +37,13 @@ def heard(work: tuple[Path, str], rank: int, source: str) -> list[Message | int]
 
 def test_a_node_hands_on_what_its_rank_says_and_how_it_ended(work: tuple[Path, str]) -> None:
     messages = heard(work, 3, source_key())
-    assert messages == [Message("begun"), Message("report", 4), Message("done", 9), 0]
+    assert messages == [RankMessage("begun"), RankMessage("report", 4), RankMessage("done", 9), 0]
     assert (work[0].parent / "logs" / "rank.log").exists()
 
 
 def test_a_rank_with_other_code_than_its_starter_refuses(work: tuple[Path, str]) -> None:
     refusal, code = heard(work, 3, "another")
-    assert code == 0 and isinstance(refusal, Message)
+    assert code == 0 and isinstance(refusal, RankMessage)
     assert isinstance(refusal.value, ForeignNodeError)
     assert f"holds other code ({source_key()}) than the program that started" in str(refusal.value)
 
@@ -92,7 +92,7 @@ def test_a_rank_that_ends_before_its_work_is_lost_by_name_node_and_log() -> None
 
 def test_a_rank_that_is_done_may_end() -> None:
     rank = _Rank(1, Path("logs/rank-1.log"))
-    rank.hear(pickle.dumps(Message("done", 5)))
+    rank.hear(pickle.dumps(RankMessage("done", 5)))
     rank.hear(0)
     assert rank.ended and rank.result == 5
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillpress.rollouts.workers import Failure, Limits, WorkerPool, WorkerPoolError
+from skillpress.rollouts.workers import Failure, WorkerLimits, WorkerPool, WorkerPoolError
 from skillpress.rollouts.workers import worker as module
 
 FULL = b"x" * 5_000_000
@@ -53,7 +53,7 @@ def test_a_process_that_hangs_while_it_starts_is_an_error_after_the_deadline_wha
     make: StuckStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "START_SECONDS", 3.0)
-    pool = WorkerPool(make, 1, Limits())
+    pool = WorkerPool(make, 1, WorkerLimits())
     started = time.monotonic()
     with pytest.raises(WorkerPoolError, match="could not start: it took longer than 3 seconds"):
         list(pool.run({0: [range(4)]}, lambda number: FULL))
@@ -63,7 +63,7 @@ def test_a_process_that_hangs_while_it_starts_is_an_error_after_the_deadline_wha
 
 @pytest.mark.parametrize("size", [10, module.FITS_BYTES + 1, len(FULL)])
 def test_batches_of_any_size_are_answered_one_after_the_other(size: int) -> None:
-    pool = WorkerPool(Length(), 1, Limits())
+    pool = WorkerPool(Length(), 1, WorkerLimits())
     assert sorted(pool.run({0: [[0, 1], [2], [3]]}, lambda number: b"x" * (size + number))) == [
         (number, size + number) for number in range(4)
     ]
@@ -71,7 +71,7 @@ def test_batches_of_any_size_are_answered_one_after_the_other(size: int) -> None
 
 
 def test_a_big_batch_at_which_a_worker_hangs_is_given_up_and_the_pool_works_on() -> None:
-    pool = WorkerPool(Length(600.0), 1, Limits(seconds=1.0, attempts=1))
+    pool = WorkerPool(Length(600.0), 1, WorkerLimits(seconds=1.0, attempts=1))
     ((number, failure),) = pool.run({0: [[0]]}, lambda number: FULL)
     assert number == 0 and isinstance(failure, Failure) and failure.reason == "hung"
     pool.close()
@@ -101,7 +101,7 @@ def all_answers(pool: WorkerPool, count: int) -> dict[int, Any]:
 def test_what_is_submitted_while_a_worker_works_travels_in_its_next_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pool = WorkerPool(Length(), 1, Limits())
+    pool = WorkerPool(Length(), 1, WorkerLimits())
     messages = given(pool, monkeypatch)
     for number in range(5):
         pool.submit(0, {number: lambda number=number: b"x" * number})
@@ -113,7 +113,7 @@ def test_what_is_submitted_while_a_worker_works_travels_in_its_next_message(
 def test_a_failed_job_is_tried_again_alone_before_what_was_submitted_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pool = WorkerPool(Length(), 1, Limits(attempts=2))
+    pool = WorkerPool(Length(), 1, WorkerLimits(attempts=2))
     messages = given(pool, monkeypatch)
     pool.submit(0, {1: lambda: b"a", 2: lambda: 2, 3: lambda: b"c"})  # a number has no length
     pool.submit(0, {4: lambda: b"d"})
@@ -125,7 +125,7 @@ def test_a_failed_job_is_tried_again_alone_before_what_was_submitted_meanwhile(
 
 
 def test_aborted_jobs_are_never_answered_and_their_numbers_can_be_used_again() -> None:
-    pool = WorkerPool(Length(), 1, Limits())
+    pool = WorkerPool(Length(), 1, WorkerLimits())
     pool.submit(0, {0: lambda: b"x", 1: lambda: b"xx"})
     pool.submit(0, {2: lambda: b"xxx"})
     pool.abort()
@@ -136,7 +136,7 @@ def test_aborted_jobs_are_never_answered_and_their_numbers_can_be_used_again() -
 
 
 def test_a_process_that_cannot_be_started_says_why() -> None:
-    pool = WorkerPool(lambda: Length().job, 1, Limits())
+    pool = WorkerPool(lambda: Length().job, 1, WorkerLimits())
     with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
         list(pool.run({0: [[0]]}, bytes))
     pool.close()
