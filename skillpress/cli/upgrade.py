@@ -7,7 +7,8 @@
 `skillpress init` notes in .skillpress.json what it wrote. A file that you have not edited since then is
 replaced, added or removed as the installed version has it. A file that you have edited is left alone: the
 command names it and shows how it differs from the installed version's. When you have merged such a file by
-hand, --merged FILE counts it as upgraded. --dry-run shows all differences and changes nothing.
+hand, --merged FILE counts it as upgraded. Python files of your own that import modules of skillpress by
+former names get the present ones. --dry-run shows all differences and changes nothing.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ from skillpress.cli.origin import write_origin
 from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import UserError, did_you_mean
 from skillpress.core.lab import need_lab
+from skillpress.core.moved import with_present_names
 from skillpress.core.storage import make_folder
 from skillpress.core.version import __version__
 
-State = Literal["change", "add", "remove", "edited"]
+State = Literal["change", "add", "remove", "edited", "imports"]
 SAID: Mapping[State, str] = {
     "change": "changes",
     "add": "is new",
     "remove": "is not in the new version",
+    "imports": "imports modules by their present names",
     "edited": "left alone: you have edited it, and the new version differs",
 }
 _PIN = re.compile(rb"^skillpress(\[[^\]\n]*\])?==[^\s;#]+", re.MULTILINE)
@@ -87,6 +90,23 @@ def changes(folder: Path, manifest: Manifest) -> Iterator[FileChange]:
             yield FileChange(place, _state(here, new, written), here, new)
 
 
+def own_imports(folder: Path, found: Sequence[FileChange]) -> Iterator[FileChange]:
+    """Python files of one's own that call modules of skillpress by former names.
+
+    Args:
+        found: the other changes; what they replace or remove is left out.
+    """
+    replaced = {change.place for change in found if change.state != "edited"}
+    for file in sorted(folder.rglob("*.py")):
+        place = file.relative_to(folder)
+        if place in replaced or any(part.startswith(".") or part == "workspaces" for part in place.parts):
+            continue
+        before = file.read_bytes()
+        after = with_present_names(before.decode("utf-8", errors="surrogateescape"))
+        if (written := after.encode("utf-8", errors="surrogateescape")) != before:
+            yield FileChange(place, "imports", before, written)
+
+
 def _state(here: bytes | None, new: bytes | None, written: str | None) -> State:
     if here is None:  # a file that the user has removed is not brought back
         return "add" if written is None else "edited"
@@ -114,6 +134,8 @@ def apply(
             if change.after is not None:
                 (fresh / str(number)).write_bytes(change.after)
                 (fresh / str(number)).chmod(0o644)
+            if change.state == "imports":
+                shutil.copymode(folder / change.place, fresh / str(number))
         for number, change in enumerate(doing):
             place = folder / change.place
             if change.after is None:
@@ -148,6 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if file not in [change.place for change in edited]:
             known = [str(change.place) for change in edited]
             raise UpgradeError(f"--merged {file}: is not among the edited files{did_you_mean(file, known)}")
+    found += own_imports(folder, found)
     print(f"{folder}: from skillpress {manifest.version} to {__version__}")
     for change in found:
         if change.place not in chosen.merged:

@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from skillpress.core import lab
 from skillpress.core.errors import ParamsError, did_you_mean
+from skillpress.core.moved import with_present_names
 
 OURS = "skillpress"
 """The origin of the tables' entries, in messages and records."""
@@ -291,6 +292,11 @@ def _from_outside(part: Part, attribute: str, has: str) -> Any:
         module = import_module(part.module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{part.module}.".startswith(f"{error.name}."):
+            if (present := with_present_names(error.name or "")) != (error.name or ""):
+                raise UnknownPartError(
+                    f"{part.module} imports {error.name}, whose name is {present} now; `skillpress upgrade` "
+                    "rewrites a lab's own files"
+                ) from error
             raise  # the module exists, but something that it imports does not
         where = " or ".join(dict.fromkeys((str(lab.ROOT), os.getcwd())))
         raise UnknownPartError(

@@ -168,3 +168,17 @@ def test_a_file_that_is_not_edited_cannot_be_merged(newer: Path, capsys: pytest.
     (newer / GRPO).write_text("mine: 1\n")
     assert main(["upgrade", "--merged", "params/grpo.yml"]) == exit_codes.USER_ERROR
     assert "is not among the edited files; did you mean 'params/grpo.yaml'?" in capsys.readouterr().err
+
+
+def test_imports_by_former_names_follow_in_files_of_ones_own(
+    newer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, edited = newer / "my_lab" / "mine.py", newer / "my_lab" / "number_line.py"
+    own.write_text("from skillpress.learn.training.step import TrainingStep\nimport skillpress.learnt\n")
+    edited.write_text(edited.read_text() + "from skillpress.play import Sandbox\n")
+    assert main(["upgrade", "--dry-run"]) == 0 and "skillpress.learn.training" in own.read_text()
+    assert main(["upgrade"]) == 0
+    assert "my_lab/mine.py: imports modules by their present names" in capsys.readouterr().out
+    assert own.read_text().startswith("from skillpress.training.loop.step import TrainingStep\n")
+    assert own.read_text().endswith("import skillpress.learnt\n")
+    assert edited.read_text().endswith("from skillpress.rollouts import Sandbox\n")

@@ -139,6 +139,14 @@ def test_what_a_plug_in_lacks_is_not_taken_for_a_wrong_name(lab: Path) -> None:
         lookup(ALGORITHMS, "a_lab.needy:Mine", "algorithm.name")
 
 
+def test_a_part_that_imports_a_module_by_its_former_name_is_told_the_present_one(lab: Path) -> None:
+    (lab / "a_lab" / "former.py").write_text("from skillpress.learn.algorithms.algorithm import Algorithm\n")
+    with pytest.raises(
+        ParamsError, match=r"imports skillpress\.learn, whose name is skillpress\.training now"
+    ):
+        lookup(ALGORITHMS, "a_lab.former:Mine", "algorithm.name")
+
+
 def test_a_table_that_nobody_extends_takes_its_own_names_alone() -> None:
     table = Registry("", "--agent", {"one": "a.b:c"})
     assert "one" in table and "a.b:c" not in table
