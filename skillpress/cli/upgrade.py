@@ -91,7 +91,7 @@ def changes(folder: Path, manifest: Manifest) -> Iterator[FileChange]:
 
 
 def own_imports(folder: Path, found: Sequence[FileChange]) -> Iterator[FileChange]:
-    """Python files of one's own that call modules of skillpress by former names.
+    """The lab's own Python files that import modules of skillpress by former names.
 
     Args:
         found: the other changes; what they replace or remove is left out.
