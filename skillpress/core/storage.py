@@ -202,41 +202,55 @@ def private_folder(folder: Path) -> Path:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder with content of any depth, any names and any permissions. No other process may write
-    there meanwhile. Nothing happens if the folder is gone.
+    """Remove a folder with content of any depth, any names and any permissions. Others may remove parts of it
+    meanwhile, and nobody may write there. Nothing happens if the folder is gone.
 
     ``shutil.rmtree`` calls itself for every level and fails on a thousand of them. Here folders move up to
     the top before they are emptied, so neither the stack nor the length of a path limits the depth.
     """
-    moved, prefix = itertools.count(), f".{uuid4().hex}."
-    try:
+    names = (f".{uuid4().hex}.{number}" for number in itertools.count())
+    with suppress(FileNotFoundError):
         folder.chmod(0o700)
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return
+        try:
+            left = os.listdir(top)
+            while left:
+                with suppress(FileNotFoundError):  # another was faster
+                    left += _removed(top, left.pop(), names)
+        finally:
+            os.close(top)
+        folder.rmdir()
+
+
+def _removed(top: int, name: str, names: Iterator[str]) -> list[str]:
+    """Remove a file, or a folder without its inner ones; returns the names in ``top`` under which these are
+    now, and the folder's own if something was moved into it meanwhile."""
+    if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=top)
+        return []
+    left = []
+    os.chmod(name, 0o700, dir_fd=top)
+    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
     try:
-        left = os.listdir(top)
-        while left:
-            name = left.pop()
-            if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
-                os.unlink(name, dir_fd=top)
-                continue
-            os.chmod(name, 0o700, dir_fd=top)
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
-            try:
-                for entry in os.listdir(inner):
-                    if stat.S_ISDIR(os.stat(entry, dir_fd=inner, follow_symlinks=False).st_mode):
-                        os.chmod(entry, 0o700, dir_fd=inner)
-                        left.append(f"{prefix}{next(moved)}")
-                        os.rename(entry, left[-1], src_dir_fd=inner, dst_dir_fd=top)
-                    else:
-                        os.unlink(entry, dir_fd=inner)
-            finally:
-                os.close(inner)
-            os.rmdir(name, dir_fd=top)
+        for entry in os.listdir(inner):
+            with suppress(FileNotFoundError):
+                if stat.S_ISDIR(os.stat(entry, dir_fd=inner, follow_symlinks=False).st_mode):
+                    os.chmod(entry, 0o700, dir_fd=inner)
+                    left.append(next(names))
+                    os.rename(entry, left[-1], src_dir_fd=inner, dst_dir_fd=top)
+                else:
+                    os.unlink(entry, dir_fd=inner)
     finally:
-        os.close(top)
-    folder.rmdir()
+        os.close(inner)
+    try:
+        os.rmdir(name, dir_fd=top)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
+        left.append(name)
+    return left
 
 
 def _replace_folder(temporary: Path, destination: Path) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -100,6 +101,7 @@ def test_json_of_another_schema_is_refused_with_the_way_out(tmp_path: Path, cont
 
 KILLED = """
 import os, shutil, signal, sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from skillpress.core import storage
 target, place = Path(sys.argv[1]), sys.argv[2]
@@ -219,3 +221,17 @@ def test_a_tree_is_removed_whatever_its_depth_names_and_permissions(tmp_path: Pa
     remove_tree(top)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     remove_tree(top)
+
+
+def test_a_tree_that_others_remove_as_well_is_gone_and_nobody_fails(tmp_path: Path) -> None:
+    """An engine's failure ends a run whose episodes are still removing their folders."""
+    top = tmp_path / "top"
+    for episode in range(40):
+        for depth in range(5):
+            folder = top.joinpath(str(episode), *"abcde"[: depth + 1])
+            folder.mkdir(parents=True)
+            (folder / "file").touch()
+    mine = [*top.iterdir(), top]
+    with ThreadPoolExecutor(len(mine)) as pool:
+        list(pool.map(remove_tree, mine))
+    assert not top.exists()
