@@ -203,7 +203,7 @@ def private_folder(folder: Path) -> Path:
 
 def remove_tree(folder: Path) -> None:
     """Remove a folder with content of any depth, any names and any permissions. Others may remove parts of it
-    meanwhile, and nobody may write there. Nothing happens if the folder is gone.
+    meanwhile, and must not write there. Nothing happens if the folder is gone.
 
     ``shutil.rmtree`` calls itself for every level and fails on a thousand of them. Here folders move up to
     the top before they are emptied, so neither the stack nor the length of a path limits the depth.

@@ -8,6 +8,8 @@ therefore says everything, and only that is kept. A call goes on with a conversa
   session this takes the same calls of tools: two runs of one task begin with the same history too;
 - or asks the same again, which is a retry: the earlier answer is forgotten.
 
+Without a session, records that name different tasks are of different runs, however alike they begin.
+
 Records that name their run and keep the answer among the messages are joined in any order.
 
 A record that names its session, or the call that it continues, says more. Where such a call begins another
@@ -127,7 +129,7 @@ class Joiner:
         linked = self._owned.get((kept.format, call.parent)) if call.parent else None
         found = self._continued(scope, prefixes, call, kept) if prefixes[1:] else None
         if found is None and prefixes[1:]:
-            found = self._asked_again(scope, call, prefixes[-1], linked)
+            found = self._asked_again(scope, call, kept, prefixes[-1], linked)
         named = bool(call.session or call.parent or call.own)
         new = _Conversation(
             number=len(self._all),
@@ -166,22 +168,25 @@ class Joiner:
         last = len(prefixes) - 1
         for place in range(last, 0, -1):
             for held in reversed(self._open.get((scope, prefixes[place]), ())):
-                if held.end == prefixes[place] and (place < last or held.asked != held.end):
+                grown = held.end == prefixes[place] and (place < last or held.asked != held.end)
+                if grown and not _of_another_task(held.kept, kept, call):
                     return held
         for place in range(last - 1, 0, -1):
             for held in reversed(self._open.get((scope, prefixes[place]), ())):
                 same = held.kept.tools == kept.tools[: len(held.kept.tools)] and any(held.kept.tools)
-                if held.asked == prefixes[place] and (call.session or same):
+                goes_on = held.asked == prefixes[place] and (call.session or same)
+                if goes_on and not _of_another_task(held.kept, kept, call):
                     return held
         return None
 
     def _asked_again(
-        self, scope: Hashable, call: ModelCallPlace, asked: int, linked: _Conversation | None
+        self, scope: Hashable, call: ModelCallPlace, kept: Kept, asked: int, linked: _Conversation | None
     ) -> _Conversation | None:
         """The conversation whose last call asked the same. First calls without a session may be runs of one
         task, and records that hold only what is new may be equal by chance."""
         for held in reversed(self._open.get((scope, asked), ())):
             certain = held.calls > 1 or (call.session and held.before is None)
+            certain = certain and not _of_another_task(held.kept, kept, call)
             if held.asked == asked and certain and (linked is None or linked is not held):
                 self.left_out[AGAIN] += 1
                 return held
@@ -239,6 +244,12 @@ class Joiner:
                 runs.setdefault(root, []).append(held)
         for conversations in runs.values():
             yield _run(conversations)
+
+
+def _of_another_task(held: Kept, new: Kept, call: ModelCallPlace) -> bool:
+    """Whether the two name different tasks, and no session, run or link connects them."""
+    said = call.session or call.run or call.parent
+    return not said and bool(held.task and new.task) and held.task != new.task
 
 
 def _go_on(found: _Conversation, new: _Conversation) -> None:

@@ -34,7 +34,13 @@ class Calls:
         self.traces: list[Trace] = []
 
     def ask(
-        self, history: str, answer: str, session: str = "", success: bool | None = None, **links: str
+        self,
+        history: str,
+        answer: str,
+        session: str = "",
+        success: bool | None = None,
+        task: str = "",
+        **links: str,
     ) -> None:
         """A call with these messages, in words; ``answer`` as it is in a later history."""
         messages = history.split()
@@ -48,7 +54,7 @@ class Calls:
         names = tuple((step.content,) for step in steps)
         tools = tuple(step.tool for step in steps)
         kept = Kept(
-            labels=names, tools=tools, success=success, task="", version="", time=None, outcome="",
+            labels=names, tools=tools, success=success, task=task, version="", time=None, outcome="",
             score=None, candidates=(),
             left_out={}, format="chat", number=number, pieces=(TracePiece(TracePlace(0, number, number)),),
         )  # fmt: skip
@@ -117,6 +123,26 @@ def test_runs_of_one_task_that_begin_alike_are_kept_apart() -> None:
     calls.ask("system task Edit done", "Test")
     calls.ask("system task List files", "Edit")
     assert sorted(calls.steps()) == ["Edit Test", "List Edit"] and not calls.left_out
+
+
+def test_runs_of_different_tasks_are_kept_apart_although_one_begins_with_the_other() -> None:
+    calls = Calls()
+    calls.ask("", "Open", task="a")
+    calls.ask("Open ok", "Test", task="b", success=True)
+    calls.ask("Open ok Test ok", "Edit", task="c", success=False)
+    calls.ask("Open ok", "Test", task="d")
+    assert [(run.task, run.success, len(run.tools)) for run in calls.runs()] == [
+        ("a", None, 1), ("b", True, 2), ("c", False, 3), ("d", None, 2),
+    ]  # fmt: skip
+
+
+def test_a_task_that_some_records_name_parts_no_run_and_a_session_says_more() -> None:
+    calls = Calls()
+    calls.ask("hello", "Open", task="a")
+    calls.ask("hello Open ok", "Test")
+    calls.ask("hello", "Open", "session", task="b")
+    calls.ask("hello Open ok", "Test", "session", task="c")
+    assert [(run.task, len(run.tools)) for run in calls.runs()] == [("a", 2), ("c", 2)]
 
 
 def test_records_of_one_call_each_are_runs_of_their_own() -> None:
