@@ -11,6 +11,7 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, runtime_checkable
@@ -26,6 +27,7 @@ from skillpress.core.interface import (
     ScratchVocabulary,
     StepReward,
 )
+from skillpress.core.names import UnknownPartError, load
 from skillpress.core.registry import ENVIRONMENTS, RENDERINGS, lookup
 from skillpress.core.sections import ByName, NonNegativeInt, PositiveInt, Section
 from skillpress.core.trajectory import Skills, Task, TokenIds, Trajectory
@@ -171,14 +173,17 @@ class EnvironmentSection(Section):
     @abstractmethod
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         """The tasks of all splits, as many of each as ``sizes`` says; lazily, to show progress."""
+        self._lacks("make_tasks")
 
     @abstractmethod
     def make(self) -> Environment:
         """An environment that can be reset to any task."""
+        self._lacks("make")
 
     @abstractmethod
     def make_projection(self) -> Projection:
         """φ of its episodes."""
+        self._lacks("make_projection")
 
     def check_tasks(self, tasks: Sequence[Task]) -> None:
         """Check tasks that are played together.
@@ -289,6 +294,8 @@ class EnvironmentSection(Section):
         return getattr(cls, method) is not getattr(EnvironmentSection, method)
 
     def _lacks(self, method: str) -> NoReturn:
+        with suppress(UnknownPartError):
+            load(ENVIRONMENTS, self.name)  # CodeNotRunError where this process only looks
         raise ParamsError(
             f"environment.name: is {self.name!r}, which has no {method}(): its class {type(self).__name__} "
             "must define it"

@@ -53,9 +53,9 @@ while not Path("end").exists():
 TWICE = """
 import sys
 from pathlib import Path
-from flows.machines import MachineLostError, Machines
+from flows.machines import AblationMachines, MachineLostError
 from skillpress.pipeline.reproduce.workspace import Variant
-machines, variant = Machines(sys.argv[1], "a remote"), Variant((Path("params/grpo.yaml"),), 0)
+machines, variant = AblationMachines(sys.argv[1], "a remote"), Variant((Path("params/grpo.yaml"),), 0)
 with machines.joined(1):
     for _ in range(2):
         try:
