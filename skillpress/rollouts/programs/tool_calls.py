@@ -5,13 +5,17 @@ What a policy writes depends on its chat template, so the reader goes with the m
 Qwen2.5's and Qwen3's, the XML form that of Qwen3-Coder, Llama 3 writes one JSON object. A text that begins a
 call and breaks its form is *invalid*: it stays text, so the program sees what the model wrote, and the step
 says why. So does a call whose arguments no answer could carry (``requests.can_be_sent``).
+
+In the two forms of JSON a call's own strings may hold ``<think>`` or ``</think>``, as the edit of a prompt's
+file does; they begin and end no thought. In the other two forms nothing is quoted, and they do.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +38,9 @@ Reader = Callable[[str], Read]
 
 BROKEN = "broken_call"
 """The reason of a step whose call could not be read."""
-_THOUGHT = re.compile(rf"{THOUGHT}(.*?)(?:{THOUGHT_END}|\Z)", re.DOTALL)
+_THOUGHT_TAG = re.compile(f"{THOUGHT}|{THOUGHT_END}")
+_HERMES_JSON = re.compile(r"<tool_call>\s*(?=\{)")
+_LLAMA_JSON = re.compile(rf"(?:\A|;|{THOUGHT_END}|<\|python_tag\|>)\s*(?=\{{)")
 _HERMES = "<tool_call>"
 _HERMES_END = re.compile(r"\s*(?:</tool_call>|\Z)")
 _XML_CALL = re.compile(r"(?:<tool_call>\s*)?<function=([^>\s]+)>")
@@ -50,7 +56,7 @@ _JSON = json.JSONDecoder()
 def hermes(text: str) -> Read:
     """``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, any number of them. The text's end may
     stand for the last closing tag."""
-    return _read(text, _hermes)
+    return _read(text, _hermes, _HERMES_JSON)
 
 
 def qwen_xml(text: str) -> Read:
@@ -61,7 +67,7 @@ def qwen_xml(text: str) -> Read:
 
 def llama_json(text: str) -> Read:
     """One object ``{"name": ..., "parameters": {...}}`` as the whole response, or several joined by ``;``."""
-    return _read(text, _llama_json)
+    return _read(text, _llama_json, _LLAMA_JSON)
 
 
 def fenced(text: str) -> Read:
@@ -80,10 +86,14 @@ def plain(text: str) -> Read:
     return _read(text, lambda rest: (rest, ()))
 
 
-def _read(text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]]) -> Read:
+def _read(
+    text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]], json_begins: re.Pattern[str] | None = None
+) -> Read:
     """Args:
-    find: returns (content, calls) of a text without thoughts; raises ``ValueError`` if a call is broken."""
-    thought, rest = _thought(text)
+    find: returns (content, calls) of a text without thoughts; raises ``ValueError`` if a call is broken.
+    json_begins: ends where a call's JSON begins.
+    """
+    thought, rest = _thought(text, json_begins)
     try:
         content, calls = find(rest)
     except (ValueError, RecursionError):
@@ -91,13 +101,38 @@ def _read(text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]]) -> R
     return Read(content.strip(), tuple(calls), thought)
 
 
-def _thought(text: str) -> tuple[str, str]:
+def _thought(text: str, json_begins: re.Pattern[str] | None) -> tuple[str, str]:
     """(thoughts, rest). A call inside a thought does not count. The prompt may have opened the first one."""
-    before, closed, _ = text.partition(THOUGHT_END)
-    if closed and THOUGHT not in before:
-        text = THOUGHT + text
-    thoughts = [thought.strip() for thought in _THOUGHT.findall(text)]
-    return "\n".join(filter(None, thoughts)), _THOUGHT.sub("", text)
+    tags = list(_THOUGHT_TAG.finditer(text))
+    if tags and json_begins is not None:
+        quoted = list(_json_spans(text, json_begins))
+        tags = [tag for tag in tags if not any(begin < tag.start() < end for begin, end in quoted)]
+    thoughts, rest, place = [], "", 0
+    # Where the thought begins that is open at ``place``; a text whose first tag ends one began inside it.
+    opened = 0 if tags and tags[0][0] == THOUGHT_END else None
+    for tag in tags:
+        if opened is None and tag[0] == THOUGHT:
+            rest += text[place : tag.start()]
+            opened = tag.end()
+        elif opened is not None and tag[0] == THOUGHT_END:
+            thoughts.append(text[opened : tag.start()])
+            opened, place = None, tag.end()
+    if opened is None:
+        rest += text[place:]
+    else:
+        thoughts.append(text[opened:])
+    return "\n".join(filter(None, (thought.strip() for thought in thoughts))), rest
+
+
+def _json_spans(text: str, begins: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """(begin, end) of every call's JSON that can be read, from left to right, none inside another."""
+    place = 0
+    while begun := begins.search(text, place):
+        place = begun.end()
+        with suppress(ValueError, RecursionError):
+            _, rest = _first_call(text[place:])
+            yield place, len(text) - len(rest)
+            place = len(text) - len(rest)
 
 
 def _hermes(text: str) -> tuple[str, list[ToolCall]]:

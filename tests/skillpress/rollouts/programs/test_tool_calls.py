@@ -212,6 +212,20 @@ def test_a_call_behind_a_thought_counts(name: str) -> None:
     assert READERS[name](f"Should I?\n</think>{call}") == Read("", (LOOK,), "Should I?")
 
 
+@pytest.mark.parametrize("name", ["hermes", "llama_json"])
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "</think><think>", "<tool_call>", ";{"])
+def test_tags_in_the_strings_of_a_call_begin_and_end_no_thought(name: str, tag: str) -> None:
+    edit = ToolCall("write", {"text": f"Answer in {tag} and no other"})
+    call = WRITTEN[name](edit)
+    assert READERS[name](call) == Read("", (edit,))
+    assert READERS[name](f"<think>So.</think>{call}") == Read("", (edit,), "So.")
+    assert READERS[name](f"So.</think>{call}") == Read("", (edit,), "So.")
+    if name == "hermes":  # Llama's call is the whole response
+        assert READERS[name](f"<think>Perhaps {call}, no.</think>Done.") == Read(
+            "Done.", (), f"Perhaps {call}, no."
+        )
+
+
 def test_words_keep_a_thought() -> None:
     assert READERS["words"]("<think>up</think> down ") == Read("<think>up</think> down")
 
@@ -246,7 +260,7 @@ def test_any_text_is_read_and_what_is_no_call_is_kept_as_text(name: str, text: s
     assert said.invalid is None or (said.invalid == BROKEN and not said.calls)
 
 
-TEXTS = st.text(max_size=9) | st.sampled_from([piece for piece in PIECES if "think" not in piece])
+TEXTS = st.text(max_size=9) | st.sampled_from(PIECES)
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXTS,
