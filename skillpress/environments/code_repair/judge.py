@@ -107,17 +107,17 @@ NOT_PARSED = LintReport("it cannot be parsed", 0)
 class Judge:
     """Judges programs for all environments of a process."""
 
-    def __init__(self, test_seconds: float, walls: Kind = "bubblewrap") -> None:
+    def __init__(self, test_seconds: float, isolation: Kind = "bubblewrap") -> None:
         """Args:
         test_seconds: maximum processor time of one call of the program in its first try.
-        walls: what isolates its sandboxes."""
+        isolation: what isolates its sandboxes."""
         self._test_seconds = test_seconds
         self._pool = SandboxPool(
             LIMITS,
             ready=CONCURRENT,
             max_concurrency=3 * CONCURRENT,  # per judgement: examiner, candidate, and a shared one that waits
             wait_seconds=600.0,
-            walls=walls,
+            isolation=isolation,
         )
         self._turns = threading.Semaphore(CONCURRENT)
         self._examiners: list[Examiner] = []
