@@ -87,7 +87,9 @@ def plain(text: str) -> Read:
 
 
 def _read(
-    text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]], json_begins: re.Pattern[str] | None = None
+    text: str,
+    find: Callable[[str], tuple[str, Sequence[ToolCall]]],
+    json_begins: re.Pattern[str] | None = None,
 ) -> Read:
     """Args:
     find: returns (content, calls) of a text without thoughts; raises ``ValueError`` if a call is broken.
