@@ -44,7 +44,7 @@ from skillpress.core.yaml_files import parse_yaml
 from skillpress.experiment.indistinct import warnings
 from skillpress.experiment.layers import assigned_layers
 from skillpress.experiment.params import check_params
-from skillpress.pipeline import exit_codes, nursery, parent
+from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.finished.comparison import as_json, page, paired_tests, table, text
 from skillpress.pipeline.finished.run import FinishedRun, read_run
@@ -90,7 +90,7 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
         ExperimentTooSlowError: it was stopped.
     """
     log = log_of(variant)
-    command = nursery.command("skillpress.pipeline.reproduce", *options)
+    command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
     with open(log, "a", encoding="utf-8", opener=private) as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         with process_stopped(process.pid):
