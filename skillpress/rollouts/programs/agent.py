@@ -133,7 +133,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
             prompt_ids=prompt,
             response_ids=ids,
             logprobs=completion.logprobs[:kept],
-            parsed=ParsedAction(said.thought, reply.to_json(), _invalid(said, finish)),
+            parsed=ParsedAction(said.thought, reply, _invalid(said, finish)),
             weight_spans=reply.weights,
             prefilled_tokens=completion.prefilled_tokens,
         )
@@ -173,6 +173,5 @@ def _invalid(said: Read, finish: str) -> str | None:
 
 def unasked(refused: str) -> Decision:
     """The decision to refuse a request; ``refused`` is ``Reply.refused``."""
-    action = Reply("", refused=refused).to_json()
-    parsed = ParsedAction("", action, refused.partition(":")[0])
+    parsed = ParsedAction("", Reply("", refused=refused), refused.partition(":")[0])
     return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed)

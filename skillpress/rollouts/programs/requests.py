@@ -120,17 +120,9 @@ class Reply:
             found["calls"] = [{"tool": call.name, "arguments": dict(call.arguments)} for call in self.calls]
         return json.dumps(found, ensure_ascii=False)
 
-    def to_json(self) -> str:
-        """The whole reply as JSON; :meth:`from_json` reads it."""
+    def __str__(self) -> str:
+        """The whole reply as JSON, which a record keeps of a refused one."""
         return orjson.dumps(asdict(self)).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> Reply:
-        """The reply that :meth:`to_json` wrote."""
-        found = orjson.loads(text)
-        calls = tuple(ToolCall(**call) for call in found.pop("calls"))
-        weights = tuple(WeightSpan(**span) for span in found.pop("weights"))
-        return cls(calls=calls, weights=weights, **found)
 
 
 @dataclass(frozen=True)

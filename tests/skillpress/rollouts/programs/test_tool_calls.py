@@ -278,7 +278,6 @@ def test_calls_with_any_arguments_are_read_as_written_and_every_form_can_answer_
     said = READERS[name](JOINED[name].join(map(WRITTEN[name], calls)))
     assert said == Read("", tuple(calls))
     reply = Reply(said.content, said.calls)
-    assert Reply.from_json(reply.to_json()) == reply
     for form in forms():
         json.dumps(form.write("id", "model", [reply]), allow_nan=False)
         "".join(form.stream("id", "model", [reply])).encode()
