@@ -22,6 +22,7 @@ from tempfile import mkdtemp
 
 from gymnasium.spaces import Space
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.interface import Info
 from skillpress.core.storage import remove_tree
 from skillpress.core.trajectory import Task
@@ -32,7 +33,6 @@ from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.launch import LOST, Launcher, Running, Start
 from skillpress.rollouts.programs.requests import (
     Asked,
-    Message,
     ModelRequest,
     RefusedRequestError,
     Reply,

@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from skillpress.core.chat_messages import ToolCall
 from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
 from skillpress.core.logprobs import NO_LOGPROBS
@@ -25,14 +26,7 @@ from skillpress.core.seeds import derive
 from skillpress.core.trajectory import TokenIds, WeightSpan
 from skillpress.rollouts.agents.engine_agent import EngineAgent
 from skillpress.rollouts.programs.ahead import Ahead
-from skillpress.rollouts.programs.requests import (
-    Asked,
-    Finish,
-    ModelRequest,
-    Reply,
-    ToolCall,
-    UnshownConversationError,
-)
+from skillpress.rollouts.programs.requests import Asked, Finish, ModelRequest, Reply, UnshownConversationError
 from skillpress.rollouts.programs.tool_calls import Read, Reader
 
 Render = Callable[[ModelRequest], TokenIds]

@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from skillpress.core.chat_messages import ToolCall, can_be_sent
 from skillpress.core.markup import THOUGHT, THOUGHT_END
-from skillpress.rollouts.programs.requests import ToolCall, can_be_sent
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,9 @@ def plain(text: str) -> Read:
 
 
 def _read(
-    text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]], json_begins: re.Pattern[str] | None = None
+    text: str,
+    find: Callable[[str], tuple[str, Sequence[ToolCall]]],
+    json_begins: re.Pattern[str] | None = None,
 ) -> Read:
     """Args:
     find: returns (content, calls) of a text without thoughts; raises ``ValueError`` if a call is broken.

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.chat_messages import ToolCall
 from skillpress.rollouts.programs import tool_calls
 from skillpress.rollouts.programs.forms import forms
-from skillpress.rollouts.programs.requests import Reply, ToolCall
+from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import BROKEN, Read, Reader
 
 NESTED = {"query": {"any": [1, 2.5, None, True, {"of": []}]}, "text": 'a "quoted"\nline: {}</tool_call>'}
