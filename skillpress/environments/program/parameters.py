@@ -25,6 +25,7 @@ from skillpress.environments.section import (
     SharedEnvironments,
     SplitSizes,
 )
+from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import Reader
 
 
@@ -168,7 +169,7 @@ class ProgramParameters(EnvironmentSection):
 
         check_tasks(tasks)
 
-    def make(self) -> Environment:
+    def make(self) -> Environment[Reply]:
         return self.make_shared(1)()
 
     def make_projection(self) -> Projection:
@@ -176,10 +177,8 @@ class ProgramParameters(EnvironmentSection):
 
         return projection(self)
 
-    def explorer_actions(self, info: Info) -> Sequence[str]:
-        from skillpress.rollouts.programs.requests import Reply
-
-        return [Reply("").to_json()]
+    def explorer_actions(self, info: Info) -> Sequence[Reply]:
+        return [Reply("")]
 
     def prompt(self, state: AgentState) -> str:
         """What a request adds to earlier ones, for what shows an episode as text. The agent renders requests
