@@ -15,7 +15,7 @@ PAGES = {
     "README.md": (),
     "docs/study.md": ("studies/study/tables.md",),
     "docs/critical_experiment.md": ("studies/critical/tables.md",),
-    "docs/language_model.md": (),
+    "docs/language_model.md": ("studies/language_model/tables.md",),
 }
 """Page to the files beside records whose made parts it may quote."""
 
