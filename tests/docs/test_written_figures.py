@@ -14,6 +14,7 @@ LEVEL = re.compile(r"(?<![\d+-])\d+\.\d \(\d+\.\d to \d+\.\d\)")
 PAGES = {
     "README.md": (),
     "docs/study.md": ("studies/study/tables.md",),
+    "studies/study/plan.md": ("studies/study/tables.md", "docs/study.md"),
     "docs/critical_experiment.md": ("studies/critical/tables.md",),
     "docs/language_model.md": ("studies/language_model/tables.md",),
 }
