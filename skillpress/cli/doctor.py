@@ -206,7 +206,7 @@ def gvisor() -> Finding:
         probe_gvisor()
     except SandboxUnavailableError as error:
         return Finding("gVisor", False, str(error))
-    return Finding("gVisor", True, f"{place}; sandboxes and programs with walls: gvisor run in it")
+    return Finding("gVisor", True, f"{place}; sandboxes and programs with isolation: gvisor run in it")
 
 
 def chromium() -> Finding:

@@ -72,7 +72,7 @@ class ProgramParameters(EnvironmentSection):
     seconds: Positive
     """How long the program may work in an episode. Neither the time of the model counts nor that in which the
     program waits for a processor."""
-    walls: Literal["bubblewrap", "gvisor", "none"]
+    isolation: Literal["bubblewrap", "gvisor", "none"]
     """Isolation of a command. ``gvisor`` runs it on a kernel of its own and needs gVisor's ``runsc``. A
     function runs in our worker, so it takes ``none`` alone."""
     files: list[str] = Field(default_factory=list)
@@ -94,17 +94,17 @@ class ProgramParameters(EnvironmentSection):
     def _of_commands(self) -> Self:
         """Refuse promises that nothing would keep."""
         if isinstance(self.run, str):
-            if self.walls != "none":
+            if self.isolation != "none":
                 raise ValueError(
-                    f"walls: {self.walls} isolates commands, and run names the function {self.run}, which "
-                    "runs in our worker; name a command, or walls: none"
+                    f"isolation: {self.isolation} is for commands, and run names the function {self.run}, "
+                    "which runs in our worker; name a command, or isolation: none"
                 )
             if self.files:
                 raise ValueError(
                     f"files: {self.files} are copied for commands, and run names the function {self.run}, "
                     "which finds the lab's files where they are; leave them out"
                 )
-        if self.pass_variables and self.walls == "none":
+        if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
         for name in self.files:
             if Path(name).is_absolute() or ".." in Path(name).parts:

@@ -386,7 +386,13 @@ def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
 
 def test_a_reward_weighs_whatever_a_programs_verifier_measures(tmp_path: Path) -> None:
     overlay = tmp_path / "overlay.yaml"
-    section = {"run": "lab:play", "tasks": "t.jsonl", "verify": "lab:verify", "seconds": 60, "walls": "none"}
+    section = {
+        "run": "lab:play",
+        "tasks": "t.jsonl",
+        "verify": "lab:verify",
+        "seconds": 60,
+        "isolation": "none",
+    }
     values = {
         "environment": {"name": "program", "max_steps": 5, **section},
         "policy": {"model": "folder", "rendering": "requests"},
