@@ -52,14 +52,17 @@ def test_a_plans_word_for_a_method_is_what_its_parameters_say(repository: Path, 
 
 
 def test_the_page_states_the_model_that_is_fitted(repository: Path) -> None:
-    page = (repository / "docs/study.md").read_text(encoding="utf-8")
+    page, tables = (
+        (repository / "studies/study" / name).read_text(encoding="utf-8") for name in ("plan.md", "tables.md")
+    )
     assert MODEL == "gap ~ measure + length + corpus + step"
-    assert page.count(f"`{MODEL}`") == 3, "the plan, its amendment and the findings"
+    assert page.count(f"`{MODEL}`") == 2, "the plan and its amendment"
+    assert tables.count(f"`{MODEL}`") == 1, "the findings"
     assert not re.search(r"gap ~ (?!measure \+ length \+ corpus \+ step)", page)
 
 
 def test_the_null_simulation_stands_on_the_page_as_it_was_recorded(repository: Path) -> None:
-    page = (repository / "docs/study.md").read_text(encoding="utf-8")
+    page = (repository / "studies/study/plan.md").read_text(encoding="utf-8")
     recorded = read_json(repository / "benchmarks/results/compression_null.json")
     rows = {"length": "length", "length_and_corpus": "length and corpus",
             "within_seeds": "length, corpus and the seed's level"}  # fmt: skip

@@ -37,7 +37,7 @@ TRIED = {
     "names_that_are_no_text": "test_whatever_an_episode_leaves_ends_with_it",
     "other_sockets": "test_netlink_lists_interfaces_and_no_other_protocol_is_there",
 }
-"""Rows of the table in docs/sandbox.md that a test of another name tries; others are ``test_attack_ROW``."""
+"""Rows of the table in attacks.md that a test of another name tries; others are ``test_attack_ROW``."""
 HELLO = {"messages": [{"role": "user", "content": "1"}], "max_tokens": 1}
 
 

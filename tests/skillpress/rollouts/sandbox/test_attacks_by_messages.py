@@ -1,4 +1,4 @@
-"""Attacks by messages to the host and by output: rows of the table in docs/sandbox.md."""
+"""Attacks by messages to the host and by output: rows of the table in attacks.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on time, the sandbox's own end and processes: rows of the table in docs/sandbox.md."""
+"""Attacks on time, the sandbox's own end and processes: rows of the table in attacks.md."""
 
 from __future__ import annotations
 
