@@ -17,6 +17,7 @@ from pydantic import SerializeAsAny, ValidationError, field_validator, model_val
 
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
+from skillpress.core.moved import with_present_keys
 from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES
 from skillpress.core.sections import ByName, Mass, NonNegative, NonNegativeInt, PositiveInt, Section, Seed
@@ -109,6 +110,7 @@ def check_params(values: Mapping[str, Any], source: str, layers: Sequence[Layer]
     Raises:
         ParamsError: a key, a type or a value is wrong; the message has a line for each.
     """
+    values = with_present_keys(values, source, note=True)
     try:
         params = Params.model_validate(values)
         lines = list(unwritable(values, layers))

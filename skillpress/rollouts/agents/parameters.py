@@ -148,7 +148,7 @@ class RewardParameters(Section):
     measures: dict[str, WeightedMeasure]
     shaping: Annotated[str, registered(SHAPINGS)]
     shaping_credit: Credit
-    efficiency: NonNegative
+    shaping_weight: NonNegative
     centred: bool = False
     """Whether a success pays its penalty less the mean penalty of its group's successes (docs/methods.md)."""
 
@@ -166,6 +166,6 @@ class RewardParameters(Section):
         return OutcomeReward(**{field.name: getattr(self, field.name) for field in fields(OutcomeReward)})
 
     def make_shaping(self, max_steps: int) -> Shaping:
-        """Make the shaping of successes, with λ = ``efficiency`` and T = ``max_steps``."""
+        """Make the shaping of successes, with λ = ``shaping_weight`` and T = ``max_steps``."""
         make: Callable[[float, int], Shaping] = lookup(SHAPINGS, self.shaping, "reward.shaping")
-        return make(self.efficiency, max_steps)
+        return make(self.shaping_weight, max_steps)
