@@ -59,10 +59,13 @@ class TaskParameters(Section):
     """How many tasks of each split an experiment has."""
 
     train: PositiveInt
+    """Training tasks."""
     validation: NonNegativeInt
+    """Tasks for choosing a checkpoint or hyperparameters; may be 0 with keep last."""
     test: PositiveInt
+    """Held-out tasks for the final evaluation."""
     unseen: NonNegativeInt = 0
-    """Number of tasks of a kind that no other split has; probes play some of them."""
+    """Tasks of a kind that training never meets (docs/evaluation.md)."""
 
     def make(self) -> SplitSizes:
         """The sizes of all splits."""
@@ -156,7 +159,9 @@ class EnvironmentSection(Section):
     """Packages whose version affects the contents of its episodes."""
 
     name: str
+    """An environment of docs/environments.md or of a package, or ``module:Class``."""
     max_steps: PositiveInt
+    """T, the most steps of an episode."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

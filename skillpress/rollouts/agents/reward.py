@@ -30,7 +30,9 @@ class WeightedMeasure(Section):
     """``reward.measures``: the weight of a measured fact and the steps that it is credited to."""
 
     weight: float
+    """Factor of the fact in the reward."""
     credit: Credit
+    """Who gets it: every step of the trajectory, or the step alone."""
 
 
 @dataclass(frozen=True)
