@@ -147,7 +147,7 @@ class RewardParameters(Section):
     invalid_credit: Credit
     measures: dict[str, WeightedMeasure]
     shaping: Annotated[str, registered(SHAPINGS)]
-    shaping_credit: Credit
+    shaping_credit: Literal["trajectory", "step"]
     efficiency: NonNegative
     centred: bool = False
     """Whether a success pays its penalty less the mean penalty of its group's successes (docs/methods.md)."""
