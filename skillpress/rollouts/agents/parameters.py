@@ -169,7 +169,7 @@ class RewardParameters(Section):
     shaping: Annotated[str, registered(SHAPINGS)]
     """What a success pays for: none, constant, round_length, rounds, segcost or bits. Of these ``rounds``
     also charges steps without a skill."""
-    shaping_credit: Credit
+    shaping_credit: Literal["trajectory", "step"]
     """Who pays it: every step of the trajectory the sum, or each step its own part."""
     shaping_weight: NonNegative
     """Lambda, the weight of the shaping."""

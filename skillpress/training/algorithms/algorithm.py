@@ -29,7 +29,7 @@ class Selection(Section):
     """The ``algorithm.select`` section: which trajectories of a batch teach. Subclass it in its own file."""
 
     name: str
-    """``none``, ``varied_groups`` (DAPO; refills) or ``dynamic_sampling`` (L0; discard)."""
+    """``none``, ``varied_groups`` (DAPO; refills) or ``dynamic_sampling`` (L0; discard, refills)."""
 
     @property
     def most_refills(self) -> int:

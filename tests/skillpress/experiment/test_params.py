@@ -97,7 +97,7 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
         ("algorithm: {select: {name: varied_groups}}", "algorithm.select.refills: missing"),
         ("algorithm: {select: {refills: 3}}", "algorithm.select.refills: unknown key"),
         (
-            "algorithm: {select: {name: dynamic_sampling, discard: 1.0}}",
+            "algorithm: {select: {name: dynamic_sampling, discard: 1.0, refills: 0}}",
             "algorithm.select.discard: is 1.0; Input should be less than 1",
         ),
         (
@@ -446,7 +446,7 @@ def test_an_overlay_of_another_algorithm_or_selection_replaces_its_section_whole
     base = {"algorithm": {"name": "grpo", "scale": "std", "select": {"name": "varied_groups", "refills": 3}}}
     rloo = {"algorithm": {"name": "rloo", "select": {"name": "none"}}}
     assert merge(base, rloo) == rloo
-    drawn = {"algorithm": {"select": {"name": "dynamic_sampling", "discard": 0.5}}}
+    drawn = {"algorithm": {"select": {"name": "dynamic_sampling", "discard": 0.5, "refills": 2}}}
     assert merge(base, drawn)["algorithm"] == {"name": "grpo", "scale": "std", **drawn["algorithm"]}
 
 

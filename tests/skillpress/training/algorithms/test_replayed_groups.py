@@ -77,8 +77,16 @@ def groups(draw: st.DrawFn) -> list[Trajectory]:
             summaries = [Summary(0, replace(draw(decisions()), action=""))] if draw(st.booleans()) else []
             won = draw(st.booleans())
             found.append(
-                made_trajectory(steps, won=won, group_id=group, rollout_index=index, seed=index, first_observation=draw(st.sampled_from(["", "a"])), summaries=tuple(summaries))
-            )  # fmt: skip
+                made_trajectory(
+                    steps,
+                    won=won,
+                    group_id=group,
+                    rollout_index=index,
+                    seed=index,
+                    first_observation=draw(st.sampled_from(["", "a"])),
+                    summaries=tuple(summaries),
+                )
+            )
     return found
 
 
