@@ -27,8 +27,10 @@ MOVED = {
     "show": "reports",
 }
 """Former to present name within ``skillpress``."""
-KEYS = {"reward.efficiency": "reward.shaping_weight"}
+KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "environment.isolation"}
 """Former to present name of parameters of one section."""
+_VALUES = {"environment.walls": ("bubblewrap", "gvisor", "none")}
+"""What a former key may be: an environment of one's own may have a key of the same name."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 
 
@@ -52,6 +54,8 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         (section, old), (_, new) = former.split("."), present.split(".")
         inside = found.get(section)
         if not isinstance(inside, Mapping) or old not in inside:
+            continue
+        if former in _VALUES and inside[old] not in _VALUES[former]:
             continue
         if new in inside:
             raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")

@@ -113,7 +113,7 @@ class SharedEnvironments(Protocol):
         """Maximum time that a start or a step of an environment may take."""
         ...
 
-    def __call__(self) -> Environment:
+    def __call__(self) -> Environment[Any]:
         """Make another environment; called in the thread in which it lives."""
         ...
 
@@ -181,7 +181,7 @@ class EnvironmentSection(Section):
         self._lacks("make_tasks")
 
     @abstractmethod
-    def make(self) -> Environment:
+    def make(self) -> Environment[Any]:
         """An environment that can be reset to any task."""
         self._lacks("make")
 
@@ -200,7 +200,7 @@ class EnvironmentSection(Section):
             tasks, self.name, "task", lambda task: json.dumps([task.seed, dict(task.spec)], sort_keys=True)
         )
 
-    def explorer_actions(self, info: Info) -> Sequence[str]:
+    def explorer_actions(self, info: Info) -> Sequence[Any]:
         """Actions that the random explorer draws from: the admissible actions that do not undo progress, or
         those that do if there are no others."""
         return info.admissible

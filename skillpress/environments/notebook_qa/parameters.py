@@ -1,4 +1,4 @@
-"""Multi-hop question answering by code: L0's notebook agent with search, behind a sandbox's walls.
+"""Multi-hop question answering by code: L0's notebook agent with search, in a sandbox.
 
 ``environment.py`` runs the cells. ``notebook.py`` prepares the agent's interpreter, and ``actions.py`` reads
 actions. ``desk.py`` and ``candidates.py`` hold what is shown to a policy that reads no English.
@@ -82,7 +82,7 @@ class NotebookQaParameters(EnvironmentSection):
     """Maximum total time of an episode's cells, without the policy's own time."""
     memory_mb: Annotated[int, Field(ge=16)] = 512
     """Memory of the interpreter and all processes that it starts."""
-    walls: Kind = "bubblewrap"
+    isolation: Kind = "bubblewrap"
     """Isolation of the sandboxes. ``gvisor`` runs each on a kernel of its own and needs ``runsc``."""
     output_characters: Annotated[int, Field(ge=100, le=40_000)] = 4000
     """Maximum number of characters of a cell's output that the agent sees; longer output is cut in the

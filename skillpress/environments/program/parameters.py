@@ -25,6 +25,7 @@ from skillpress.environments.section import (
     SharedEnvironments,
     SplitSizes,
 )
+from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import Reader
 
 
@@ -72,7 +73,7 @@ class ProgramParameters(EnvironmentSection):
     seconds: Positive
     """How long the program may work in an episode. Neither the time of the model counts nor that in which the
     program waits for a processor."""
-    walls: Literal["bubblewrap", "gvisor", "none"]
+    isolation: Literal["bubblewrap", "gvisor", "none"]
     """Isolation of a command: ``gvisor`` runs it on a kernel of its own and needs ``runsc``. A function runs
     in our worker, so only ``none`` is allowed for it."""
     files: list[str] = Field(default_factory=list)
@@ -92,17 +93,17 @@ class ProgramParameters(EnvironmentSection):
     def _of_commands(self) -> Self:
         """Refuse promises that nothing would keep."""
         if isinstance(self.run, str):
-            if self.walls != "none":
+            if self.isolation != "none":
                 raise ValueError(
-                    f"walls: {self.walls} isolates commands, and run names the function {self.run}, which "
-                    "runs in our worker; name a command, or walls: none"
+                    f"isolation: {self.isolation} is for commands, and run names the function {self.run}, "
+                    "which runs in our worker; name a command, or isolation: none"
                 )
             if self.files:
                 raise ValueError(
                     f"files: {self.files} are copied for commands, and run names the function {self.run}, "
                     "which finds the lab's files where they are; leave them out"
                 )
-        if self.pass_variables and self.walls == "none":
+        if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
         for name in self.files:
             if Path(name).is_absolute() or ".." in Path(name).parts:
@@ -166,7 +167,7 @@ class ProgramParameters(EnvironmentSection):
 
         check_tasks(tasks)
 
-    def make(self) -> Environment:
+    def make(self) -> Environment[Reply]:
         return self.make_shared(1)()
 
     def make_projection(self) -> Projection:
@@ -174,10 +175,8 @@ class ProgramParameters(EnvironmentSection):
 
         return projection(self)
 
-    def explorer_actions(self, info: Info) -> Sequence[str]:
-        from skillpress.rollouts.programs.requests import Reply
-
-        return [Reply("").to_json()]
+    def explorer_actions(self, info: Info) -> Sequence[Reply]:
+        return [Reply("")]
 
     def prompt(self, state: AgentState) -> str:
         """What a request adds to earlier ones, for what shows an episode as text. The agent renders requests

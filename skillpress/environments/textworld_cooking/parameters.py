@@ -33,7 +33,7 @@ class CookingParameters(EnvironmentSection):
     show_refusals: bool = True
     """Whether a compact prompt ends with ``failed`` if the last action changed nothing. No demonstration has
     such an action, so a policy trained from scratch does not learn what to do after one
-    (docs/study_pilots.md)."""
+    (studies/study/pilots.md)."""
 
     @property
     def why_nothing_unseen(self) -> None:

@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from skillpress.core.chat_messages import ToolCall, can_be_sent
 from skillpress.core.markup import THOUGHT, THOUGHT_END
-from skillpress.rollouts.programs.requests import ToolCall, can_be_sent
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,9 @@ def plain(text: str) -> Read:
 
 
 def _read(
-    text: str, find: Callable[[str], tuple[str, Sequence[ToolCall]]], json_begins: re.Pattern[str] | None = None
+    text: str,
+    find: Callable[[str], tuple[str, Sequence[ToolCall]]],
+    json_begins: re.Pattern[str] | None = None,
 ) -> Read:
     """Args:
     find: returns (content, calls) of a text without thoughts; raises ``ValueError`` if a call is broken.
@@ -128,11 +130,11 @@ def _json_spans(text: str, begins: re.Pattern[str]) -> Iterator[tuple[int, int]]
     """(begin, end) of every call's JSON that can be read, from left to right, none inside another."""
     place = 0
     while begun := begins.search(text, place):
-        place = begun.end()
+        begin, place = begun.end(), begun.end() + 1
         with suppress(ValueError, RecursionError):
-            _, rest = _first_call(text[place:])
-            yield place, len(text) - len(rest)
+            _, rest = _first_call(text[begin:])
             place = len(text) - len(rest)
+            yield begin, place
 
 
 def _hermes(text: str) -> tuple[str, list[ToolCall]]:

@@ -13,6 +13,7 @@ import yaml
 
 from skillpress.core import moved
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.moved import with_present_keys
 from skillpress.experiment.layers import assigned_layers, file_layer
 from skillpress.experiment.params import check_params, load_params, merge, merged, read_yaml
 from skillpress.training.loop import parameters
@@ -395,6 +396,12 @@ def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_one_not
         load_params(DEFAULT, tmp_path / "overlay.yaml")
 
 
+def test_what_isolates_is_read_by_its_former_key_and_another_environments_walls_are_its_own() -> None:
+    sections = [{"walls": "gvisor"}, {"isolation": "gvisor"}, {"walls": 2}]
+    found = [with_present_keys({"environment": section}, "test")["environment"] for section in sections]
+    assert found == [{"isolation": "gvisor"}, {"isolation": "gvisor"}, {"walls": 2}]
+
+
 def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
     base = {"a": {"x": 1, "y": 2}, "b": 3}
     assert merge(base, {"a": {"y": 5}}) == {"a": {"x": 1, "y": 5}, "b": 3}
@@ -403,7 +410,13 @@ def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
 
 def test_a_reward_weighs_whatever_a_programs_verifier_measures(tmp_path: Path) -> None:
     overlay = tmp_path / "overlay.yaml"
-    section = {"run": "lab:play", "tasks": "t.jsonl", "verify": "lab:verify", "seconds": 60, "walls": "none"}
+    section = {
+        "run": "lab:play",
+        "tasks": "t.jsonl",
+        "verify": "lab:verify",
+        "seconds": 60,
+        "isolation": "none",
+    }
     values = {
         "environment": {"name": "program", "max_steps": 5, **section},
         "policy": {"model": "folder", "rendering": "requests"},
