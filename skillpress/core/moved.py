@@ -30,7 +30,7 @@ MOVED = {
 KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "environment.isolation"}
 """Former to present name of parameters of one section."""
 _VALUES = {"environment.walls": ("bubblewrap", "gvisor", "none")}
-"""What a former key may be: an environment of one's own may have a key of the same name."""
+"""What a former key may be, since another part may have a key of the same name."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 
 

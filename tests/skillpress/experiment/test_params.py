@@ -385,7 +385,7 @@ def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_one_not
     with pytest.warns(FutureWarning, match=r"^reward\.efficiency: is now called reward\.shaping_weight"):
         params = load_params(DEFAULT, tmp_path / "overlay.yaml")
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # it was told
+        warnings.simplefilter("error")  # a second note would be one too many
         layers = [file_layer(DEFAULT), *assigned_layers(["reward.efficiency=3.0"])]
     assert params == check_params(merge(read_yaml(DEFAULT), {"reward": {"shaping_weight": 3.0}}), "test")
     assert params == check_params(merged(layers), "test", layers)
