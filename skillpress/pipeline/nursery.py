@@ -15,6 +15,7 @@ The child ends when the command ends, so whatever stops a command, ``kill -9`` i
 from __future__ import annotations
 
 import json
+import logging
 import os
 import runpy
 import socket
@@ -27,6 +28,8 @@ from pathlib import Path
 
 from skillpress.pipeline import nursery_server
 from skillpress.pipeline.nursery_server import FORKED, HEADER, INTERRUPT
+
+_LOG = logging.getLogger(__name__)
 
 VARIABLE = "SKILLPRESS_NURSERY"
 """The socket of the process that forks."""
@@ -131,7 +134,7 @@ def _code(connection: socket.socket) -> int:
                 connection.sendall(INTERRUPT)
             continue
         if not part:
-            print("the process that forks commands has ended, and this one's child too", file=sys.stderr)
+            _LOG.error("the process that forks commands has ended, and this one's child too")
             return LOST
         answer += part
     code = int(answer)
