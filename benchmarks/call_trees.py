@@ -86,7 +86,7 @@ def play(model: str, calls: int, words: int, new: int) -> tuple[Policy, list[Ste
                 "calls": "plain",
                 "max_steps": calls,
                 "seconds": 600,
-                "walls": "none",
+                "isolation": "none",
             },
             "tasks": {"train": 1, "validation": 0, "test": 1},
             "policy": {"model": model, "rendering": "requests", "context_tokens": 8000},

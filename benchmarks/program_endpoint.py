@@ -220,7 +220,7 @@ def section() -> ProgramParameters:
         tasks="none",
         verify="benchmarks.program_endpoint:verify",
         seconds=600.0,
-        walls="none",
+        isolation="none",
     )
 
 

@@ -28,8 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says something of the machine and its other work, not of the code.
-# `make test` tries each law on fewer examples than hypothesis would, and on the same ones each time, so that a
-# failure there is repeated by its command. `make test-laws` tries many more, others each time.
+# `make test` tries each law on few examples, the same ones each time, so that a failure repeats.
+# `make test-laws` tries many more, others each time.
 EXAMPLES = int(os.environ.get("SKILLPRESS_EXAMPLES", "40"))
 settings.register_profile(
     "any machine",

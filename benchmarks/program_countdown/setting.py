@@ -92,5 +92,5 @@ def _section(params: Params, folder: Path, name: str) -> dict[str, Any]:
         "rules": str(_rules(folder, words["verbs"])),
         "max_calls": game["max_steps"],
         "seconds": 3600.0,
-        "walls": "none",
+        "isolation": "none",
     }

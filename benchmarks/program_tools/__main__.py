@@ -70,7 +70,7 @@ OVERLAY: dict[str, Any] = {
         "calls": "benchmarks.program_tools.agent:compact",
         "rules": "benchmarks/program_tools/rules.yaml",
         "seconds": 120,
-        "walls": "none",
+        "isolation": "none",
     },
     "tasks": {"train": TRAIN, "validation": 0, "test": TEST},
     "policy": {"rendering": "requests", "context_tokens": LONGEST},

@@ -290,13 +290,11 @@ def _from_outside(part: Part, attribute: str, has: str) -> Any:
     search_lab()
     try:
         module = import_module(part.module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{part.module}.".startswith(f"{error.name}."):
-            if (present := with_present_names(error.name or "")) != (error.name or ""):
-                raise UnknownPartError(
-                    f"{part.module} imports {error.name}, whose name is {present} now; `skillpress upgrade` "
-                    "rewrites a lab's own files"
-                ) from error
+    except ImportError as error:
+        if error.name is not None and error.name.split(".")[0] == "skillpress":
+            raise UnknownPartError(f"{part.module}: {_gone(error)}") from error
+        missing = isinstance(error, ModuleNotFoundError) and error.name is not None
+        if not missing or not f"{part.module}.".startswith(f"{error.name}."):
             raise  # the module exists, but something that it imports does not
         where = " or ".join(dict.fromkeys((str(lab.ROOT), os.getcwd())))
         raise UnknownPartError(
@@ -308,6 +306,16 @@ def _from_outside(part: Part, attribute: str, has: str) -> Any:
         near = did_you_mean(attribute, public) or _one_of_a_module(part.module, has)
         raise UnknownPartError(f"{part.module} has no {attribute!r}{near}")
     return getattr(module, attribute)
+
+
+def _gone(error: ImportError) -> str:
+    """Why a module of skillpress, or a name in one, cannot be imported, and what to do."""
+    present = with_present_names(error.name or "")
+    if present != error.name:
+        return (
+            f"imports {error.name}, which is {present} now; `skillpress upgrade` rewrites a lab's own files"
+        )
+    return f"{error}; docs/extending.md has the form that parts have in this version"
 
 
 def _one_of_a_module(name: str, has: str) -> str:

@@ -215,18 +215,18 @@ class PooledEnvironments:
         slots: int,
         seconds: float,
         *,
-        walls: Kind = "bubblewrap",
+        isolation: Kind = "bubblewrap",
     ) -> None:
         """Args:
         make: makes an environment that gets its sandboxes from the given lease.
         limits: limits of each sandbox.
         slots: number of concurrent environments.
         seconds: maximum total time of work of one episode's sandbox.
-        walls: what isolates each sandbox."""
+        isolation: what isolates each sandbox."""
         self._make = make
         ready = min(slots, STOCK)
         self._pool = SandboxPool(
-            limits, ready=ready, max_concurrency=slots, wait_seconds=WAIT_SECONDS, walls=walls
+            limits, ready=ready, max_concurrency=slots, wait_seconds=WAIT_SECONDS, isolation=isolation
         )
         self.seconds = ATTEMPTS * ((1 + MOST_WAITED) * seconds + WAIT_SECONDS)
         """Maximum time of a start or a step, reached if the whole episode is replayed."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from docs.made import bullet, prose
 from docs.words import points
-from skillpress.evaluation.study.contrasts import MISSING, YES, ClaimEvidence
 from studies.critical.predictions import BASELINE
 from studies.critical.results import ROUTINES, UNSEEN, Critical
+from studies.statistics.contrasts import MISSING, YES, ClaimEvidence
 
 SEGCOST = "segcost"
 SUCCESS = ("pass_at_1", UNSEEN)
@@ -30,7 +30,7 @@ def critical_in_short(found: Critical) -> Iterator[str]:
 
 
 def found_bullets(found: Critical) -> Iterator[str]:
-    """The page's bullets about planned comparisons, and about methods that differ little from SegCost."""
+    """The page's bullets about planned comparisons with plain GRPO."""
     for words, expect, least in (
         ("Does SegCost choose routines where it should, and do they carry over?", "higher", "more"),
         ("Where does it harm?", "lower", "fewer"),
@@ -54,6 +54,10 @@ def found_bullets(found: Critical) -> Iterator[str]:
                 f"of routines and {margins[1]} of success. Routines: {_shown(routines)}.",
                 f"Success on unseen tasks: {_shown(success)}.",
             )
+
+
+def changes_of_segcost(found: Critical) -> Iterator[str]:
+    """A bullet about each method that changes one thing of SegCost."""
     for method, words in (
         ("segcost_no_buffer", "Without the buffer"),
         ("per_class", "A dictionary per class"),

@@ -9,15 +9,15 @@ from itertools import chain
 from docs.made import Parts
 from docs.words import NONE, p_value, points, table
 from skillpress.evaluation.analysis.reuse_conditions import Conditions, conditions
-from skillpress.evaluation.study.compression import MEASURES
-from skillpress.evaluation.study.contrasts import LEVEL, MISSING, ClaimEvidence
-from skillpress.evaluation.study.gap_of_runs import SMALL, Agreement
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import divided
 from studies.critical.choices import OVERLAYS, Choices
-from studies.critical.found import critical_in_short, found_bullets
+from studies.critical.found import changes_of_segcost, critical_in_short, found_bullets
 from studies.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted
 from studies.critical.results import ROUTINES, SUCCESSES, Critical
+from studies.statistics.compression import MEASURES
+from studies.statistics.contrasts import LEVEL, MISSING, ClaimEvidence
+from studies.statistics.gap_of_runs import SMALL, Agreement
 from studies.study.results import FLOORS, Level
 from studies.study.sections import state, what_would_tell
 
@@ -35,14 +35,15 @@ def parts(found: Critical) -> Parts:
         "state": lambda: _state(found),
         "answer": lambda: answer(found),
         "found": lambda: found_bullets(found),
+        "changes": lambda: changes_of_segcost(found),
         "critical_in_short": lambda: critical_in_short(found),
         "predictions": lambda: preferences(found),
         "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
         "summary": lambda: chain(
             _figure("critical_routines", "The share of wins by routine of every cell and method"),
             _figure("critical_predictions", "The predicted preference against the change that was found"),
-            summary(found),
         ),
+        "verdicts": lambda: summary(found),
         "claims": lambda: (line for name in found.results.plan.questions for line in claims(found, name)),
         "compression": lambda: compression(found),
         "choices": lambda: choices(found.choices),

@@ -1,4 +1,4 @@
-"""``python -m studies.language_model``: update the figures in docs/language_model.md."""
+"""``python -m studies.language_model``: update docs/language_model.md, its tables and its figure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from studies.study.results import Results, read_results
 PLAN = Path("params/language_model")
 RECORD = Path("studies/language_model")
 PAGE = Path("docs/language_model.md")
+TABLES = RECORD / "tables.md"
 FIGURE = Path("docs/figures/language_model_curves.svg")
 
 
 def files(results: Results, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
-    page = made_anew((root / PAGE).read_text(encoding="utf-8"), PAGE, parts(results))
-    return {PAGE: page} | {FIGURE: draw(results)}
+    known = parts(results)
+    made = {
+        page: made_anew((root / page).read_text(encoding="utf-8"), page, known) for page in (PAGE, TABLES)
+    }
+    return made | {FIGURE: draw(results)}
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ from studies.study.results import Results, read_results
 
 PAGE = Path("docs/study.md")
 TABLES = FOLDER / "tables.md"
+DECLARED = FOLDER / "plan.md"
 FIGURES = Path("docs/figures")
 
 
@@ -33,7 +34,8 @@ def files(found: Study, root: Path) -> dict[Path, str]:
     results, again = found
     known = parts(results, again)
     made = {
-        page: made_anew((root / page).read_text(encoding="utf-8"), page, known) for page in (PAGE, TABLES)
+        page: made_anew((root / page).read_text(encoding="utf-8"), page, known)
+        for page in (PAGE, TABLES, DECLARED)
     }
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 

@@ -38,11 +38,8 @@ def parts(results: Results, again: Results) -> Parts:
 
 
 def answer(results: Results, question: str) -> Iterator[str]:
-    """A question's figure and what counts as yes and no."""
-    entry = results.plan.questions[question]
-    yield from (f"![{entry.title}](figures/study_{question}.svg)", "")
-    yield from (f"*Yes:* {' '.join(entry.counts_as_yes.split())}", "")
-    yield f"*No:* {' '.join(entry.counts_as_no.split())}"
+    """A question's figure."""
+    yield f"![{results.plan.questions[question].title}](figures/study_{question}.svg)"
 
 
 def claims(results: Results, question: str) -> Iterator[str]:

@@ -61,7 +61,7 @@ def play(program: str, seconds: float = 240.0) -> tuple[list[Trajectory], Script
         tasks="none",
         verify=f"{__name__}:told",
         seconds=seconds,
-        walls="bubblewrap",
+        isolation="bubblewrap",
     )
     shared, engine = SharedPrograms(section, 2), ScriptedEngine(POLICY)
     agent = ProgramAgent(

@@ -15,7 +15,7 @@ from tests.support.pages import NAMES, PAGES
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 UNDRAWN = re.compile(r"[αβγδηθλπρτφΔΣ𝓑𝒞𝒢𝓛𝒯√∑∈∪≤≥←⌈]|\w_\w+ [=−·] |\^\(")
 """Signs of a formula that was written out as text."""
-OLD = frozenset({"CHANGELOG", "study", "study_pilots", "README", "index", "papers"})
+OLD = frozenset({"CHANGELOG", "study", "README", "index", "papers"})
 """Pages whose sentences name a symbol now and then."""
 
 

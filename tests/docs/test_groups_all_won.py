@@ -49,7 +49,7 @@ def test_the_table_is_calculated_from_the_binomial_distribution(section: str) ->
 
 def test_the_default_experiments_figures_are_those_of_its_parameters(section: str) -> None:
     """One segment costs 10 / 30, and a failure 10; each less an eighth of it."""
-    assert f"$-\\frac{{7}}{{8}} c$, {7 / 8 / 3:.2f} in\nthe default" in section
+    assert f"$-\\frac{{7}}{{8}} c$, {7 / 8 / 3:.2f} in the default" in " ".join(section.split())
     assert f"a failure gives $-{7 / 8 * 10}$" in section
     assert f"{-7 / 8 * sqrt(8):.3f}" in section and f"{sqrt(8) / 8:.3f}" in section
 
@@ -64,7 +64,8 @@ def test_the_studys_figures_come_from_its_record(repository: Path, section: str)
         ]
         return [round(100 * value) for value in (min(found), mean(found), max(found))]
 
+    said = " ".join(section.split())
     low, middle, high = parts("segcost_std")
-    assert f"{middle}% of $" in section and f"({low} to {high}% by seed, 8 seeds" in section
+    assert f"{middle}% of $" in said and f"({low} to {high}% by seed, 8 seeds" in said
     low, middle, high = parts("segcost")
-    assert f"{middle}% without it ({low} to {high}%)" in section
+    assert f"{middle}% without it ({low} to {high}%)" in said

@@ -14,8 +14,9 @@ LEVEL = re.compile(r"(?<![\d+-])\d+\.\d \(\d+\.\d to \d+\.\d\)")
 PAGES = {
     "README.md": (),
     "docs/study.md": ("studies/study/tables.md",),
+    "studies/study/plan.md": ("studies/study/tables.md", "docs/study.md"),
     "docs/critical_experiment.md": ("studies/critical/tables.md",),
-    "docs/language_model.md": (),
+    "docs/language_model.md": ("studies/language_model/tables.md",),
 }
 """Page to the files beside records whose made parts it may quote."""
 

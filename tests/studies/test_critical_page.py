@@ -10,8 +10,6 @@ import pytest
 import yaml
 
 from skillpress.core.errors import StorageError
-from skillpress.evaluation.study.contrasts import MISSING, OPEN, REVERSED, YES, ClaimEvidence
-from skillpress.evaluation.study.gap_of_runs import Agreement
 from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.store import Record
@@ -21,6 +19,8 @@ from studies.critical.found import critical_in_short
 from studies.critical.page import compression, levels, parts, summary, verdict_of_agreement
 from studies.critical.predictions import FILE, Prediction, disagreements, not_run, read_predictions
 from studies.critical.results import PLAN, Critical, read_critical
+from studies.statistics.contrasts import MISSING, OPEN, REVERSED, YES, ClaimEvidence
+from studies.statistics.gap_of_runs import Agreement
 from studies.study.results import assembled
 from tests.support.pipeline.small_study import recorded, runs_of
 
@@ -269,7 +269,8 @@ def test_the_readmes_sentences_follow_the_verdicts(repository: Path, tmp_path: P
 
 def test_every_claim_of_the_plan_that_does_not_hold_is_told_where_it_is_summed_up(repository: Path) -> None:
     found = read_critical(repository)
-    text = " ".join(" ".join(parts(found)["found"]()).split())
+    known = parts(found)
+    text = " ".join(" ".join([*known["found"](), *known["changes"]()]).split())
     told = ("segcost", "constant", "per_class", "bits", "each_task_once")
     for one in found.findings:
         if one.claim.second in told and one.verdict != YES and not one.claim.of_class:

@@ -15,12 +15,12 @@ import pytest
 from docs.made import UnknownPartError, made_anew
 from skillpress.core.storage import read_json
 from skillpress.evaluation.paper.methods import methods
-from skillpress.evaluation.study.behavior_signs import TRAINED
-from skillpress.evaluation.study.compression import MODEL
-from skillpress.evaluation.study.contrasts import OPEN, YES, ClaimEvidence
 from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.experiment.params import check_params
 from skillpress.pipeline.study.store import Record
+from studies.statistics.behavior_signs import TRAINED
+from studies.statistics.compression import MODEL
+from studies.statistics.contrasts import OPEN, YES, ClaimEvidence
 from studies.study.__main__ import files, read_study
 from studies.study.page import parts
 from studies.study.results import assembled
@@ -52,14 +52,17 @@ def test_a_plans_word_for_a_method_is_what_its_parameters_say(repository: Path, 
 
 
 def test_the_page_states_the_model_that_is_fitted(repository: Path) -> None:
-    page = (repository / "docs/study.md").read_text(encoding="utf-8")
+    page, tables = (
+        (repository / "studies/study" / name).read_text(encoding="utf-8") for name in ("plan.md", "tables.md")
+    )
     assert MODEL == "gap ~ measure + length + corpus + step"
-    assert page.count(f"`{MODEL}`") == 3, "the plan, its amendment and the findings"
+    assert page.count(f"`{MODEL}`") == 2, "the plan and its amendment"
+    assert tables.count(f"`{MODEL}`") == 1, "the findings"
     assert not re.search(r"gap ~ (?!measure \+ length \+ corpus \+ step)", page)
 
 
 def test_the_null_simulation_stands_on_the_page_as_it_was_recorded(repository: Path) -> None:
-    page = (repository / "docs/study.md").read_text(encoding="utf-8")
+    page = (repository / "studies/study/plan.md").read_text(encoding="utf-8")
     recorded = read_json(repository / "benchmarks/results/compression_null.json")
     rows = {"length": "length", "length_and_corpus": "length and corpus",
             "within_seeds": "length, corpus and the seed's level"}  # fmt: skip

@@ -41,7 +41,7 @@ class Scene:
     won: bool
 
 
-class Engine:
+class GameEngine:
     """Plays one game at a time; identical commands give identical scenes."""
 
     def __init__(self) -> None:

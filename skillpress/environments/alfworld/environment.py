@@ -19,7 +19,7 @@ from gymnasium.spaces import Space, Text
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.actions import LONGEST, NOTHING_HAPPENS, Reason, read_command
-from skillpress.environments.alfworld.engine import Engine, Scene
+from skillpress.environments.alfworld.engine import GameEngine, Scene
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.memory import Memory, first_memory, remember, task_of
 from skillpress.environments.alfworld.parameters import AlfworldParameters
@@ -49,7 +49,7 @@ class Alfworld:
         """Find the games and start the engine."""
         self._max_steps = parameters.max_steps
         self._tree: Path = find_tree(parameters.data)
-        self._engine = Engine()
+        self._engine = GameEngine()
         self._over = True
 
     def reset(self, task: Task) -> tuple[str, Info]:

@@ -20,7 +20,7 @@ from random import Random
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld.engine import Engine, read_game
+from skillpress.environments.alfworld.engine import GameEngine, read_game
 from skillpress.environments.alfworld.environment import IDLE_VERBS, AlfworldState
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.memory import first_memory, remember
@@ -65,8 +65,8 @@ class SearchingOracle:
         return OmniscientOracle(self.section)
 
     @cached_property
-    def _engine(self) -> Engine:
-        return Engine()
+    def _engine(self) -> GameEngine:
+        return GameEngine()
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """The demonstration for this seed; it wins within ``max_steps``."""

@@ -259,14 +259,14 @@ class CodeRepair(SandboxedEnvironment):
         self, parameters: CodeRepairParameters, lease: Lease | None = None, judge: Judge | None = None
     ) -> None:
         programs = all_programs(find_data(parameters.data))
-        own_judge = judge or Judge(parameters.test_seconds, parameters.walls)
+        own_judge = judge or Judge(parameters.test_seconds, parameters.isolation)
 
         def begin(task: Task, sandbox: EpisodeSandbox) -> RepairEpisode:
             program = program_of(task, programs)
             return RepairEpisode(program, own_judge, sandbox, parameters.max_steps, parameters.measure_edits)
 
         def own_lease() -> Sandbox:
-            return Sandbox.start(LIMITS, walls=parameters.walls)
+            return Sandbox.start(LIMITS, isolation=parameters.isolation)
 
         super().__init__(begin, lease or own_lease, parameters.episode_seconds)
 
@@ -275,12 +275,12 @@ class SharedRepairs(PooledEnvironments):
     """The environments of a process: one pool of sandboxes for their agents, and one judge."""
 
     def __init__(self, parameters: CodeRepairParameters, slots: int) -> None:
-        self._judge = Judge(parameters.test_seconds, parameters.walls)
+        self._judge = Judge(parameters.test_seconds, parameters.isolation)
 
         def make(lease: Lease) -> Environment:
             return CodeRepair(parameters, lease, self._judge)
 
-        super().__init__(make, LIMITS, slots, parameters.episode_seconds, walls=parameters.walls)
+        super().__init__(make, LIMITS, slots, parameters.episode_seconds, isolation=parameters.isolation)
 
     def close(self) -> None:
         """End the judge's sandboxes too."""

@@ -30,7 +30,7 @@ from pydantic import TypeAdapter
 from skillpress.environments.code_repair.judge_sandboxes import (
     LIMITS,
     Answering,
-    Candidate,
+    CandidateSandbox,
     Examiner,
     understood,
 )
@@ -41,7 +41,7 @@ from skillpress.rollouts.sandbox.isolation import Kind
 from skillpress.rollouts.sandbox.processes import kernel_kills
 
 Found = TypeVar("Found")
-Kept = TypeVar("Kept", Examiner, Candidate)
+Kept = TypeVar("Kept", Examiner, CandidateSandbox)
 
 MOST_CHARACTERS = 50_000
 """Maximum number of characters in a program; a longer one fails."""
@@ -107,21 +107,21 @@ NOT_PARSED = LintReport("it cannot be parsed", 0)
 class Judge:
     """Judges programs for all environments of a process."""
 
-    def __init__(self, test_seconds: float, walls: Kind = "bubblewrap") -> None:
+    def __init__(self, test_seconds: float, isolation: Kind = "bubblewrap") -> None:
         """Args:
         test_seconds: maximum processor time of one call of the program in its first try.
-        walls: what isolates its sandboxes."""
+        isolation: what isolates its sandboxes."""
         self._test_seconds = test_seconds
         self._pool = SandboxPool(
             LIMITS,
             ready=CONCURRENT,
             max_concurrency=3 * CONCURRENT,  # per judgement: examiner, candidate, and a shared one that waits
             wait_seconds=600.0,
-            walls=walls,
+            isolation=isolation,
         )
         self._turns = threading.Semaphore(CONCURRENT)
         self._examiners: list[Examiner] = []
-        self._shared: list[Candidate] = []
+        self._shared: list[CandidateSandbox] = []
         """Free sandboxes for texts made by this library."""
         self._lock = threading.Lock()
         self._verdicts = Remembered[tuple[str, bool, bytes], Verdict](KEPT, KEPT_BYTES, _verdict_bytes)
@@ -205,11 +205,11 @@ class Judge:
         limit: float,
         own: bool = True,
         front: Callable[[Answering], Answering] = lambda behind: behind,
-    ) -> Iterator[tuple[Candidate, Verdict]]:
+    ) -> Iterator[tuple[CandidateSandbox, Verdict]]:
         """The sandbox in which a text was tested, and the verdict; each call has ``limit`` seconds."""
         with (
             self._borrowed(self._examiners, Examiner) as examiner,
-            self._borrowed(self._shared if own else None, Candidate) as candidate,
+            self._borrowed(self._shared if own else None, CandidateSandbox) as candidate,
         ):
             candidate.begin(program.entry, text, limit)
             yield candidate, _run(examiner, front(candidate), tests)

@@ -115,7 +115,7 @@ class Examiner(_Kept):
         self._said = said
 
 
-class Candidate(_Kept):
+class CandidateSandbox(_Kept):
     """Runs a program, and no test."""
 
     def __init__(self, pool: SandboxPool) -> None:

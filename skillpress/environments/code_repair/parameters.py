@@ -35,7 +35,7 @@ class CodeRepairParameters(EnvironmentSection):
     tried again with twice as much, or four times what the correct program takes then."""
     episode_seconds: Annotated[float, Field(gt=0)]
     """How long the agent's own sandbox may work in one episode."""
-    walls: Kind = "bubblewrap"
+    isolation: Kind = "bubblewrap"
     """Isolation of the sandboxes. ``gvisor`` runs each on a kernel of its own and needs ``runsc``."""
     measure_edits: bool
     """Whether each edit is linted and tested, for a dense reward."""

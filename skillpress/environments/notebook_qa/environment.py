@@ -1,7 +1,7 @@
 """Questions answered by code (L0, section 2): search, read, take notes, compute, and submit an answer.
 
 An action is a cell of a notebook, and the observation is its output. The interpreter has ``search``,
-``read``, ``submit_final_answer`` and the notepad; their data are on the host, outside the sandbox's walls.
+``read``, ``submit_final_answer`` and the notepad; their data are on the host, outside the sandbox.
 The episode ends with the first submitted answer, and it is won if the answer matches one of the question's
 answers exactly.
 
@@ -214,14 +214,14 @@ def setting(parameters: NotebookQaParameters) -> NotebookSetting:
 def make(parameters: NotebookQaParameters) -> SandboxedEnvironment:
     """An environment that starts its own sandboxes."""
     made = setting(parameters)
-    return made.environment(lambda: Sandbox.start(made.limits, walls=parameters.walls))
+    return made.environment(lambda: Sandbox.start(made.limits, isolation=parameters.isolation))
 
 
 def share(parameters: NotebookQaParameters, slots: int) -> PooledEnvironments:
     """Environments whose sandboxes come from one pool."""
     made = setting(parameters)
     return PooledEnvironments(
-        made.environment, made.limits, slots, parameters.episode_seconds, walls=parameters.walls
+        made.environment, made.limits, slots, parameters.episode_seconds, isolation=parameters.isolation
     )
 
 

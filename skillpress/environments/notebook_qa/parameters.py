@@ -1,4 +1,4 @@
-"""Multi-hop question answering by code: L0's notebook agent with search, behind a sandbox's walls.
+"""Multi-hop question answering by code: L0's notebook agent with search, in a sandbox.
 
 ``environment.py`` runs the cells. ``notebook.py`` prepares the agent's interpreter, and ``actions.py`` reads
 actions. ``desk.py`` and ``candidates.py`` hold what is shown to a policy that reads no English.
@@ -52,9 +52,8 @@ class NotebookQaParameters(EnvironmentSection):
     """Folder with ``questions.parquet`` and ``paragraphs.parquet``; if empty, the variable QA_DATA is
     used."""
     indexes: str = ""
-    """Folder of search indexes, which are about as large as their paragraphs. If empty, it is
-    ``$SKILLPRESS_INDEXES`` or else ``skillpress/indexes`` in the user's cache folder. It can be deleted at
-    any time."""
+    """Folder of search indexes, which are about as large as their paragraphs and may be deleted. If empty, it
+    is ``$SKILLPRESS_INDEXES`` or else ``skillpress/indexes`` in the user's cache folder."""
     train_on: list[str] = Field(default_factory=lambda: ["hotpotqa"])
     """Data sets whose ``train`` questions are the training tasks and whose ``dev`` questions are the
     validation tasks."""
@@ -83,7 +82,7 @@ class NotebookQaParameters(EnvironmentSection):
     """Maximum total time of an episode's cells, without the policy's own time."""
     memory_mb: Annotated[int, Field(ge=16)] = 512
     """Memory of the interpreter and all processes that it starts."""
-    walls: Kind = "bubblewrap"
+    isolation: Kind = "bubblewrap"
     """Isolation of the sandboxes. ``gvisor`` runs each on a kernel of its own and needs ``runsc``."""
     output_characters: Annotated[int, Field(ge=100, le=40_000)] = 4000
     """Maximum number of characters of a cell's output that the agent sees; longer output is cut in the

@@ -73,9 +73,9 @@ class ProgramParameters(EnvironmentSection):
     seconds: Positive
     """How long the program may work in an episode. Neither the time of the model counts nor that in which the
     program waits for a processor."""
-    walls: Literal["bubblewrap", "gvisor", "none"]
-    """Isolation of a command. ``gvisor`` runs it on a kernel of its own and needs gVisor's ``runsc``. A
-    function runs in our worker, so it takes ``none`` alone."""
+    isolation: Literal["bubblewrap", "gvisor", "none"]
+    """Isolation of a command: ``gvisor`` runs it on a kernel of its own and needs ``runsc``. A function runs
+    in our worker, so only ``none`` is allowed for it."""
     files: list[str] = Field(default_factory=list)
     """Files and folders of the working directory or the lab that are copied into every episode's folder under
     the same names, beside the files that a command names. An isolated command sees nothing else of the
@@ -86,26 +86,24 @@ class ProgramParameters(EnvironmentSection):
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
     gather_seconds: NonNegative | None = None
-    """How long a batch of the engine ``local`` waits for requests of further episodes after its first.
-    Without a value it waits until every open episode has asked or ended: a program with a slow tool holds up
-    all others, and a repeated experiment has the same batches. Other engines take each request as it
-    comes."""
+    """How long a batch of the engine ``local`` waits for further requests after its first. Without a value it
+    waits until every open episode has asked or ended, so that a repeated experiment has the same batches."""
 
     @model_validator(mode="after")
     def _of_commands(self) -> Self:
         """Refuse promises that nothing would keep."""
         if isinstance(self.run, str):
-            if self.walls != "none":
+            if self.isolation != "none":
                 raise ValueError(
-                    f"walls: {self.walls} isolates commands, and run names the function {self.run}, which "
-                    "runs in our worker; name a command, or walls: none"
+                    f"isolation: {self.isolation} is for commands, and run names the function {self.run}, "
+                    "which runs in our worker; name a command, or isolation: none"
                 )
             if self.files:
                 raise ValueError(
                     f"files: {self.files} are copied for commands, and run names the function {self.run}, "
                     "which finds the lab's files where they are; leave them out"
                 )
-        if self.pass_variables and self.walls == "none":
+        if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
         for name in self.files:
             if Path(name).is_absolute() or ".." in Path(name).parts:

@@ -13,10 +13,10 @@ from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.verifier import verifier
 from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.functions import START_SECONDS, Functions
+from skillpress.rollouts.programs.isolated import Isolated
 from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
-from skillpress.rollouts.programs.walls import Isolated
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
-from skillpress.rollouts.sandbox.sandbox import check_walls
+from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.workers.pool import cores
 
 
@@ -32,9 +32,9 @@ class SharedPrograms:
                 file or a variable that the section names is missing.
         """
         self._section, self._verify = section, verifier(section.verify, section.verify_seconds)
-        self._isolated = section.walls != "none"
-        if section.walls != "none":
-            check_walls(section.walls)
+        self._isolated = section.isolation != "none"
+        if section.isolation != "none":
+            check_isolation(section.isolation)
         passed, copied = _passed(section), section.copied
         end_orphans()
         self._folder = TemporaryFolder("programs")
@@ -45,9 +45,11 @@ class SharedPrograms:
         self._launcher: Launcher
         if isinstance(section.run, str):
             self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
-        elif section.walls != "none":
+        elif section.isolation != "none":
             limits = Isolated.limited(section.memory_mb)
-            isolated = Isolated(socket, section.run, limits=limits, passed=passed, walls=section.walls)
+            isolated = Isolated(
+                socket, section.run, limits=limits, passed=passed, isolation=section.isolation
+            )
             self._launcher = Commands(section.run, isolated, copied)
         else:
             self._launcher = Commands(section.run, files=copied)

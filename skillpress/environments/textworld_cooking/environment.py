@@ -23,7 +23,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.actions import EXPLANATIONS, LONGEST, Reason, normal, refusal
 from skillpress.environments.textworld_cooking.design import GameSettings
 from skillpress.environments.textworld_cooking.games import DESIGN, GameCache
-from skillpress.environments.textworld_cooking.interpreter import Interpreter, Reply
+from skillpress.environments.textworld_cooking.interpreter import GameInterpreter, GameReply
 from skillpress.environments.textworld_cooking.logic import (
     Action,
     Logic,
@@ -52,7 +52,7 @@ class TextWorldCooking:
     def __init__(self, parameters: CookingParameters) -> None:
         self._max_steps = parameters.max_steps
         self._cache = GameCache(parameters.cache)
-        self._interpreter = Interpreter()
+        self._interpreter = GameInterpreter()
         self._over = True
 
     def reset(self, task: Task) -> tuple[str, Info]:
@@ -75,7 +75,7 @@ class TextWorldCooking:
         self._steps += 1
         not_typed = refusal(action)
         if not_typed is not None:
-            reply = Reply(f"Nothing happens: {EXPLANATIONS[not_typed]}.", (), False, False)
+            reply = GameReply(f"Nothing happens: {EXPLANATIONS[not_typed]}.", (), False, False)
             return self._answer(reply, None, not_typed)
         command = normal(action)
         reply = self._interpreter.send(command)
@@ -92,7 +92,7 @@ class TextWorldCooking:
         self._actions: list[Action] = self._logic.actions(state)
         self._admissible = commands(self._actions)
 
-    def _follow(self, reply: Reply, command: str) -> str:
+    def _follow(self, reply: GameReply, command: str) -> str:
         """Update logic and memory after an action; return the action in TextWorld's wording."""
         wording = command
         for event in reply.events:
@@ -106,7 +106,7 @@ class TextWorldCooking:
         return wording
 
     def _answer(
-        self, reply: Reply, wording: str | None, invalid: Reason | None
+        self, reply: GameReply, wording: str | None, invalid: Reason | None
     ) -> tuple[str, bool, bool, Info]:
         self._memory = remember(self._logic, self._state, self._memory, self._steps)
         lost = self._loss() if reply.lost else None

@@ -30,7 +30,7 @@ _EMPTY_LINES = re.compile(r"\n\s*\n\s*")
 
 
 @dataclass(frozen=True)
-class Reply:
+class GameReply:
     """The machine's answer."""
 
     text: str
@@ -41,14 +41,14 @@ class Reply:
     lost: bool
 
 
-class Interpreter:
+class GameInterpreter:
     """One Z-machine; loads one game after the other."""
 
     def __init__(self) -> None:
         self._machine: jericho.FrotzEnv | None = None
         self._program: Path | None = None
 
-    def start(self, program: Path) -> Reply:
+    def start(self, program: Path) -> GameReply:
         """Start a game from its beginning; the reply is its introduction."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", jericho.UnsupportedGameWarning)
@@ -63,7 +63,7 @@ class Interpreter:
         self._machine.step("tw-trace-actions")
         return read_reply(introduction)
 
-    def send(self, command: str) -> Reply:
+    def send(self, command: str) -> GameReply:
         """Send a line.
 
         Raises:
@@ -74,7 +74,7 @@ class Interpreter:
         return read_reply(self._machine.step(command)[0])
 
 
-def read_reply(raw: str) -> Reply:
+def read_reply(raw: str) -> GameReply:
     """The parts of the machine's raw feedback."""
     text = raw
     for pattern in _LEFT_OUT:
@@ -82,4 +82,4 @@ def read_reply(raw: str) -> Reply:
     text = _EMPTY_LINES.sub("\n", text).strip()
     text = re.sub(r"[ \t]+", " ", text)
     events = tuple(event.lower() for event in _EVENT.findall(raw))
-    return Reply(text, events, WON in raw, LOST in raw)
+    return GameReply(text, events, WON in raw, LOST in raw)

@@ -28,7 +28,6 @@ from skillpress.core.redaction import hide_secrets_of_tracebacks, without_secret
 from skillpress.core.storage import make_folder, named_disk_errors, write_text
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
-from skillpress.pipeline.nursery import command
 
 SETTING = "SKILLPRESS_TRACES"
 """Set in infra/settings.env. It is not a parameter: recording affects no result, so it reruns nothing."""
@@ -60,7 +59,7 @@ class Recorder:
         self._most_traces = most_traces()
         self._kept, steps = kept_reports(stage, key)
         self._process = subprocess.Popen(
-            command("skillpress.pipeline.tracking.recorder", stage, key, str(self._kept), str(steps)),
+            [sys.executable, "-m", __name__, stage, key, str(self._kept), str(steps)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0,
             # It computes nothing: DeepSpeed, which transformers imports, shall not warn of a missing GPU.
             env={**os.environ, "DS_ACCELERATOR": "cpu"},

@@ -30,7 +30,10 @@ class WeightedMeasure(Section):
     """``reward.measures``: the weight of a measured fact and the steps that it is credited to."""
 
     weight: float
+    """Factor of the fact in the reward."""
     credit: Credit
+    """Who gets it: every step of the ``trajectory``, the ``step`` alone, or, as a ``mean``, every step of the
+    trajectory what it is divided by the number of steps."""
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ import psutil
 from skillpress.core.errors import UserError
 from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.rollouts.programs.forwarder import NO_ENDPOINT
+from skillpress.rollouts.programs.isolated import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
 from skillpress.rollouts.programs.session import Ended
-from skillpress.rollouts.programs.walls import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
 from skillpress.rollouts.sandbox.gvisor import held_in_gvisor
 from skillpress.rollouts.sandbox.held import Held, files_in
 from skillpress.rollouts.sandbox.isolation import Kind, inodes_in_memory
@@ -156,8 +156,8 @@ class Commands:
         finally:
             os.close(printed)
         limits = self._isolated.limits if self._isolated else None
-        walls = self._isolated.walls if self._isolated else "none"
-        running = _Command(process=process, start=start, limits=limits, walls=walls)
+        isolation = self._isolated.isolation if self._isolated else "none"
+        running = _Command(process=process, start=start, limits=limits, isolation=isolation)
         if limits is not None:
             watchdog().watch(running, limits)
         threading.Thread(target=running.watch, args=(ended,), name="program", daemon=True).start()
@@ -198,7 +198,7 @@ class _Command:
     process: subprocess.Popen[bytes]
     start: Start
     limits: Limits | None
-    walls: Kind | Literal["none"]
+    isolation: Kind | Literal["none"]
     since: int = field(init=False)
     """When it was started, as ``processes.start_ticks`` says."""
     exceeded: str = ""
@@ -256,7 +256,7 @@ class _Command:
             RuntimeError: it has not ended half a minute later.
         """
         below, children = self.process.pid, children_of_all()
-        pids = tree(below, children)[1:] if self.walls == "gvisor" else children.get(below, [])
+        pids = tree(below, children)[1:] if self.isolation == "gvisor" else children.get(below, [])
         inside = [process for pid in pids if (process := _process(pid))]
         self.process.kill()
         for process in inside:  # one that has only begun would outlive bwrap, in which nothing has run
@@ -278,7 +278,9 @@ class _Command:
         if began >= self._next_count:
             self._files = files_in([self.start.folder], self.limits.inodes)
             self._next_count = began + (time.monotonic() - began) / COUNTING_SHARE
-        if self.walls == "gvisor":  # its kernel is a process, whose memory holds sockets and files in memory
+        if (
+            self.isolation == "gvisor"
+        ):  # its kernel is a process, whose memory holds sockets and files in memory
             inodes, occupied = self._files
             with suppress(FileNotFoundError):  # gVisor limits the size of no file that it was handed open
                 occupied += self.start.printed.stat().st_size

@@ -130,11 +130,11 @@ def _json_spans(text: str, begins: re.Pattern[str]) -> Iterator[tuple[int, int]]
     """(begin, end) of every call's JSON that can be read, from left to right, none inside another."""
     place = 0
     while begun := begins.search(text, place):
-        place = begun.end()
+        begin, place = begun.end(), begun.end() + 1
         with suppress(ValueError, RecursionError):
-            _, rest = _first_call(text[place:])
-            yield place, len(text) - len(rest)
+            _, rest = _first_call(text[begin:])
             place = len(text) - len(rest)
+            yield begin, place
 
 
 def _hermes(text: str) -> tuple[str, list[ToolCall]]:

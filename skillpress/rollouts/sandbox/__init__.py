@@ -1,4 +1,4 @@
-"""Walls around the code that an agent writes: Bubblewrap sandboxes, and a pool that keeps some of them
+"""Isolation of the code that an agent writes: Bubblewrap sandboxes, and a pool that keeps some of them
 ready."""
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def explain(said: str) -> str:
 
 
 class Bubblewrap:
-    """bwrap's walls around one sandbox: its own namespaces, an empty root, and seccomp."""
+    """bwrap's isolation of one sandbox: its own namespaces, an empty root, and seccomp."""
 
     seen: Mapping[str, object] = {**SEEN, "memory": "PermissionError"}
     """What the interpreter must report of them before it runs anything."""

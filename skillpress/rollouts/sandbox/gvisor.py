@@ -52,7 +52,7 @@ PROBE_SECONDS = 60.0
 """Maximum time for a probe on a busy machine; it usually takes 0.3 seconds."""
 INSTALLING = (
     "install gVisor so that its program runsc is on PATH (as root on Debian: apt-get install runsc), "
-    "or choose walls: bubblewrap"
+    "or choose isolation: bubblewrap"
 )
 
 
@@ -60,7 +60,9 @@ def find_runsc() -> Path:
     """gVisor's program on PATH; ``SandboxUnavailableError`` without it."""
     if found := shutil.which("runsc"):
         return Path(found).resolve()
-    raise SandboxUnavailableError(f"walls: gvisor needs gVisor, and there is no runsc on PATH: {INSTALLING}")
+    raise SandboxUnavailableError(
+        f"isolation: gvisor needs gVisor, and there is no runsc on PATH: {INSTALLING}"
+    )
 
 
 def start_in_gvisor(
@@ -86,7 +88,7 @@ def start_in_gvisor(
     """
     birth, runsc, setpriv = spawner(), find_runsc(), shutil.which("setpriv")
     if setpriv is None:
-        raise SandboxUnavailableError("walls: gvisor needs setpriv: as root, apt-get install util-linux")
+        raise SandboxUnavailableError("isolation: gvisor needs setpriv: as root, apt-get install util-linux")
     bundle = Path(mkdtemp(prefix="gvisor-", dir=folder))
     _write(bundle, command, inside, seen_at=birth.writable(bundle))
     place = birth.writable(bundle)  # again: now with its content
@@ -120,7 +122,7 @@ def explain(said: str) -> str:
     return (
         f"gVisor cannot run anything here ({said.strip() or 'it said nothing'}): allow user namespaces "
         "(sysctl kernel.unprivileged_userns_clone=1, in a container --security-opt seccomp=unconfined), "
-        "or choose walls: bubblewrap"
+        "or choose isolation: bubblewrap"
     )
 
 
@@ -192,7 +194,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 def _folder_of_its_own(held: ExitStack) -> Path:
     """A folder that other users may pass through, until ``held`` is closed."""
-    folder = Path(mkdtemp(prefix="walls-", dir=spawner().folder()))
+    folder = Path(mkdtemp(prefix="isolation-", dir=spawner().folder()))
     held.callback(remove_tree, folder)
     folder.chmod(0o711)
     return folder

@@ -15,7 +15,7 @@ starts many processes makes itself wait."""
 
 
 class SandboxUnavailableError(UserError):
-    """This machine does not allow the walls to be built; the message names the cause and the remedy."""
+    """This machine does not allow isolation; the message names the cause and the remedy."""
 
 
 class SandboxEndedError(RuntimeError):

@@ -73,9 +73,9 @@ class FrameReader:
 
 @dataclass(frozen=True)
 class Report:
-    """The interpreter's first message, sent before it runs anything: the walls that it sees."""
+    """The interpreter's first message, sent before it runs anything: the isolation that it sees."""
 
-    walls: dict[str, object]
+    isolation: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ def understood(message: Message) -> Said:
                 raise FrameError("a piece of an archive is not base64") from None
         case {"piece": _}:
             raise FrameError("a piece of an archive is not text")
-        case {"walls": dict(walls)}:
-            return Report(walls)
-        case {"walls": _}:
+        case {"isolation": dict(isolation)}:
+            return Report(isolation)
+        case {"isolation": _}:
             raise FrameError("the interpreter did not say what it sees")
     raise FrameError("a message is neither an answer nor a call of a tool")
 

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 from skillpress.core.errors import UserError
 from skillpress.rollouts.sandbox.isolation import Kind
 from skillpress.rollouts.sandbox.limits import Limits, SandboxEndedError
-from skillpress.rollouts.sandbox.sandbox import Sandbox, check_walls
+from skillpress.rollouts.sandbox.sandbox import Sandbox, check_isolation
 from skillpress.rollouts.sandbox.tools import Tool
 
 Task = TypeVar("Task")
@@ -53,7 +53,7 @@ class SandboxPool:
         ready: int = 4,
         max_concurrency: int = 16,
         wait_seconds: float = 300.0,
-        walls: Kind = "bubblewrap",
+        isolation: Kind = "bubblewrap",
         wheels: Path | None = None,
     ) -> None:
         """Args:
@@ -61,20 +61,20 @@ class SandboxPool:
             ready: number of sandboxes kept in stock.
             max_concurrency: maximum number of sandboxes in use at once.
             wait_seconds: maximum time to wait for a sandbox while that many are in use.
-            walls: as for ``Sandbox.start``.
+            isolation: as for ``Sandbox.start``.
             wheels: as for ``Sandbox.start``.
 
         Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
-            UserError: a number is out of range, or there are no such walls.
+            SandboxUnavailableError: this machine cannot isolate; the message names cause and remedy.
+            UserError: a number is out of range, or there is no such isolation.
         """
         if ready < 0 or max_concurrency < 1:
             raise UserError(
                 f"sandbox pool: ready is {ready} and must be 0 or more, max_concurrency is "
                 f"{max_concurrency} and must be 1 or more"
             )
-        check_walls(walls)
-        self._start = partial(Sandbox.start, limits, walls=walls, wheels=wheels)
+        check_isolation(isolation)
+        self._start = partial(Sandbox.start, limits, isolation=isolation, wheels=wheels)
         self._max_concurrency, self._wait_seconds = max_concurrency, wait_seconds
         self._free = threading.Semaphore(max_concurrency)
         self._stock: deque[Future[Sandbox]] = deque()

@@ -33,19 +33,19 @@ END_SECONDS = 30.0
 
 class SandboxProcess:
     """A sandbox's outermost process, the processes that end last, and the one that sends its messages, whose
-    walls have been checked.
+    isolation has been checked.
 
     The descriptor of a process never refers to another process, unlike its number.
     """
 
-    def __init__(self, limits: Limits, walls: Bubblewrap | GVisor) -> None:
-        """Start it behind these walls and wait for its first message.
+    def __init__(self, limits: Limits, isolation: Bubblewrap | GVisor) -> None:
+        """Start it in this isolation and wait for its first message.
 
         Raises:
-            SandboxUnavailableError: the walls cannot be built, or are incomplete.
+            SandboxUnavailableError: the isolation cannot be built, or is incomplete.
             SandboxEndedError: the interpreter did not answer in time, or was killed from outside.
         """
-        self._walls = walls
+        self._isolation = isolation
         self._ending = threading.Lock()
         self._closed = False
         self.reason = ""
@@ -59,10 +59,10 @@ class SandboxProcess:
         here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # earlier messages would have no sender
         try:
             with there:
-                self._outer = walls.start(_setting(limits), there)
+                self._outer = isolation.start(_setting(limits), there)
         except BaseException:
             here.close()
-            walls.close()
+            isolation.close()
             raise
         self.pid = self._outer.pid
         assert self._outer.stdout is not None and self._outer.stderr is not None
@@ -73,7 +73,7 @@ class SandboxProcess:
         """Pid on the host of the process whose end is that of all processes inside."""
         self.channel = Channel(here, self._outer.stdout.fileno(), self._outer.stderr.fileno(), self._outer_fd)
         try:
-            self._await_walls(limits.start_seconds)
+            self._await_isolation(limits.start_seconds)
         except BaseException:
             self.end("it did not start")
             self.close()
@@ -86,7 +86,7 @@ class SandboxProcess:
 
     def held(self, inside: Sequence[int]) -> Held:
         """See ``watchdog.Watched``."""
-        return self._walls.held(self.first_pid, inside)
+        return self._isolation.held(self.first_pid, inside)
 
     def waited_since(self) -> float:
         """Seconds that one of its threads has waited for a processor since the last use of this method: the
@@ -98,7 +98,7 @@ class SandboxProcess:
     def interrupt(self) -> None:
         """Do what Ctrl-C does, to the interpreter only."""
         if self._sender_fd is not None:
-            self._walls.interrupt(self._sender_fd)
+            self._isolation.interrupt(self._sender_fd)
 
     def kill(self, reason: str) -> None:
         """Kill all its processes without waiting. If it is called several times, the first reason counts."""
@@ -128,7 +128,7 @@ class SandboxProcess:
             for descriptor in (self._outer_fd, self._sender_fd, *self._last_fds):
                 if descriptor is not None:
                     os.close(descriptor)
-            self._walls.close()
+            self._isolation.close()
 
     def _await_end(self) -> None:
         """Wait for the end of the processes that end last."""
@@ -140,7 +140,7 @@ class SandboxProcess:
                     f"sandbox process {self.first_pid} is still there {END_SECONDS:g} s after SIGKILL"
                 )
 
-    def _await_walls(self, seconds: float) -> None:
+    def _await_isolation(self, seconds: float) -> None:
         _, errors = self.channel.capture(10_000)
         until = time.monotonic() + seconds
         while (report := self._report(until)) is None:
@@ -148,17 +148,17 @@ class SandboxProcess:
                 if self.returncode < 0:
                     raise SandboxLostError("the sandbox was killed from outside while it started")
                 self.channel.drain()
-                raise SandboxUnavailableError(self._walls.explain(errors.shown()[0]))
+                raise SandboxUnavailableError(self._isolation.explain(errors.shown()[0]))
             if time.monotonic() >= until:
                 raise SandboxEndedError(
                     f"the interpreter of a sandbox did not answer within {seconds:g} seconds: "
                     f"{errors.shown()[0] or 'it said nothing'}"
                 )
-        if wrong := gaps(report.walls, self._walls.seen):
-            raise SandboxUnavailableError(f"the walls of the sandbox do not stand: {wrong}. Nothing was run")
+        if wrong := gaps(report.isolation, self._isolation.seen):
+            raise SandboxUnavailableError(f"the sandbox's isolation is incomplete: {wrong}. Nothing was run")
         sender = self.channel.sender
         try:
-            lasts = self._walls.lasts(self.pid, sender)
+            lasts = self._isolation.lasts(self.pid, sender)
             self.first_pid = lasts[0]
             self._sender_fd = os.pidfd_open(sender)
             self._last_fds += map(os.pidfd_open, lasts)
@@ -174,11 +174,11 @@ class SandboxProcess:
             raise SandboxUnavailableError(f"the sandbox's first message cannot be read: {error}") from error
         if said is None or isinstance(said, Report):
             return said
-        raise SandboxUnavailableError("the sandbox's first message does not say which walls it sees")
+        raise SandboxUnavailableError("the sandbox's first message does not say what isolation it sees")
 
 
 def gaps(seen: Mapping[str, object], right: Mapping[str, object]) -> str:
-    """What is missing in the walls that the interpreter reports; empty if they are complete."""
+    """What is missing in the isolation that the interpreter reports; empty if it is complete."""
     return ", ".join(
         f"{name} is {seen.get(name)!r} and not {value!r}"
         for name, value in right.items()

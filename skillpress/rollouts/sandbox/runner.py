@@ -1,8 +1,8 @@
-"""The interpreter inside the walls: a single file that needs only the standard library, started by the host.
+"""The isolated interpreter: a single file that needs only the standard library, started by the host.
 
 It reads requests from the socket that it inherits and runs them in one lasting namespace. It protects
-nothing: code that runs here can change all of it. The protection is the walls around it, and the host checks
-every message from it.
+nothing: code that runs here can change all of it. The protection is the isolation around it, and the host
+checks every message from it.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def take_socket(descriptor: int) -> socket.socket:
     return socket.socket(fileno=taken)
 
 
-def walls() -> Message:
+def isolation() -> Message:
     """The facts that the host checks first."""
     import ctypes
 
@@ -326,7 +326,7 @@ def _without_this_file(shown: traceback.TracebackException) -> traceback.Traceba
 
 
 def main() -> None:
-    """Set the limits, report the walls, and serve."""
+    """Set the limits, report the isolation, and serve."""
     setting = json.loads(sys.argv[1])
     sys.argv = [""]
     sys.path += setting["paths"]
@@ -334,7 +334,7 @@ def main() -> None:
     close_memory()
     wire = Wire(take_socket(setting["socket"]), setting["most_bytes"])
     interpreter = Interpreter(wire, setting["shown_characters"])
-    wire.send({"walls": walls()})
+    wire.send({"isolation": isolation()})
     interpreter.serve()
 
 

@@ -1,4 +1,4 @@
-"""A stateful Python interpreter behind walls, reached only by messages.
+"""An isolated stateful Python interpreter, reached only by messages.
 
 The agent, its model and its keys stay on the host; only the interpreter is inside. Every call has a deadline,
 at which the code is interrupted, as by Ctrl-C. If that does not help, the sandbox is ended with everything
@@ -29,24 +29,24 @@ PIECE_BYTES = 256 << 10
 """Size of an archive's piece in one message."""
 
 
-WALLS: dict[str, type[Bubblewrap | GVisor]] = {"bubblewrap": Bubblewrap, "gvisor": GVisor}
+ISOLATION: dict[str, type[Bubblewrap | GVisor]] = {"bubblewrap": Bubblewrap, "gvisor": GVisor}
 PROBES = {"bubblewrap": bubblewrap.probe, "gvisor": gvisor.probe}
 
 
-def check_walls(walls: Kind) -> None:
+def check_isolation(isolation: Kind) -> None:
     """Test whether this isolation can be built here.
 
     Raises:
         SandboxUnavailableError: it cannot; the message names the cause and the remedy.
-        UserError: there are no such walls.
+        UserError: there is no such isolation.
     """
-    _known(walls)
-    PROBES[walls]()
+    _known(isolation)
+    PROBES[isolation]()
 
 
-def _known(walls: str) -> None:
-    if walls not in WALLS:
-        raise UserError(f"sandbox walls: {walls!r} is none of {', '.join(WALLS)}")
+def _known(isolation: str) -> None:
+    if isolation not in ISOLATION:
+        raise UserError(f"sandbox isolation: {isolation!r} is none of {', '.join(ISOLATION)}")
 
 
 class Sandbox:
@@ -66,7 +66,7 @@ class Sandbox:
         limits: Limits | None = None,
         tools: Mapping[str, Tool] | None = None,
         *,
-        walls: Kind = "bubblewrap",
+        isolation: Kind = "bubblewrap",
         wheels: Path | None = None,
     ) -> Sandbox:
         """Return a sandbox that is ready to execute code.
@@ -74,18 +74,18 @@ class Sandbox:
         Args:
             limits: None for the default ones.
             tools: maps names to functions of the host, which code inside calls by these names; None for none.
-            walls: what isolates it. ``gvisor`` has a kernel of its own and needs gVisor's ``runsc``.
+            isolation: what isolates it. ``gvisor`` has a kernel of its own and needs gVisor's ``runsc``.
             wheels: a folder of wheels that code inside can import, installed once and without a network;
                 None for only the standard library.
 
         Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
-            UserError: the wheels cannot be installed, or there are no such walls.
+            SandboxUnavailableError: this machine cannot isolate; the message names cause and remedy.
+            UserError: the wheels cannot be installed, or there is no such isolation.
             SandboxEndedError: the interpreter did not answer in time.
         """
         limits = limits or Limits()
-        _known(walls)
-        built = WALLS[walls](limits, None if wheels is None else installed(wheels))
+        _known(isolation)
+        built = ISOLATION[isolation](limits, None if wheels is None else installed(wheels))
         sandbox = cls(limits, SandboxProcess(limits, built))
         watchdog().watch(sandbox._process, limits)
         if tools:

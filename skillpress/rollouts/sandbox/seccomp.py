@@ -1,4 +1,4 @@
-"""System calls that nothing in a sandbox needs and that can break walls if the kernel has a bug."""
+"""System calls that nothing in a sandbox needs and that can break isolation if the kernel has a bug."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 files.
 
 One thread checks all sandboxes and isolated programs of this process in one pass over /proc. All processes
-that start behind walls, even after many forks or in a new session, remain below bwrap's process in the
+that are isolated, even after many forks or in a new session, remain below bwrap's process in the
 process tree, since orphans become children of process 1 inside.
 """
 
@@ -26,7 +26,7 @@ COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
 
 
 class Watched(Protocol):
-    """Processes behind walls."""
+    """Isolated processes."""
 
     @property
     def pid(self) -> int:
@@ -40,7 +40,7 @@ class Watched(Protocol):
 
 
 class Watchdog:
-    """Ends processes behind walls that exceed their limits."""
+    """Ends isolated processes that exceed their limits."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -104,7 +104,7 @@ def excess(held: Held, limits: Limits) -> str:
 
 
 def held_by(process: Watched, children: Mapping[int, Iterable[int]]) -> Held:
-    """The resources held behind some walls, with the memory of all processes; nothing if they have ended."""
+    """The resources held by isolated processes, with all their memory; nothing if they have ended."""
     inside = tree(process.pid, children)[1:]
     memory = sum(_memory(pid) for pid in inside)
     held = process.held(inside)

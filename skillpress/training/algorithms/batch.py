@@ -14,7 +14,9 @@ A training step's data takes these forms on its way from the engine to the loss:
 A reward has named parts, and each part is credited to a trajectory or to a step. A part credited to the
 *trajectory* is a reward of the whole episode, and every step is credited with the sum. A part credited to its
 *step* counts for that step alone. The penalty that shaping takes off a success belongs to the trajectory,
-unless its steps pay their own parts of it (``charges``).
+unless its steps pay their own parts of it (``charges``). A part credited by its *mean* is
+divided by the number of steps, and the trajectory is credited with it: a measure of every step adds at most
+its weight, however long the episode is.
 
 A step here is anything that the policy sampled. If an agent summarises its past, each summary is a step too
 and learns from the episode's result.
@@ -249,6 +251,9 @@ def batch_of(
             values.setdefault(part.name, np.zeros(len(steps)))[number] += part.value
     lengths = np.array([len(trajectory.decisions) for trajectory in trajectories], np.int64)
     index = np.repeat(np.arange(len(trajectories)), lengths)
+    for name in (name for name, counts_for in credit.items() if counts_for == "mean"):
+        values[name] /= lengths[index]
+        credit[name] = "trajectory"
     core: Floats = values.get(CORE, np.zeros(len(steps)))
     states: dict[tuple[int, bool, str], int] = {}
     seen = [

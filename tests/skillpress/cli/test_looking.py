@@ -71,7 +71,7 @@ FOREIGN = {
 PROGRAM = {
     "environment": {
         "name": "program", "max_steps": 8, "run": NAME, "verify": NAME, "tasks": "log.jsonl", "seconds": 9.0,
-        "walls": "none",
+        "isolation": "none",
     },
     "policy": {"rendering": "requests", "parser": "rendering", "model": "models/evil"},
     "imitation": {"demonstrations": 0},

@@ -141,8 +141,19 @@ def test_what_a_plug_in_lacks_is_not_taken_for_a_wrong_name(lab: Path) -> None:
 
 def test_a_part_that_imports_a_module_by_its_former_name_is_told_the_present_one(lab: Path) -> None:
     (lab / "a_lab" / "former.py").write_text("from skillpress.learn.algorithms.algorithm import Algorithm\n")
-    with pytest.raises(ParamsError, match=r"imports skillpress\.learn, .* is skillpress\.training now"):
+    with pytest.raises(ParamsError, match=r"imports skillpress\.learn, which is skillpress\.training now"):
         lookup(ALGORITHMS, "a_lab.former:Mine", "algorithm.name")
+
+
+@pytest.mark.parametrize(
+    "line", ["skillpress.training.algorithms.parameters import A", "skillpress.core.seeds import A"]
+)
+def test_a_part_of_a_former_form_is_told_where_the_present_one_is(line: str, lab: Path) -> None:
+    (lab / "a_lab" / "before.py").write_text(f"from {line}\n")
+    with pytest.raises(
+        ParamsError, match=r"a_lab\.before: .*; docs/extending\.md has the form that parts have"
+    ):
+        lookup(ALGORITHMS, "a_lab.before:Mine", "algorithm.name")
 
 
 def test_a_table_that_nobody_extends_takes_its_own_names_alone() -> None:

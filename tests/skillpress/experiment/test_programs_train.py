@@ -39,7 +39,7 @@ def small(folder: Path) -> dict[str, Any]:
             "rules": str(folder / "rules.yaml"),
             "max_calls": 8,
             "seconds": 60,
-            "walls": "none",
+            "isolation": "none",
         },
         "policy": {"model": str(folder / "model"), "rendering": "compact"},
         "imitation": {"demonstrations": 0},

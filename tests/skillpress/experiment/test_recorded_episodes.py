@@ -28,7 +28,7 @@ def params(repository: Path, folder: Path, episodes: list[str], **imitation: Any
     save_policy(tiny_policy(), folder / "tiny")
     program = {
         "name": "program", "max_steps": 6, "run": "a:b", "tasks": "none", "verify": "a:b", "calls": "words",
-        "seconds": 60, "walls": "none",
+        "seconds": 60, "isolation": "none",
     }  # fmt: skip
     learned = {
         "demonstrations": 0,

@@ -1,4 +1,4 @@
-"""How to attack a sandbox behind each kind of walls; imported by the test files of attacks."""
+"""How to attack a sandbox in each kind of isolation; imported by the test files of attacks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ x86_64 = pytest.mark.skipif(
 
 
 COLUMNS = ("bubblewrap", "gVisor", "program", "program in gVisor")
-"""Sandboxes by their walls, and isolated programs by theirs."""
+"""Sandboxes and isolated programs by what isolates them."""
 BACKEND = COLUMNS[0]
 """The column of the current test."""
 NOT_HELD = {"gVisor": {"million_files"}, "program in gVisor": {"million_files", "setuid", "write_elsewhere"}}
@@ -72,7 +72,7 @@ OF_PROGRAMS = {
 
 @pytest.fixture(params=COLUMNS, autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try each attack against all walls that have a column in the docs."""
+    """Try each attack in each isolation that has a column in the docs."""
     attack = request.node.originalname.removeprefix("test_attack_")
     if "program" in request.param and attack not in OF_PROGRAMS:
         pytest.skip("docs/sandbox.md says why, or a test of its own tries it")
@@ -86,11 +86,11 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Any:
     """A sandbox, or what runs programs, behind the isolation of the current test."""
     if "program" in BACKEND:
-        return IsolatedSnippets(limits, walls())
-    return Sandbox.start(limits, tools, walls=walls())
+        return IsolatedSnippets(limits, isolation())
+    return Sandbox.start(limits, tools, isolation=isolation())
 
 
-def walls() -> Kind:
+def isolation() -> Kind:
     """What isolates in the current test."""
     return "gvisor" if "gVisor" in BACKEND else "bubblewrap"
 

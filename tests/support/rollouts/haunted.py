@@ -210,7 +210,7 @@ def section(kind: str) -> ProgramParameters:
         tasks="none",
         verify=f"{RECITING}:verify",
         seconds=600.0,
-        walls="bubblewrap" if kind == "walled" else "none",
+        isolation="bubblewrap" if kind == "isolated" else "none",
     )
 
 

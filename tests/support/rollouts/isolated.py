@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillpress.core.storage import remove_tree
+from skillpress.rollouts.programs.isolated import Isolated
 from skillpress.rollouts.programs.launch import Commands, Start
 from skillpress.rollouts.programs.session import Ended
-from skillpress.rollouts.programs.walls import Isolated
 from skillpress.rollouts.sandbox import Execution, Limits
 from skillpress.rollouts.sandbox.isolation import Kind
 
@@ -37,8 +37,8 @@ except Exception as error:
 class IsolatedSnippets:
     """Each snippet is a program of its own; all have one folder."""
 
-    def __init__(self, limits: Limits | None, walls: Kind = "bubblewrap") -> None:
-        self._walls = walls
+    def __init__(self, limits: Limits | None, isolation: Kind = "bubblewrap") -> None:
+        self._isolation = isolation
         self._limits = replace(limits or Limits(), ip_sockets=True)
         self._root = Path(tempfile.mkdtemp(prefix="snippets-"))
         self._root.chmod(0o711)
@@ -73,7 +73,7 @@ class IsolatedSnippets:
         start = Start("a-key", "http://127.0.0.1:8000/e/a-key", {}, self._folder)
         socket = self._root / "no-endpoint"
         socket.touch()
-        isolated = Isolated(socket, command, limits=self._limits, walls=self._walls)
+        isolated = Isolated(socket, command, limits=self._limits, isolation=self._isolation)
         running = Commands(command, isolated).start(start, ended)
         try:
             yield over, start.printed.read_text

@@ -27,7 +27,7 @@ Test = tuple[list[str], str, str]
 """(its names for the function under test, the other code it needs, its statements)."""
 
 
-class ProgramError(Exception):
+class ExaminedError(Exception):
     """The program raised this exception, crashed or did not end."""
 
 
@@ -77,7 +77,7 @@ def _run_test(test: Test, first: str | None, seconds: float) -> tuple[bool, str]
         arguments = values.write([list(args), kwargs])
         answer = answers.pop() if answers else call_candidate(arguments)
         if answer.startswith("!"):
-            raise ProgramError(answer[1:])
+            raise ExaminedError(answer[1:])
         said.append(values.read(answer))
         return said[-1]
 
@@ -85,7 +85,7 @@ def _run_test(test: Test, first: str | None, seconds: float) -> tuple[bool, str]
         _execute(test, candidate, seconds)
     except AssertionError:
         return False, f"it returned {said[-1]!r}"[:SHOWN] if said else ""
-    except ProgramError as error:
+    except ExaminedError as error:
         return False, f"it ended with {error}"[:SHOWN]
     except Exception as error:  # noqa: BLE001  a value of the wrong kind may fail in any way
         return False, f"the test failed with {type(error).__name__}"

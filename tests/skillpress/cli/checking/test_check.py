@@ -302,7 +302,7 @@ def test_of_a_program_the_policys_tools_are_looked_at_and_not_its_prompts(tmp_pa
             "tasks": str(tmp_path / "tasks.jsonl"),
             "max_calls": 6,
             "seconds": 60,
-            "walls": "none",
+            "isolation": "none",
         },
         "tasks": {"train": 1, "validation": 0, "test": 1},
         "policy": {"model": str(tmp_path / "model"), "rendering": "compact"},

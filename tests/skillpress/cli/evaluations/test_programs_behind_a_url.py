@@ -29,7 +29,7 @@ OPTIONS: dict[str, Any] = {
         "verify": f"{asking.HERE}:told",
         "max_calls": 6,
         "seconds": 60,
-        "walls": "none",
+        "isolation": "none",
     },
     "tasks": {"test": 4},
     "policy": {"model": "http://host/v1", "rendering": "requests"},

@@ -16,7 +16,7 @@ from textworld.envs.pddl import logic, textgen
 
 from skillpress.core.errors import StorageError
 from skillpress.environments.alfworld import engine_patches, translations
-from skillpress.environments.alfworld.engine import Engine
+from skillpress.environments.alfworld.engine import GameEngine
 from skillpress.environments.alfworld.engine_patches import (
     PATCHES,
     UnknownEngineError,
@@ -52,7 +52,7 @@ def test_a_game_begins_anew_however_often_it_was_played(bathroom: Path) -> None:
     another."""
     with patched(PATCHES):
         assert [play(bathroom) for _ in range(3)] == [stock(bathroom)] * 3
-        engine = Engine()
+        engine = GameEngine()
         scenes = []
         for _ in range(2):
             first = engine.reset(bathroom)
@@ -73,9 +73,9 @@ def test_a_command_is_worded_once_for_all_environments_of_a_process(bathroom: Pa
 
         monkeypatch.setattr(textgen.ContextSensitiveGrammar, "derive", noted)
         with patched(PATCHES):
-            first = Engine().reset(bathroom)
+            first = GameEngine().reset(bathroom)
             assert len(worded) == len(first.admissible)
-            again = Engine().reset(bathroom)
+            again = GameEngine().reset(bathroom)
     assert again == first
     assert len(worded) == len(first.admissible)
 
@@ -133,7 +133,7 @@ def test_a_full_disk_ends_the_start_of_a_game_with_a_line_and_room_lets_it_go_on
     with patched(PATCHES):
         translations.translated.cache_clear()
         with pytest.raises(StorageError, match=r"\.sas\.zlib: no space left on the device"):
-            Engine().reset(bathroom)
+            GameEngine().reset(bathroom)
         assert [path.name for path in small_disk.rglob("*") if path.is_file()] == ["filler"]
         filler.unlink()
         assert play(bathroom) == stock(bathroom)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.environments.code_repair.judge import Judge
-from skillpress.environments.code_repair.judge_sandboxes import Candidate
+from skillpress.environments.code_repair.judge_sandboxes import CandidateSandbox
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.rollouts.sandbox import processes
 
@@ -235,15 +235,15 @@ def test_a_failure_while_the_kernel_was_short_of_memory_is_judged_again(
     judge: Judge, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts, candidates = tmp_path / "vmstat", []
-    begin = Candidate.begin
+    begin = CandidateSandbox.begin
 
-    def counted(candidate: Candidate, entry: str, text: str, seconds: float) -> None:
+    def counted(candidate: CandidateSandbox, entry: str, text: str, seconds: float) -> None:
         candidates.append(candidate)
         counts.write_text(f"pgfault 7\noom_kill {min(len(candidates), 2)}\n")
         begin(candidate, entry, text, seconds)
 
     monkeypatch.setattr(processes, "KERNEL_COUNTS", counts)
-    monkeypatch.setattr(Candidate, "begin", counted)
+    monkeypatch.setattr(CandidateSandbox, "begin", counted)
     counts.write_text("oom_kill 0\n")
     crashing = "import os\ndef largest(numbers):\n    os.kill(os.getpid(), 9)\n"
     assert judge.verdict(program, crashing, hidden=True).passed == 0

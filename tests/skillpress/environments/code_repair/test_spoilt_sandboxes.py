@@ -43,7 +43,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-fields = st.sampled_from(["done", "result", "error", "call", "args", "kwargs", "piece", "walls", "other"])
+fields = st.sampled_from(["done", "result", "error", "call", "args", "kwargs", "piece", "isolation", "other"])
 lies = st.dictionaries(fields, values, max_size=3) | st.binary(max_size=40)
 
 

@@ -93,7 +93,7 @@ def playing(policy: Policy) -> Iterator[Play]:
         tasks="none",
         verify=f"{habits.__name__}:always",
         seconds=60,
-        walls="none",
+        isolation="none",
     )
     shared, engine = SharedPrograms(section, 1), Drawing()
     agent = ProgramAgent(

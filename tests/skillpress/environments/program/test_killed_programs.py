@@ -15,14 +15,14 @@ from random import Random
 
 import pytest
 
-from skillpress.rollouts.sandbox.sandbox import check_walls
+from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.sandbox.spawner import spawner
 from skillpress.rollouts.sandbox.watchdog import watchdog
 from tests.support.rollouts import haunted
 from tests.support.rollouts.held import held_descriptors
 
-SHARES = {"function": 0.5, "command": 0.3, "walled": 0.2}
-SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
+SHARES = {"function": 0.5, "command": 0.3, "isolated": 0.2}
+SECONDS = {"function": 0.5, "command": 0.15, "isolated": 0.2}
 """The least time between two kills."""
 
 
@@ -30,7 +30,7 @@ SECONDS = {"function": 0.5, "command": 0.15, "walled": 0.2}
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of temporary files. Its path is short, since it holds the endpoint's socket."""
     watchdog(), spawner().folder()  # their threads and files last as long as this process
-    check_walls("bubblewrap")
+    check_isolation("bubblewrap")
     made = Path(tempfile.mkdtemp(prefix="h-"))
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     yield made

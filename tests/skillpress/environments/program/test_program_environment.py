@@ -49,7 +49,7 @@ def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> 
         "tasks": "none",
         "verify": verify,
         "seconds": 60,
-        "walls": "none",
+        "isolation": "none",
     }
     return ProgramParameters(**{**given, **changes})
 
@@ -146,19 +146,21 @@ def test_other_work_of_the_machine_fails_no_program(run: str | list[str]) -> Non
     assert episode.outcome == "won", [step.observation for step in episode.steps]
 
 
-@pytest.mark.parametrize(("run", "walls"), [("walk", "none"), ("command", "none"), ("command", "bubblewrap")])
+@pytest.mark.parametrize(
+    ("run", "isolation"), [("walk", "none"), ("command", "none"), ("command", "bubblewrap")]
+)
 def test_variables_for_other_servers_do_not_come_between_a_program_and_its_model(
-    run: str, walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: str, isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "[::1],fe80::/10")
     monkeypatch.delenv("no_proxy", raising=False)
-    if walls == "bubblewrap":  # behind walls there is nothing that these could name
+    if isolation == "bubblewrap":  # inside there is nothing that these could name
         monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
     task = Task("a", "program", 0, {"id": "a", "start": 1, "sleep": "0", "outside": "http://127.0.0.1:9"})
     chosen = asking.command() if run == "command" else run
-    (episode,) = play(section(chosen, f"{asking.HERE}:always", walls=walls), [task], rollouts=1)
+    (episode,) = play(section(chosen, f"{asking.HERE}:always", isolation=isolation), [task], rollouts=1)
     assert episode.won and episode.steps[0].response_ids
 
 
@@ -173,14 +175,16 @@ def test_a_program_whose_worker_is_killed_goes_on_with_the_answers_that_it_had()
     assert episode.won and len(episode.steps) == 3
 
 
-@pytest.mark.parametrize("walls", ["none", "bubblewrap"])
-def test_a_command_ends_with_all_that_it_has_started(walls: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("isolation", ["none", "bubblewrap"])
+def test_a_command_ends_with_all_that_it_has_started(isolation: str, tmp_path: Path) -> None:
     seconds = f"36{int(time.time() * 1000) % 100000}"
     with closing(Outside()) as outside:
         task = Task("a", "program", 0, {"id": "a", "sleep": seconds, "outside": outside.url})
-        (episode,) = play(section(asking.command(), f"{asking.HERE}:noted", walls=walls), [task], rollouts=1)
+        (episode,) = play(
+            section(asking.command(), f"{asking.HERE}:noted", isolation=isolation), [task], rollouts=1
+        )
     assert episode.won and len(episode.steps) == 1
-    assert ("refused" in episode.steps[0].observation) == (walls == "bubblewrap")
+    assert ("refused" in episode.steps[0].observation) == (isolation == "bubblewrap")
     assert not [p for p in psutil.process_iter(["cmdline"]) if seconds in (p.info["cmdline"] or [])]
 
 
@@ -248,7 +252,7 @@ time.sleep(60)
 def test_a_walled_program_that_takes_too_much_ends_with_the_limits_name(
     greedy: str, memory_mb: int, said: str
 ) -> None:
-    params = section([sys.executable, "-c", GREEDY[greedy]], walls="bubblewrap", memory_mb=memory_mb)
+    params = section([sys.executable, "-c", GREEDY[greedy]], isolation="bubblewrap", memory_mb=memory_mb)
     (episode,) = play(params, TASKS[:1], rollouts=1)
     assert episode.outcome == "over_limits" and not episode.won
     assert said in episode.steps[-1].observation

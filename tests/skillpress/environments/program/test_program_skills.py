@@ -58,7 +58,7 @@ def section(folder: Path, table: str | None = RULES) -> ProgramParameters:
         rules.write_text(table)
     return ProgramParameters.model_validate(
         {"name": "program", "max_calls": 1, "run": "a:b", "tasks": str(tasks), "verify": "a:b",
-         "rules": str(rules), "seconds": 1, "walls": "none"}
+         "rules": str(rules), "seconds": 1, "isolation": "none"}
     )  # fmt: skip
 
 

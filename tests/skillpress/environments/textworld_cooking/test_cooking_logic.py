@@ -12,7 +12,7 @@ import textworld
 from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.games import DESIGN, GameCache
-from skillpress.environments.textworld_cooking.interpreter import Interpreter
+from skillpress.environments.textworld_cooking.interpreter import GameInterpreter
 from skillpress.environments.textworld_cooking.logic import State, after, commands, happened, read_logic
 
 
@@ -20,7 +20,7 @@ def compare_with_textworld(cache: GameCache, settings: GameSettings, seed: int, 
     """Play a random game on both with the same commands; return the number of steps."""
     program = cache.program(settings, seed)
     stock = textworld.start(str(program), textworld.EnvInfos(admissible_commands=True, facts=True))
-    logic, machine, random = read_logic(program.with_name(DESIGN)), Interpreter(), Random(seed)
+    logic, machine, random = read_logic(program.with_name(DESIGN)), GameInterpreter(), Random(seed)
     theirs = stock.reset()
     machine.start(program)
     state = logic.first
@@ -46,7 +46,7 @@ def facts_of(theirs: textworld.GameState) -> State:
 
 
 def words(text: str) -> list[str]:
-    """The words without the lines about the score, which :class:`Interpreter` removes."""
+    """The words without the lines about the score, which :class:`GameInterpreter` removes."""
     return re.sub(r"Your score has [^\n]*|You scored .*$", "", text, flags=re.DOTALL).split()
 
 

@@ -37,11 +37,11 @@ TRIED = {
     "names_that_are_no_text": "test_whatever_an_episode_leaves_ends_with_it",
     "other_sockets": "test_netlink_lists_interfaces_and_no_other_protocol_is_there",
 }
-"""Rows of the table in docs/sandbox.md that a test of another name tries; others are ``test_attack_ROW``."""
+"""Rows of the table in attacks.md that a test of another name tries; others are ``test_attack_ROW``."""
 HELLO = {"messages": [{"role": "user", "content": "1"}], "max_tokens": 1}
 
 
-WALLS: Kind = "bubblewrap"
+ISOLATION: Kind = "bubblewrap"
 """What isolates the programs of the current test."""
 GVISOR = pytest.param(
     "gvisor", marks=pytest.mark.skipif(shutil.which("runsc") is None, reason="gVisor's runsc is not on PATH")
@@ -49,22 +49,22 @@ GVISOR = pytest.param(
 
 
 @pytest.fixture(params=["bubblewrap", GVISOR])
-def walls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def isolation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Try the test behind each isolation of programs."""
-    monkeypatch.setattr(sys.modules[__name__], "WALLS", request.param)
+    monkeypatch.setattr(sys.modules[__name__], "ISOLATION", request.param)
     return str(request.param)
 
 
-behind_each = pytest.mark.usefixtures("walls")
+behind_each = pytest.mark.usefixtures("isolation")
 
 
 def attack(code: str, limits: Limits | None = None) -> Any:
-    with IsolatedSnippets(limits, WALLS) as program:
+    with IsolatedSnippets(limits, ISOLATION) as program:
         return program.execute(dedent(code))
 
 
 def isolated(code: str, verify: Any = f"{asking.HERE}:always", **changes: Any) -> ProgramParameters:
-    return section([sys.executable, "-c", dedent(code)], verify, walls=WALLS, **changes)
+    return section([sys.executable, "-c", dedent(code)], verify, isolation=ISOLATION, **changes)
 
 
 @behind_each
@@ -85,7 +85,7 @@ def test_settings_of_the_kernel_are_those_of_its_own_namespaces_as_in_a_sandbox(
         of_namespaces = set(eval(sandbox.execute(dedent(code)).result or ""))
     written = set(eval(attack(code).result))
     assert "/proc/sys/kernel/core_pattern" not in written
-    assert written <= of_namespaces or WALLS == "gvisor"  # whose settings are those of its own kernel
+    assert written <= of_namespaces or ISOLATION == "gvisor"  # whose settings are those of its own kernel
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user never has the host's root")
@@ -113,7 +113,7 @@ def test_only_what_the_command_names_is_there(tmp_path: Path) -> None:
                 found.append(place)
         found, 'root' in open('/etc/passwd').read(), [n for n in os.listdir({str(ROOT)!r}) if n != '.venv']
     """
-    of_its_own_kernel = ["/sys"] if WALLS == "gvisor" else []
+    of_its_own_kernel = ["/sys"] if ISOLATION == "gvisor" else []
     assert attack(code).result == f"({of_its_own_kernel}, False, [])"
 
 
@@ -269,7 +269,7 @@ def test_attack_many_processes() -> None:
 
 @behind_each
 def test_attack_many_threads() -> None:
-    if WALLS == "gvisor":  # the host cannot count threads; gVisor refuses more than the kernel's limit
+    if ISOLATION == "gvisor":  # the host cannot count threads; gVisor refuses more than the kernel's limit
         code = FLOODS["many_threads"].replace("(1000,)", "(1000,), daemon=True")
         assert "can't start new thread" in (attack(code).error or "")
     else:
@@ -321,35 +321,35 @@ def test_attack_standard_input() -> None:
 
 
 def test_isolation_of_a_function_is_refused() -> None:
-    with pytest.raises(ValueError, match="walls: bubblewrap isolates commands, and run names the function"):
-        section("walk", walls="bubblewrap")
+    with pytest.raises(ValueError, match="isolation: bubblewrap is for commands, and run names the function"):
+        section("walk", isolation="bubblewrap")
 
 
-@pytest.mark.parametrize("walls", ["none", "bubblewrap", GVISOR])
+@pytest.mark.parametrize("isolation", ["none", "bubblewrap", GVISOR])
 def test_the_files_of_a_program_are_copied_into_its_folder(
-    walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text("import tools.add\nprint(tools.add.total(2, 3))\n")
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "add.py").write_text("def total(a, b): return a + b\n")
     (tmp_path / "answers.txt").write_text(SECRET)
-    params = section([sys.executable, "agent.py"], walls=walls, files=["tools"])
+    params = section([sys.executable, "agent.py"], isolation=isolation, files=["tools"])
     assert set(params.copied) == {"agent.py", "tools"}
     (episode,) = play(params, TASKS[:1], rollouts=1)
     assert episode.won and "5" in episode.steps[-1].observation
     with pytest.raises(ParamsError, match=r"environment\.files: 'nothing'"):
-        play(section([sys.executable, "agent.py"], walls=walls, files=["nothing"]), TASKS[:1])
+        play(section([sys.executable, "agent.py"], isolation=isolation, files=["nothing"]), TASKS[:1])
 
 
-@pytest.mark.parametrize("walls", ["none", "bubblewrap", GVISOR])
+@pytest.mark.parametrize("isolation", ["none", "bubblewrap", GVISOR])
 def test_a_script_of_the_lab_is_started_by_its_name_behind_a_dot(
-    walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.sh").write_text("#!/bin/sh\necho started\n")
     (tmp_path / "agent.sh").chmod(0o755)
-    (episode,) = play(section(["./agent.sh"], walls=walls), TASKS[:1], rollouts=1)
+    (episode,) = play(section(["./agent.sh"], isolation=isolation), TASKS[:1], rollouts=1)
     assert episode.won and "started" in episode.steps[-1].observation
 
 
@@ -360,7 +360,7 @@ def test_python_is_this_interpreter_whatever_stands_first_on_the_hosts_path(
     (tmp_path / "python").write_text("#!/bin/sh\nexec /nowhere/python\n")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    params = section(["python", "-c", "import sys; print(sys.prefix)"], walls="bubblewrap")
+    params = section(["python", "-c", "import sys; print(sys.prefix)"], isolation="bubblewrap")
     (episode,) = play(params, TASKS[:1], rollouts=1)
     assert episode.won and sys.prefix in episode.steps[-1].observation
 

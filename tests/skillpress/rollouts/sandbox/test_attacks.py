@@ -1,8 +1,9 @@
-"""The table of attacks in docs/sandbox.md matches the tests of attacks."""
+"""The table of attacks in attacks.md, and that of gVisor in docs/sandbox.md, match the tests of attacks."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tests.skillpress.rollouts.programs import test_attacks_on_programs
 from tests.skillpress.rollouts.sandbox import (
@@ -19,7 +20,8 @@ FILES = (
     test_attacks_on_secrets,
     test_attacks_by_messages,
 )
-TABLE, _, IN_GVISOR = (ROOT / "docs" / "sandbox.md").read_text().partition("### In gVisor")
+TABLE = Path(__file__).with_name("attacks.md").read_text(encoding="utf-8")
+IN_GVISOR = (ROOT / "docs" / "sandbox.md").read_text(encoding="utf-8").partition("### In gVisor")[2]
 ROWS = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", TABLE, re.MULTILINE)
 """(attack, a program)."""
 

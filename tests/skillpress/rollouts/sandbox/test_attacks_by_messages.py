@@ -1,4 +1,4 @@
-"""Attacks by messages to the host and by output: rows of the table in docs/sandbox.md."""
+"""Attacks by messages to the host and by output: rows of the table in attacks.md."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_attack_broken_frame(body: str) -> None:
         '{"done": 1, "result": null, "error": null}',
         '{"done": "1", "result": [1], "error": null}',
         '{"done": "1", "result": null, "error": {"a": 1}}',
-        '{"walls": {}}',
+        '{"isolation": {}}',
         '{"call": ["x"], "args": [], "kwargs": {}}',
         '{"call": "x", "args": {}, "kwargs": {}}',
         '{"piece": 7}',

@@ -1,4 +1,4 @@
-"""Attacks that fill memory and disks: rows of the table in docs/sandbox.md."""
+"""Attacks that fill memory and disks: rows of the table in attacks.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on secrets, the network and the kernel: rows of the table in docs/sandbox.md."""
+"""Attacks on secrets, the network and the kernel: rows of the table in attacks.md."""
 
 from __future__ import annotations
 

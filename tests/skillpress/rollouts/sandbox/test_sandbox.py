@@ -33,11 +33,11 @@ def sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-def test_walls_that_do_not_exist_are_refused_with_those_that_do() -> None:
+def test_an_unknown_isolation_is_refused_with_those_that_exist() -> None:
     docker: Any = "docker"
     for start in (Sandbox.start, SandboxPool):
-        with pytest.raises(UserError, match="sandbox walls: 'docker' is none of bubblewrap, gvisor"):
-            start(walls=docker)
+        with pytest.raises(UserError, match="sandbox isolation: 'docker' is none of bubblewrap, gvisor"):
+            start(isolation=docker)
 
 
 def test_variables_functions_and_imports_last(sandbox: Sandbox) -> None:

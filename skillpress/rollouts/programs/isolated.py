@@ -69,7 +69,7 @@ class Isolated:
     """The limits of memory, processes and files."""
     passed: Mapping[str, str] = field(default_factory=dict)
     """Variables of this process that the command gets as well."""
-    walls: Kind = "bubblewrap"
+    isolation: Kind = "bubblewrap"
     """What isolates it."""
 
     @staticmethod
@@ -104,7 +104,7 @@ class Isolated:
         command = [self._program, *(part.replace("{folder}", HOME) for part in self.command[1:])]
         limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
         python, forwarder = [sys.executable, "-I"], [FORWARDER, str(PORT), SOCKET, *limits, *command]
-        if self.walls == "gvisor":
+        if self.isolation == "gvisor":
             return start_in_gvisor([*python, FIRST, *forwarder], inside, folder.parent, output)
         return start_isolated([*python, *forwarder], inside, output=output)
 
