@@ -31,10 +31,10 @@ import polars as pl
 from benchmarks.skill_corpora import COOKING, Sequences, cooking_like
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
-from skillpress.evaluation.study.compression import gaps, partial_correlation, predict
 from skillpress.experiment.params import load_params
 from skillpress.skills.parameters import SkillParameters
 from skillpress.training.loop.describing.probes import TRAIN, UNSEEN, ProbedEpisode, probe_rows
+from studies.statistics.compression import gaps, partial_correlation, predict
 
 RESULT = Path(__file__).parent / "results" / "compression_null.json"
 SEEDS, RUNS, PROBES, TASKS = 5, 8, 9, 128
@@ -53,7 +53,7 @@ def short_meals() -> Sequences:
 
 
 def null_probes(truth: Truth, seed: int, skills: SkillParameters, runs: int = RUNS) -> pl.DataFrame:
-    """Probes of whole splits, in the form that :func:`skillpress.evaluation.study.compression.gaps` reads."""
+    """Probes of whole splits, in the form that :func:`studies.statistics.compression.gaps` reads."""
     pool, found = short_meals(), []
     for number in range(SEEDS):
         of_seed = generator(seed, truth, number)

@@ -2,13 +2,13 @@
 
     python -m flows.ablation --params params/grpo.yaml --params params/segcost.yaml --seeds 0 1 2
     python -m flows.ablation --grid training.learning_rate=1e-4,3e-4 --grid skills.buffer=0,64 --seeds 1,2,3
-    python -m flows.ablation --cluster HOST:PORT --remote URL ...     on the nodes of a Ray cluster
+    python -m flows.ablation --remote URL ...     sharing results with other machines (docs/scaling.md)
 
 Every experiment is a separate process (``skillpress run``) in its own workspace, with as many processes as
-its parameters say. As many experiments run at once as fit on the cores, or, on a cluster, on the nodes
-(``machines.py``). The first method of every seed runs ahead, so that the others restore the stages they share
-with it from DVC's cache instead of running them again. The first listed method is the one that the others are
-tested against. An interrupted ablation continues when it is started again.
+its parameters say. As many experiments run at once as fit on the cores. The first method of every seed runs
+ahead, so that the others restore the stages they share with it from DVC's cache instead of running them
+again. The first listed method is the one that the others are tested against. An interrupted ablation
+continues when it is started again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -36,7 +35,6 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.children import children_stopped, process_stopped
 from flows.following import Following, log_of, tail
 from flows.interrupts import interruptible
-from flows.machines import LIMIT_SECONDS, AblationMachines
 from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import CommandParser, many_seeds, real
 from skillpress.core.errors import ParamsError, UserError
@@ -46,7 +44,7 @@ from skillpress.core.yaml_files import parse_yaml
 from skillpress.experiment.indistinct import warnings
 from skillpress.experiment.layers import assigned_layers
 from skillpress.experiment.params import check_params
-from skillpress.pipeline import exit_codes, nursery, parent
+from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.finished.comparison import as_json, page, paired_tests, table, text
 from skillpress.pipeline.finished.run import FinishedRun, read_run
@@ -78,19 +76,9 @@ class ExperimentTooSlowError(RuntimeError):
 
 
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
-def run_experiment(label: str, variant: Variant, machines: AblationMachines | None = None) -> FinishedRun:
-    """Reproduce a variant in a separate process, here or on another machine. Its output goes to
-    workspaces/<name>.log of that machine."""
-    if machines is None:
-        reproduce(variant, variant.options)
-    else:
-        outcome = machines.run(variant, variant.values(ROOT)["processes"])
-        if outcome.exit_code:
-            what = f"{variant.name} failed on {outcome.node} with {exit_in_words(outcome.exit_code)}"
-            raise ExperimentFailedError(f"{what}\n{outcome.said}")
-        lock = ROOT / FOLDER / f"{variant.name}.lock"
-        write_text(lock, outcome.lock)
-        reproduce(variant, [*machines.options(variant), "--lock", str(lock)])
+def run_experiment(label: str, variant: Variant, remote: str | None = None) -> FinishedRun:
+    """Reproduce a variant in a separate process, whose output goes to workspaces/<name>.log."""
+    reproduce(variant, [*variant.options, *(["--remote", remote] if remote else [])])
     return read_run(ROOT / FOLDER / variant.name, label)
 
 
@@ -102,7 +90,7 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
         ExperimentTooSlowError: it was stopped.
     """
     log = log_of(variant)
-    command = nursery.command("skillpress.pipeline.reproduce", *options)
+    command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
     with open(log, "a", encoding="utf-8", opener=private) as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         with process_stopped(process.pid):
@@ -128,7 +116,7 @@ def ablation(
     seeds: Sequence[int] = SEEDS,
     common: Sequence[str] = (),
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
-    machines: AblationMachines | None = None,
+    remote: str | None = None,
     grid: Sequence[str] = (),
     assignments: Sequence[str] = (),
 ) -> State[None]:
@@ -139,7 +127,7 @@ def ablation(
         seeds: the seeds of each method.
         common: overlays below every method's own.
         wait_seconds: how long to wait for another ablation.
-        machines: where the experiments run; None means here.
+        remote: a DVC remote, with which results of other machines are shared.
         grid: keys with several values, such as ``training.learning_rate=1e-4,3e-4``.
         assignments: such as ``training.steps=5``, in every experiment.
     """
@@ -154,12 +142,11 @@ def ablation(
         with (
             interruptible("ablation", KEPT),
             exclusive(ROOT / FOLDER / ".ablation.lock", "the ablation", wait_seconds),
-            places(machines, processes) as at_once,
             comparison_run("ablation", compared, str(flow_run.id)) as run,
             children_stopped(),
         ):
             parent.name_this_process()
-            finished, failures = run_all(variants, seeds, min(AT_ONCE, at_once), machines)
+            finished, failures = run_all(variants, seeds, min(AT_ONCE, room(cores(), processes)), remote)
             for experiment in finished:
                 run.adopt(experiment.params)
             if finished:
@@ -246,20 +233,15 @@ def room(cores: int, processes: Sequence[int]) -> int:
     return max(1, cores // max(processes))
 
 
-def places(machines: AblationMachines | None, processes: Sequence[int]) -> AbstractContextManager[int]:
-    """Yields how many experiments run at once."""
-    return machines.joined(max(processes)) if machines else nullcontext(room(cores(), processes))
-
-
 def run_all(
     variants: Mapping[str, Variant],
     seeds: Sequence[int],
     at_once: int,
-    machines: AblationMachines | None = None,
+    remote: str | None = None,
 ) -> tuple[list[FinishedRun], list[str]]:
     """(finished experiments by method and seed, error messages of the others)."""
     futures: dict[tuple[str, int], PrefectFuture[FinishedRun]] = {}
-    following = Following(len(variants) * len(seeds), at_once, here=machines is None)
+    following = Following(len(variants) * len(seeds), at_once)
     labels = list(variants)
     try:
         for wave in (labels[:1], labels[1:]):
@@ -267,7 +249,7 @@ def run_all(
                 for label in wave:
                     following.until_fewer_than(at_once)
                     variant = replace(variants[label], seed=seed)
-                    futures[label, seed] = run_experiment.submit(label, variant, machines)
+                    futures[label, seed] = run_experiment.submit(label, variant, remote)
                     following.begins(variant, futures[label, seed])
             following.until_fewer_than(1)
     except KeyboardInterrupt:
@@ -317,22 +299,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="in every experiment; may be repeated"
     )
     parser.add_argument("--seeds", type=many_seeds, nargs="+", default=[SEEDS], help="as 0 1 2 or 0,1,2")
-    parser.add_argument("--cluster", metavar="HOST:PORT", help="Ray cluster to run on (docs/scaling.md)")
-    parser.add_argument("--remote", help="DVC remote that the cluster's machines share results by")
-    parser.add_argument(
-        "--limit", type=real(above=0), default=LIMIT_SECONDS, help="with --cluster: seconds of each"
-    )
+    parser.add_argument("--remote", help="DVC remote: take from there what other machines have done")
     parser.add_argument("--wait", type=real(at_least=0), default=DEFAULT_WAIT_SECONDS, help="seconds to wait")
     chosen = parser.parse_args(arguments)
-    if (chosen.cluster is None) != (chosen.remote is None):
-        parser.error("--cluster and --remote go together: results reach this machine through the remote")
-    machines = AblationMachines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
     methods = [str(file) for file in chosen.params] or (() if chosen.grid else METHODS)
     common, seeds = [str(file) for file in chosen.common], [seed for word in chosen.seeds for seed in word]
     with interruptible("ablation", KEPT):
         create_for_flow(lambda: checked(methods, seeds, common, chosen.grid, chosen.set))
         state = ablation(
-            methods, seeds, common, chosen.wait, machines, chosen.grid, chosen.set, return_state=True
+            methods, seeds, common, chosen.wait, chosen.remote, chosen.grid, chosen.set, return_state=True
         )
     print(
         without_secrets(f"ablation: {state.message}"), file=sys.stdout if state.is_completed() else sys.stderr

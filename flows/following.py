@@ -25,7 +25,7 @@ WIDTH = 100
 
 
 def log_of(variant: Variant) -> Path:
-    """The log of a variant's process on this machine."""
+    """The log of a variant's process."""
     return ROOT / FOLDER / f"{variant.name}.log"
 
 
@@ -37,9 +37,8 @@ def tail(log: Path, lines: int = 15) -> str:
 class Following:
     """Prints when experiments begin, continue and end."""
 
-    def __init__(self, total: int, at_once: int, here: bool) -> None:
-        """``here``: whether the experiments run on this machine, where their logs are."""
-        self._total, self._here, self._done = total, here, 0
+    def __init__(self, total: int, at_once: int) -> None:
+        self._total, self._done = total, 0
         self._running: dict[PrefectFuture[FinishedRun], tuple[Variant, float]] = {}
         self._next = time.monotonic() + FIRST_SECONDS
         self._say(f"{total} experiments, {min(at_once, total)} at once")
@@ -52,8 +51,7 @@ class Following:
     def begins(self, variant: Variant, future: PrefectFuture[FinishedRun]) -> None:
         """Announce a new running experiment."""
         self._running[future] = variant, time.monotonic()
-        where = f"; its log is {log_of(variant).relative_to(ROOT)}" if self._here else ""
-        self._say(f"{variant.name} starts{where}")
+        self._say(f"{variant.name} starts; its log is {log_of(variant).relative_to(ROOT)}")
 
     def until_fewer_than(self, many: int) -> None:
         """Return when fewer than this many are running."""
@@ -73,7 +71,7 @@ class Following:
     def _look(self) -> None:
         for variant, began in self._running.values():
             log = log_of(variant)
-            at = tail(log, 1).strip()[-WIDTH:] if self._here and log.is_file() else ""
+            at = tail(log, 1).strip()[-WIDTH:] if log.is_file() else ""
             self._say(f"{variant.name} runs for {in_words(time.monotonic() - began)}: {at or 'no line yet'}")
 
     @staticmethod

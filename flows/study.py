@@ -40,7 +40,6 @@ from skillpress.experiment.indistinct import warnings
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.finished.run import read_run
-from skillpress.pipeline.nursery import nursery
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.dvc_cache import cached_files
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
@@ -187,7 +186,7 @@ def run_missing(runs: Sequence[PlannedRun], choice: StudyChoice) -> list[str]:
         tqdm.write(line)
     if not missing:
         return []
-    with nursery(), tqdm(total=len(missing), unit="run", disable=not sys.stderr.isatty()) as bar:
+    with tqdm(total=len(missing), unit="run", disable=not sys.stderr.isatty()) as bar:
         return run_all(Queue(missing), runs, choice, bar)
 
 

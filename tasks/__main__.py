@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import tasks
 from skillpress.core.arguments import CommandParser
-from skillpress.pipeline import exit_codes, nursery, parent, settings
+from skillpress.pipeline import exit_codes, parent, settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,9 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = CommandParser(prog="python -m tasks", description=__doc__)
     parser.add_argument("stage", choices=names, metavar="STAGE", help=", ".join(names))
     stage = parser.parse_args(arguments).stage
-    if (code := nursery.forked("tasks", [stage])) is not None:
-        return code
-    from skillpress.pipeline.stage import run_stage  # in half a second, which a forked stage need not wait
+    from skillpress.pipeline.stage import run_stage  # half a second, which a misspelt stage need not wait
 
     return run_stage(stage)
 

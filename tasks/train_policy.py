@@ -66,7 +66,7 @@ def main(stage: Stage) -> None:
                 progress(step, success=metrics["success"])
             stage.run.log_metrics(metrics, step)
 
-        curve = train(job, on_step, stage.gang, stage.say)
+        curve = train(job, on_step)
     write_curve(RESULTS / "training.csv", curve)
     write_selected(SELECTED, select_checkpoint(params.training.keep, curve))
     stage.run.log_file(HISTORY)

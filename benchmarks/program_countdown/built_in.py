@@ -14,6 +14,7 @@ from typing import Literal
 
 from gymnasium.spaces import Space
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.interface import AgentState, Environment, Info, Rendering, Turn
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.environment import Countdown
@@ -21,7 +22,7 @@ from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import CompactRendering
 from skillpress.environments.section import Projection
 from skillpress.environments.text.stated_rules import StatedRules
-from skillpress.rollouts.programs.requests import Asked, Message, ModelRequest
+from skillpress.rollouts.programs.requests import Asked, ModelRequest
 
 HISTORY = 4
 """Number of past actions in a prompt."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 
-from skillpress.rollouts.programs.requests import ToolCall
+from skillpress.core.chat_messages import ToolCall
 from skillpress.rollouts.programs.tool_calls import BROKEN, Read
 
 FILES = tuple(f"{letter}.py" for letter in "abcdef")

@@ -1,22 +1,34 @@
-"""The page of parameters: params.yaml's keys, values and comments, with what the classes allow."""
+"""Parameters in words, from the docstrings of the sections' fields: the page, and params.yaml's comments.
+
+``python -m docs.build.parameters`` writes the comments into params.yaml.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+import yaml
 from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 
 from skillpress.core.sections import ByName
+from skillpress.core.storage import write_text
 from skillpress.experiment.params import Params
+from skillpress.experiment.params_mistakes import section_in
+from skillpress.pipeline.settings import ROOT
 from skillpress.training.algorithms.algorithm import Algorithm
 
-LINE = re.compile(r"^(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:#\s*(?P<comment>.*))?$")
+LINE = re.compile(r"^(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:#.*)?$")
+COLUMN = 34
+"""Where params.yaml's comments begin."""
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
+"""The space between two sentences of a docstring."""
 
 HEAD = """# Parameters
 
@@ -32,10 +44,7 @@ combination that cannot work are refused, each with its path, its value and what
 
 def page(root: Path) -> str:
     """The page, in Markdown."""
-    written: dict[str, tuple[str, str]] = {}
-    for overlay in sorted((root / "params").glob("*.yaml")):
-        written |= {key: ("", comment) for key, (_, comment) in params_file(overlay).items() if comment}
-    written |= params_file(root / "params.yaml")
+    written = dict(keys((root / "params.yaml").read_text(encoding="utf-8")))
     parts = [HEAD]
     parts.append(section("The experiment", Params, "", written))
     for name, field in Params.model_fields.items():
@@ -59,62 +68,83 @@ def by_name(model: type[BaseModel], prefix: str = "") -> dict[str, ByName]:
 BY_NAME = by_name(Params) | by_name(Algorithm, "algorithm.")
 
 
-def params_file(path: Path) -> dict[str, tuple[str, str]]:
-    """Path of a key to its value as written and its comment."""
-    found: dict[str, tuple[str, str]] = {}
+def keys(text: str) -> Iterator[tuple[str, str]]:
+    """The path of each line's key and its value as written; two empty texts for a line without a key."""
     above: list[tuple[int, str]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text.splitlines():
         match = LINE.match(line)
         if match is None:
+            yield "", ""
             continue
         depth = len(match["indent"])
         above = [(indent, key) for indent, key in above if indent < depth] + [(depth, match["key"])]
-        found[".".join(key for _, key in above)] = (match["value"].strip(), (match["comment"] or "").strip())
-    return found
+        yield ".".join(key for _, key in above), match["value"].strip()
 
 
-def named(path: str, chosen: ByName, written: Mapping[str, tuple[str, str]]) -> str:
+def with_comments(text: str) -> str:
+    """The text of params.yaml, in which every key has the first sentence of its field's docstring."""
+    said = dict(comments(Params, yaml.safe_load(text)))
+    lines = []
+    for line, (path, value) in zip(text.splitlines(), keys(text), strict=True):
+        if path:
+            *above, key = path.split(".")
+            line = f"{'  ' * len(above)}{key}: {value}".rstrip()
+            line = f"{line:<{COLUMN - 2}}  # {said[path]}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def comments(model: type[BaseModel], values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """The path and the comment of every key of a section, and of the sections inside it."""
+    meanings = attribute_docs(model)
+    for key, value in values.items():
+        said = SENTENCE.split(meanings[key])[0].rstrip(".").replace("`", "")
+        inside = section_in(model.model_fields[key], value)
+        if inside is not None and isinstance(value, Mapping) and value:
+            yield from comments(inside, value, f"{path}{key}.")
+            if left_out := [other for other in inside.model_fields if other not in value]:
+                said += f"; optional: {', '.join(left_out)}"
+        yield path + key, said
+
+
+def named(path: str, chosen: ByName, written: Mapping[str, str]) -> str:
     """A section whose ``name`` decides which keys it has."""
-    said = written[f"{path}.name"][1] or written[path][1]
-    parts = [f"## `{path}`\n\n`{path}.name`: {said}.\n"]
+    default = written[f"{path}.name"]
+    parts = [f"## `{path}`\n\n`{path}.name`: {attribute_docs(chosen.section(default))['name']}\n"]
     for name in chosen.registry:
-        model = chosen.section(name)
-        default = name == written[f"{path}.name"][0]
-        values = written if default else {key: ("", comment) for key, (_, comment) in written.items()}
-        parts.append(
-            section(f"{path}: `{name}`" + (" (the default)" if default else ""), model, path, values, 3)
-        )
+        heading = f"{path}: `{name}`" + (" (the default)" if name == default else "")
+        parts.append(section(heading, chosen.section(name), path, written if name == default else {}, 3))
     return "\n".join(parts)
 
 
-def section(
-    heading: str, model: Any, path: str, written: Mapping[str, tuple[str, str]], level: int = 2
-) -> str:
+def section(heading: str, model: Any, path: str, written: Mapping[str, str], level: int = 2) -> str:
     """The keys of one class as a table."""
-    meanings = attribute_docs(model)
-    rows = []
-    for key, field in model.model_fields.items():
-        where = f"{path}.{key}".lstrip(".")
-        if key == "name" or is_section(field) or where in BY_NAME:
-            continue
-        value, comment = written.get(where, ("", ""))
-        default = value or ("" if field.is_required() else repr(field.get_default(call_default_factory=True)))
-        cells = (
-            f"`{key}`",
-            f"`{default}`" if default else "",
-            allowed(field, model, key),
-            meaning(comment, meanings.get(key, "")),
-        )
-        rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
-    if not rows:
+    found = list(rows(model, path, written))
+    if not found:
         return f"{'#' * level} {heading}\n\nIt has no keys of its own.\n"
     head = "| key | default | allowed | what it decides |\n|---|---|---|---|\n"
-    return f"{'#' * level} {heading}\n\n{head}" + "\n".join(rows) + "\n"
+    return f"{'#' * level} {heading}\n\n{head}" + "\n".join(found) + "\n"
 
 
-def meaning(comment: str, documented: str) -> str:
-    """What the class says of a key where it says more than the comment in params.yaml."""
-    return documented if len(documented) > len(comment) else comment
+def rows(model: Any, path: str, written: Mapping[str, str], inside: str = "") -> Iterator[str]:
+    """A row for each key of a class, and of the sections inside it, whose keys begin with ``inside``."""
+    meanings = attribute_docs(model)
+    for key, field in model.model_fields.items():
+        where = f"{path}.{key}".lstrip(".")
+        if where in BY_NAME or (key == "name" and not inside) or (model is Params and is_section(field)):
+            continue
+        value = written.get(where, "")
+        default = value or ("" if field.is_required() else repr(field.get_default(call_default_factory=True)))
+        if not is_section(field):
+            cells = (
+                f"`{inside}{key}`",
+                f"`{default}`" if default else "",
+                allowed(field, model, key),
+                meanings[key],
+            )
+            yield "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+        if (held := section_in(field, None)) is not None:
+            yield from rows(held, where, written, f"{inside}{key}.")
 
 
 def is_section(field: FieldInfo) -> bool:
@@ -139,7 +169,7 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return " ".join(f"`{value}`" for value in schema["enum"])
     if "$ref" in schema:
-        return "`{" + ", ".join(_keys_of(schema["$ref"])) + "}`"
+        return "the keys below"
     bounds = [
         f"{sign} {schema[word]}"
         for word, sign in (
@@ -151,19 +181,9 @@ def _allowed(schema: Mapping[str, Any]) -> str:
         if word in schema
     ]
     if schema.get("type") == "array" and "minItems" in schema:
-        bounds = [f"of {schema['minItems']}"]
+        least = schema["minItems"]
+        bounds = [f"of {least}" if schema.get("maxItems") == least else f"of at least {least}"]
     return " ".join([KINDS[schema["type"]], ", ".join(bounds)]).strip()
-
-
-def _keys_of(reference: str) -> Iterator[str]:
-    """The keys of a section that may be left out, such as ``training.lora``."""
-    name = reference.rsplit("/", 1)[-1]
-    for field in Params.model_fields.values():
-        for inner in getattr(field.annotation, "model_fields", {}).values():
-            for option in (inner.annotation, *get_args(inner.annotation)):
-                if getattr(option, "__name__", "") == name:
-                    yield from option.model_fields
-                    return
 
 
 def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
@@ -185,3 +205,8 @@ def _is_text(node: ast.stmt) -> bool:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     )
+
+
+if __name__ == "__main__":
+    write_text(ROOT / "params.yaml", with_comments((ROOT / "params.yaml").read_text(encoding="utf-8")))
+    sys.exit(0)

@@ -58,7 +58,7 @@ def choice_of(experiment: Path) -> Choice:
 
 
 def _per_segment(params: Params) -> float:
-    return params.reward.efficiency / params.environment.max_steps / params.reward.success
+    return params.reward.shaping_weight / params.environment.max_steps / params.reward.success
 
 
 def check_seeds_of_one_benchmark(experiments: Sequence[Path]) -> None:
@@ -90,7 +90,7 @@ def _of_the_benchmark(params: Params) -> dict[str, object]:
     return {
         **{name: getattr(params, name) for name in SECTIONS},
         "training.tasks_per_step": params.training.tasks_per_step,
-        "reward.efficiency / reward.success": params.reward.efficiency / params.reward.success,
+        "reward.shaping_weight / reward.success": params.reward.shaping_weight / params.reward.success,
     }
 
 

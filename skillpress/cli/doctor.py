@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -74,7 +73,7 @@ def findings() -> Iterator[tuple[str, list[Finding]]]:
     yield "Engines", [engine(name) for name in ENGINES] + list(gpus())
     yield "Environments", [alfworld_games(), cooking_games()]
     yield "Names in params.yaml", list(parts())
-    yield "Other programs", [sandbox(), gvisor(), chromium(), postgresql(), ray(), shellcheck()]
+    yield "Other programs", [sandbox(), gvisor(), chromium(), postgresql(), shellcheck()]
     for layer, distributions in layers.layers().items():
         if layer not in (layers.BASE, *COMMANDS["run"].layers, *SUMS):
             yield f"Layer `{layer}`", packages(distributions, remedy=layers.remedy(layer))
@@ -225,18 +224,6 @@ def postgresql() -> Finding:
 def shellcheck() -> Finding:
     """The program that checks the launch templates' shell in their test."""
     return program("shellcheck", "`make test` installs it as root", needed=False)
-
-
-def ray() -> Finding:
-    """Whether this machine can be a node of a cluster, and who could use a cluster started from here."""
-    try:
-        import_module("ray")
-    except ImportError as error:
-        return Finding("Ray", False, f"{error}; see the extras below")
-    if os.environ.get("RAY_AUTH_MODE") == "token":
-        return Finding("Ray", True, "can be imported; clusters ask for a token")
-    open_to_all = "RAY_AUTH_MODE is not token: who reaches a cluster's ports runs commands on its nodes"
-    return Finding("Ray", True, f"can be imported; {open_to_all}")
 
 
 def report(

@@ -25,6 +25,11 @@ LARGEST_SEED = 2**63 - 1
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?:.* )?(--[\w-]+)")
 _LEFT_OVER = re.compile(r"unrecognized arguments: (.*)$")
+_REMOVED = {
+    "--cluster": "Ray clusters are no longer supported. For one training on several machines use skillpress "
+    "run --dry-run --launch, for many experiments --remote (docs/scaling.md)"
+}
+"""Options of former versions, and what to use instead."""
 _REQUIRED = "the following arguments are required"
 _ASSIGNMENT = re.compile(r"\w+(\.\w+)*=")
 
@@ -44,6 +49,8 @@ class CommandParser(ArgumentParser):
         """Print the usage and the mistake, and exit with 2."""
         if found := _CHOICE.search(message):
             message += did_you_mean(found[1], (name.strip(" '") for name in found[2].split(",")))
+        elif removed := [f"{word}: {_REMOVED[word]}" for word in self._words if word in _REMOVED]:
+            message = removed[0]
         elif found := _UNKNOWN.search(message):
             message += did_you_mean(found[1], self._option_string_actions)
         elif found := _LEFT_OVER.search(message):

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
 
 from skillpress.core.logprobs import EqualByValue, Logprobs
-from skillpress.core.parsed_action import ParsedAction
+from skillpress.core.parsed_action import ActContra, ParsedAction
 from skillpress.core.trajectory import Kind, RewardPart, Task, TokenIds, WeightSpan
 
 Ask = Callable[[Sequence[str]], Sequence[str]]
@@ -56,16 +56,19 @@ class Info:
     matter."""
 
 
-class Environment(Protocol):
-    """An environment. Deterministic given its task, and recreated from ``(task, actions so far)``."""
+class Environment(Protocol[ActContra]):
+    """An environment. Deterministic given its task, and recreated from ``(task, actions so far)``.
 
-    action_space: gymnasium.Space[str]
+    Its actions are texts, unless it says otherwise: ``Environment[Reply]``.
+    """
+
+    action_space: gymnasium.Space[Any]
     observation_space: gymnasium.Space[str]
 
     def reset(self, task: Task) -> tuple[str, Info]:
         """Start the task's episode; returns the first observation O_0 and its facts."""
 
-    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+    def step(self, action: ActContra) -> tuple[str, bool, bool, Info]:
         """Act; returns ``(observation, terminated, truncated, info)`` and no reward.
 
         ``terminated`` means won or lost, ``truncated`` that the step budget T is used up. Any text is
@@ -225,7 +228,7 @@ class ScratchVocabulary:
     """Words in the longest continuation of a prompt; None if the rendering has no continuations."""
 
 
-def why_invalid(parsed: ParsedAction, info: Info) -> str | None:
+def why_invalid(parsed: ParsedAction[Any], info: Info) -> str | None:
     """The reason that a step's record gives: the parser's, else the environment's; None for a valid step.
 
     If a parser let an action through in spite of its format and the environment refused it, the record has
@@ -246,7 +249,7 @@ class Decision(EqualByValue):
     response_ids: TokenIds
     logprobs: Logprobs
     """[response tokens] log-probability (nats) of each under the sampling distribution."""
-    parsed: ParsedAction
+    parsed: ParsedAction[Any]
     weight_spans: tuple[WeightSpan, ...] = ()
     """Which weights sampled which tokens; empty if no tokens were sampled or the engine does not say."""
     prefilled_tokens: int | None = field(default=None, compare=False)
@@ -266,7 +269,7 @@ class StepReward(Protocol):
     """
 
     def __call__(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+        self, state: AgentState, parsed: ParsedAction[Any], observation: str, info: Info
     ) -> tuple[RewardPart, ...]: ...
 
 
@@ -312,7 +315,7 @@ class Agent(Protocol):
         """Release all that the agent holds, its share of the engine too; it cannot decide after this."""
 
     def evaluate_step(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+        self, state: AgentState, parsed: ParsedAction[Any], observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
         """R_{k+1} = r(X_k, th_k, A_k, O_{k+1}) in named parts, each with what it counts for."""
 

@@ -1,8 +1,14 @@
-"""Modules that had another name in version 0.1: for labs whose own parts import them."""
+"""Modules and parameters that had another name in version 0.1: for labs that still use it."""
 
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Mapping
+from multiprocessing import parent_process
+from typing import Any
+
+from skillpress.core.errors import ParamsError
 
 MOVED = {
     "console": "cli",
@@ -20,9 +26,40 @@ MOVED = {
     "show": "reports",
 }
 """Former to present name within ``skillpress``."""
+KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "environment.isolation"}
+"""Former to present name of parameters of one section."""
+_VALUES = {"environment.walls": ("bubblewrap", "gvisor", "none")}
+"""What a former key may be: an environment of one's own may have a key of the same name."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 
 
 def with_present_names(text: str) -> str:
     """The text with the present name of every module that it calls by a former one."""
     return _FORMER.sub(lambda found: f"skillpress.{MOVED[found[1]]}", text)
+
+
+def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = False) -> dict[str, Any]:
+    """The parameters with the present name of every key that they give by a former one.
+
+    Args:
+        source: names the parameters in an error.
+        note: whether to tell the user of former keys, once in a process; stored runs may keep theirs.
+
+    Raises:
+        ParamsError: a key is given by both of its names.
+    """
+    found = dict(values)
+    for former, present in KEYS.items():
+        (section, old), (_, new) = former.split("."), present.split(".")
+        inside = found.get(section)
+        if not isinstance(inside, Mapping) or old not in inside:
+            continue
+        if former in _VALUES and inside[old] not in _VALUES[former]:
+            continue
+        if new in inside:
+            raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")
+        if note and parent_process() is None:
+            told = f"{former}: is now called {present}; rename it, this version alone reads the former name"
+            warnings.warn(told, FutureWarning, stacklevel=1)
+        found[section] = {new if key == old else key: value for key, value in inside.items()}
+    return found

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
+
+if TYPE_CHECKING:  # type variables have no defaults before Python 3.13 (PEP 696)
+    from typing_extensions import TypeVar
+
+    Act = TypeVar("Act", default=str)
+    ActContra = TypeVar("ActContra", contravariant=True, default=str)
+else:
+    from typing import TypeVar
+
+    Act, ActContra = TypeVar("Act"), TypeVar("ActContra", contravariant=True)
 
 FORMAT_REASONS = frozenset(
     {
@@ -27,12 +37,13 @@ LET_THROUGH = frozenset(
 
 
 @dataclass(frozen=True)
-class ParsedAction:
+class ParsedAction(Generic[Act]):
     """What a parser read from a response. A parser never raises: every text gives a ParsedAction."""
 
     thought: str
-    action: str
-    """The action's text; empty if there is none to send to the environment."""
+    action: Act
+    """What the environment gets, whose ``str()`` a record keeps: a text, empty if there is none to send, or
+    a program's ``Reply``."""
     invalid: str | None = None
     """Why the format is wrong; None if it is right. The environment still gets an action, if there is one."""
 

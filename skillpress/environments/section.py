@@ -59,10 +59,13 @@ class TaskParameters(Section):
     """How many tasks of each split an experiment has."""
 
     train: PositiveInt
+    """Training tasks."""
     validation: NonNegativeInt
+    """Tasks for choosing a checkpoint or hyperparameters; may be 0 with keep last."""
     test: PositiveInt
+    """Held-out tasks for the final evaluation."""
     unseen: NonNegativeInt = 0
-    """Number of tasks of a kind that no other split has; probes play some of them."""
+    """Tasks of a kind that training never meets (docs/evaluation.md)."""
 
     def make(self) -> SplitSizes:
         """The sizes of all splits."""
@@ -110,7 +113,7 @@ class SharedEnvironments(Protocol):
         """Maximum time that a start or a step of an environment may take."""
         ...
 
-    def __call__(self) -> Environment:
+    def __call__(self) -> Environment[Any]:
         """Make another environment; called in the thread in which it lives."""
         ...
 
@@ -156,7 +159,9 @@ class EnvironmentSection(Section):
     """Packages whose version affects the contents of its episodes."""
 
     name: str
+    """An environment of docs/environments.md or of a package, or ``module:Class``."""
     max_steps: PositiveInt
+    """T, the most steps of an episode."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -176,7 +181,7 @@ class EnvironmentSection(Section):
         self._lacks("make_tasks")
 
     @abstractmethod
-    def make(self) -> Environment:
+    def make(self) -> Environment[Any]:
         """An environment that can be reset to any task."""
         self._lacks("make")
 
@@ -195,7 +200,7 @@ class EnvironmentSection(Section):
             tasks, self.name, "task", lambda task: json.dumps([task.seed, dict(task.spec)], sort_keys=True)
         )
 
-    def explorer_actions(self, info: Info) -> Sequence[str]:
+    def explorer_actions(self, info: Info) -> Sequence[Any]:
         """Actions that the random explorer draws from: the admissible actions that do not undo progress, or
         those that do if there are no others."""
         return info.admissible

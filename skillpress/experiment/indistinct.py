@@ -86,8 +86,8 @@ def _deciding(params: Params) -> dict[str, Any]:
     if not trained:
         unread += ["training", "algorithm", "reward", "experience"]
     shaping = lookup(SHAPINGS, reward.shaping, "reward.shaping")
-    if shaping is NoShaping or not reward.efficiency or (shaping is Constant and reward.centred):
-        unread += ["reward.shaping", "reward.shaping_credit", "reward.efficiency", "reward.centred"]
+    if shaping is NoShaping or not reward.shaping_weight or (shaping is Constant and reward.centred):
+        unread += ["reward.shaping", "reward.shaping_credit", "reward.shaping_weight", "reward.centred"]
         shaping = NoShaping
     if skills.library is None and (shaping in WITHOUT_DICTIONARY or not trained):
         unread.append("skills")

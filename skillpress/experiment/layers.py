@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.core.errors import ParamsError
+from skillpress.core.moved import KEYS, with_present_keys
 from skillpress.core.yaml_files import line_of, parse_yaml, read_yaml_file
 
 Keys = tuple[str | int, ...]
@@ -30,6 +31,9 @@ class Layer:
     values: Mapping[str, Any]
     file: Path | None = None
     """The YAML file that it was read from; None if it was not."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", with_present_keys(self.values, self.name, note=True))
 
     def place(self, keys: Keys) -> str | None:
         """Where it gives a value, such as ``params/grpo.yaml, line 3``; None if it does not give it."""
@@ -60,11 +64,14 @@ def assigned_layers(assignments: Sequence[str]) -> list[Layer]:
     layers: dict[str, Layer] = {}
     for assignment in assignments:
         key, value = assignment_of(assignment)
-        if key in layers:
-            raise ParamsError(f"--set {assignment}: {layers[key].name} sets {key} too; keep one of them")
+        present = KEYS.get(key, key)
+        if present in layers:
+            raise ParamsError(
+                f"--set {assignment}: {layers[present].name} sets {present} too; keep one of them"
+            )
         for part in reversed(key.split(".")):
             value = {part: value}
-        layers[key] = Layer(f"--set {assignment}", value)
+        layers[present] = Layer(f"--set {assignment}", value)
     return list(layers.values())
 
 

@@ -1,9 +1,9 @@
 """Every parameter of an experiment, one section of params.yaml to one class.
 
 A params file is read whole and checked before any work starts. Unknown keys, wrong types, values out of range
-and combinations that cannot work are refused with the key's path, the value and what is allowed. Comments in
-params.yaml explain each key. The class of a section is next to the code that the section describes; rules
-between sections are in ``rules.py``.
+and combinations that cannot work are refused with the key's path, the value and what is allowed. A field's
+docstring explains its key, and params.yaml's comments are made from it. The class of a section is next to the
+code that the section describes; rules between sections are in ``rules.py``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import SerializeAsAny, ValidationError, field_validator, model_val
 
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
+from skillpress.core.moved import with_present_keys
 from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES
 from skillpress.core.sections import ByName, Mass, NonNegative, NonNegativeInt, PositiveInt, Section, Seed
@@ -37,17 +38,24 @@ class RolloutParameters(Section):
     """How many episodes the start policy plays before training."""
 
     tasks: PositiveInt
+    """Training tasks that the stage collect_rollouts plays."""
     per_task: PositiveInt
+    """Episodes per task in collect_rollouts."""
 
 
 class EvaluationParameters(Section):
     """How the test tasks are played, and how often."""
 
     runs: PositiveInt
+    """Independent runs; Pass@1 is their mean and deviation."""
     votes: PositiveInt
+    """k of SC@k, the rollouts per task and run; an odd number."""
     temperature: NonNegative
+    """Temperature while evaluating."""
     top_p: Mass
+    """Probability mass that sampling keeps while evaluating."""
     top_k: NonNegativeInt
+    """Number of tokens that sampling keeps while evaluating; 0 keeps all."""
     accept_unread: bool = False
     """Whether the evaluation goes on if no answer of the trained policy could be read. Otherwise the stage
     ends with an error that says why: a success of 0% would say nothing about the policy."""
@@ -68,20 +76,35 @@ class Params(Section):
     """A whole experiment."""
 
     seed: Seed
+    """Every random choice of the experiment derives from it."""
     processes: PositiveInt
+    """Processes that share imitation, episodes and training; results depend on it."""
     environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
+    """What is played; another name replaces the whole section."""
     tasks: TaskParameters
+    """How many tasks each split has."""
     policy: PolicyParameters
+    """The model that acts, its prompts, and how its answers are read."""
     imitation: ImitationParameters
+    """What the policy imitates first."""
     engine: Annotated[SerializeAsAny[EngineParameters], ByName(ENGINES, "engine.name")]
+    """The part that samples; another name replaces the whole section."""
     sampling: SamplingParameters
+    """How training samples, and how many responses at once."""
     rollouts: RolloutParameters
+    """How many episodes the start policy plays before training, for the report."""
     skills: SkillParameters
+    """The dictionary (docs/dictionary.md) and the skill library."""
     reward: RewardParameters
+    """What steps and successes earn and pay (docs/methods.md)."""
     algorithm: Annotated[SerializeAsAny[Algorithm], ByName(ALGORITHMS, "algorithm.name")]
+    """The method of training; another name replaces the whole section."""
     experience: Annotated[SerializeAsAny[ExperienceParameters], ByName(EXPERIENCES, "experience.name")]
+    """Further attempts to learn from; another name replaces the whole section."""
     training: TrainingParameters
+    """The settings of training that do not depend on the algorithm."""
     evaluation: EvaluationParameters
+    """How the test tasks are played, and how often."""
 
     @model_validator(mode="after")
     def _sections_go_together(self) -> Params:
@@ -109,6 +132,7 @@ def check_params(values: Mapping[str, Any], source: str, layers: Sequence[Layer]
     Raises:
         ParamsError: a key, a type or a value is wrong; the message has a line for each.
     """
+    values = with_present_keys(values, source, note=True)
     try:
         params = Params.model_validate(values)
         lines = list(unwritable(values, layers))

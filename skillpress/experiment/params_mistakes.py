@@ -106,7 +106,7 @@ def _all_keys(root: Model, values: Any, path: str = "") -> list[str]:
     found = []
     for key, field in root.model_fields.items():
         at = values.get(key) if isinstance(values, Mapping) else None
-        section = _section(field, at)
+        section = section_in(field, at)
         found += [f"{path}{key}", *([] if section is None else _all_keys(section, at, f"{path}{key}."))]
     return found
 
@@ -118,11 +118,11 @@ def _keys(root: Model, values: Mapping[str, Any], path: Sequence[int | str]) -> 
     for key in path:
         at = at.get(key) if isinstance(at, Mapping) else None
         field = None if found is None else found.model_fields.get(str(key))
-        found = None if field is None else _section(field, at)
+        found = None if field is None else section_in(field, at)
     return [] if found is None else list(found.model_fields)
 
 
-def _section(field: FieldInfo, values: Any) -> Model | None:
+def section_in(field: FieldInfo, values: Any) -> Model | None:
     """The section that a field holds, even if it may be None or if its values name its class."""
     by_name = next((part for part in field.metadata if isinstance(part, ByName)), None)
     name = values.get("name") if isinstance(values, Mapping) else None

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
-from skillpress.rollouts.workers.gang import Gang, run_gang
 from skillpress.rollouts.workers.launched import launch_of_environment, take_part
 from skillpress.rollouts.workers.ranks import Report, free_port, run_ranks
 from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes
@@ -83,55 +82,26 @@ OnStep = Callable[[int, dict[str, float]], None]
 """Receives (step, metrics) after every step that this call trains, and of step 0 if it is probed."""
 
 
-def train(
-    job: TrainingJob,
-    on_step: OnStep = lambda step, metrics: None,
-    gang: Gang | None = None,
-    on_loss: Callable[[str], None] = lambda message: None,
-) -> list[dict[str, float]]:
+def train(job: TrainingJob, on_step: OnStep = lambda step, metrics: None) -> list[dict[str, float]]:
     """Run the job to its end, from its last checkpoint if it has one; rank 0 reports.
 
     If a launcher started this process, the process is one of the ranks, and the launcher starts the others.
     Otherwise this function starts the ranks.
-
-    Args:
-        gang: the cluster that the ranks are spread over; without one they run on this machine.
-        on_loss: receives the number of a lost rank of the gang, before all ranks resume from the last
-            checkpoint.
 
     Returns:
         The training curve: one row of metrics per step, including steps before a resumption.
 
     Raises:
         LaunchError: the launcher started another number of ranks than ``processes``.
-        ClusterError: the cluster has no room for the gang.
-        RankError: a rank was lost; in a gang, more often than is allowed.
+        RankError: a rank was lost.
     """
     processes, silence = job.params.processes, job.params.training.timeout
     launch = launch_of_environment()
     if launch is not None:
         part = partial(_train, job, None)
         return take_part(part, launch, processes, lambda report: on_step(*report))
-    told = _OnceEach(on_step)
-    if gang is not None:
-        part, logs = partial(_train, job, None), job.checkpoints.folder / "ranks"
-        return run_gang(
-            part, processes, gang=gang, logs=logs, on_report=told, on_loss=on_loss, silence_seconds=silence
-        )[0]
-    return run_ranks(partial(_train, job, free_port()), processes, told, silence)[0]
-
-
-class _OnceEach:
-    """Reports every step once. A gang that restarts repeats the steps since its checkpoint, bit for bit."""
-
-    def __init__(self, on_step: OnStep) -> None:
-        self._on_step, self._last = on_step, -1
-
-    def __call__(self, rank: int, report: tuple[int, dict[str, float]]) -> None:
-        step, metrics = report
-        if step > self._last:
-            self._last = step
-            self._on_step(step, metrics)
+    work = partial(_train, job, free_port())
+    return run_ranks(work, processes, lambda rank, report: on_step(*report), silence)[0]
 
 
 def _train(

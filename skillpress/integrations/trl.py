@@ -4,7 +4,7 @@
     trainer = GRPOTrainer(
         model=..., args=GRPOConfig(max_tool_calling_iterations=countdown.max_steps, ...),
         train_dataset=countdown.dataset(), environment_factory=countdown,
-        reward_funcs=SegCostReward(countdown, efficiency=10.0),
+        reward_funcs=SegCostReward(countdown, shaping_weight=10.0),
     )
 
 TRL plays an environment by tool calls: the model may call the methods of a class, here the one tool ``act``.
@@ -219,7 +219,7 @@ class SegCostReward(TrainerCallback):
     def __init__(
         self,
         environments: ToolEnvironments,
-        efficiency: float | None = None,
+        shaping_weight: float | None = None,
         shaping: str = "segcost",
         skills: SkillParameters = SKILLS,
         seed: int = 0,
@@ -227,31 +227,31 @@ class SegCostReward(TrainerCallback):
         """
         Args:
             environments: the environments that TRL plays; they give the projection and T.
-            efficiency: lambda; None means the environments' reward of a success, the proportion of
+            shaping_weight: lambda; None means the environments' reward of a success, the proportion of
                 params.yaml.
             shaping: what a success pays for, by its name in ``reward.shaping``; ``none`` is plain GRPO.
             skills: the ``skills`` section: the buffer, and how dictionaries are fitted.
             seed: the seed of searches and corpora that draw at random.
 
         Raises:
-            ParamsError: ``efficiency`` is None, and the environments' reward does not say what a success is
-                worth.
+            ParamsError: ``shaping_weight`` is None, and the environments' reward does not say what a success
+                is worth.
             pydantic.ValidationError: a value is wrong.
         """
-        if efficiency is None:
+        if shaping_weight is None:
             if not isinstance(environments.reward, OutcomeReward):
                 raise ParamsError(
-                    "efficiency: is None, must be a number: the environments' reward is "
+                    "shaping_weight: is None, must be a number: the environments' reward is "
                     f"{type(environments.reward).__name__}, which does not say what a success is worth"
                 )
-            efficiency = environments.reward.success
+            shaping_weight = environments.reward.success
         launch = launch_of_environment() or Launch(rank=0, size=1, local_rank=0, local_size=1)
         self._ranks = Ranks(
             launch.rank, launch.size, local_rank=launch.local_rank, local_size=launch.local_size
         )
         reward = RewardParameters(
             success=10.0, invalid_penalty=0.0, invalid_counts="any", invalid_credit="trajectory", measures={},
-            shaping=shaping, shaping_credit="trajectory", efficiency=efficiency,
+            shaping=shaping, shaping_credit="trajectory", shaping_weight=shaping_weight,
         )  # fmt: skip
         self._shaper = RewardShaper(
             projection=environments.projection,

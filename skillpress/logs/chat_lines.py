@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from skillpress.core.chat_messages import ROLES
 from skillpress.logs.chat import SESSIONS, first_text, trace_of
 from skillpress.logs.conversation import read_conversation
 from skillpress.logs.fields import dig_lines, either
-from skillpress.logs.messages import ROLES, speaker_of, unwrapped
+from skillpress.logs.messages import speaker_of, unwrapped
 from skillpress.logs.trace import Trace
 
 _SAID = ("content", "value", "text", "parts", "tool_calls", "function_call")

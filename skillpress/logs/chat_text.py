@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from skillpress.logs.messages import ROLES
+from skillpress.core.chat_messages import ROLES
 
 _SPEAKER = (
     r"<\|im_start\|>\s*(?P<chatml>\w+)[^\n]*\n?"

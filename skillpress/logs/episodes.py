@@ -8,16 +8,16 @@ joined to runs, and what a history repeats is learned once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from skillpress.core.chat_messages import Message, Role, call_of, tool_of
 from skillpress.core.errors import ParamsError
 from skillpress.core.lab import found_here
 from skillpress.core.rollout_files import TAKEN, scan_rollouts
-from skillpress.environments.calls.steps import json_or, text_of
+from skillpress.environments.calls.steps import text_of
 from skillpress.logs.conversation import hashes_of
 from skillpress.logs.fields import Wanted, success_field
 from skillpress.logs.log import Log, read_log
@@ -26,7 +26,6 @@ from skillpress.logs.projection import NameProjection
 from skillpress.logs.reading_again import parts_at
 from skillpress.logs.rollouts import is_rollouts
 from skillpress.logs.trace import Trace, TracesError
-from skillpress.rollouts.programs.requests import Message, Role, ToolCall
 from skillpress.training.imitation.episodes import Gathered, RecordedConversation, write_conversations
 from skillpress.training.imitation.parameters import ALL, WON
 
@@ -134,14 +133,14 @@ def conversations_of(
             messages += _messages(turn)
         seen.update(own)
         if learned:
-            tools = tuple(map(_tool, part.dialogue.tools))
+            tools = tuple(map(tool_of, part.dialogue.tools))
             yield RecordedConversation(run, tuple(messages), tools, tuple(learned))
 
 
 def _messages(turn: LoggedMessage) -> Iterator[Message]:
     answers = [Message("tool", text_of(each.content), answers=each.identity) for each in turn.answers]
     if turn.role == "assistant":
-        calls = (ToolCall(call.tool, _arguments(call.arguments), call.identity) for call in turn.calls)
+        calls = (call_of(call.tool, call.arguments, call.identity) for call in turn.calls)
         yield Message("assistant", text_of(turn.words), calls=tuple(calls))
         yield from answers  # of tools that the model's own server ran
         return
@@ -149,21 +148,3 @@ def _messages(turn: LoggedMessage) -> Iterator[Message]:
     if turn.words is not None or not answers:
         role: Role = "system" if turn.role == "system" else "user"
         yield Message(role, text_of(turn.words))
-
-
-def _arguments(value: Any) -> Mapping[str, Any]:
-    """A call's arguments as a mapping; any other text is kept under ``raw``, as the endpoint keeps it."""
-    if isinstance(value, str):
-        value = json_or(value or "{}", value)
-    if value is None:
-        return {}
-    return value if isinstance(value, Mapping) else {"raw": value}
-
-
-def _tool(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool in the form of chat completions, from any vendor's."""
-    inner = told.get("function") if isinstance(told.get("function"), Mapping) else told
-    assert isinstance(inner, Mapping)
-    schema = inner.get("parameters") or inner.get("input_schema") or inner.get("inputSchema") or {}
-    described = {"name": str(inner.get("name") or ""), "description": str(inner.get("description") or "")}
-    return {"type": "function", "function": {**described, "parameters": schema}}

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from skillpress.core.chat_messages import ROLES
 from skillpress.environments.calls.steps import TraceStep
 from skillpress.logs.chat import trace_of
 from skillpress.logs.conversation import LoggedConversation, read_conversation
 from skillpress.logs.fields import dig
-from skillpress.logs.messages import ROLES, unwrapped
+from skillpress.logs.messages import unwrapped
 from skillpress.logs.trace import Trace, UnreadableTraceError
 
 _PLACES = (

@@ -11,44 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from skillpress.core.chat_messages import ROLES, WORDS, Role, holds_thought
 from skillpress.environments.calls.steps import json_value, text_of
 from skillpress.logs.fields import either
 from skillpress.logs.trace import UnreadableTraceError
 
-Role = Literal["assistant", "tool", "user", "system", "other"]
-
-ROLES: Mapping[str, Role] = {
-    **dict.fromkeys(
-        ("assistant", "ai", "gpt", "model", "bot", "agent", "chatgpt", "aimessagechunk"), "assistant"
-    ),
-    **dict.fromkeys(
-        (
-            "tool",
-            "function",
-            "ipython",
-            "observation",
-            "tool_response",
-            "tool_result",
-            "function_response",
-            "environment",
-            "tool-result",
-            "multi_tool",
-        ),
-        "tool",
-    ),
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("system", "developer", "instructions", "exit"), "system"),
-}
-"""The names of speakers, as ``role``, ``from`` or ``type`` write them, in lower case."""
 _OUTPUTS = ("_call_output", "_call_result")
 _CALLERS = frozenset(["function_call", "tool_call", "tool_calls"])
 """Speakers of ShareGPT files whose whole text is a call."""
-_WORDS = frozenset(["text", "output_text", "input_text", "refusal", "summary_text"])
+_WORDS = frozenset([*WORDS, "refusal", "summary_text"])
 _SILENT = frozenset(
-    ["thinking", "redacted_thinking", "reasoning", "reasoning_content", "image", "image_url", "input_image",
-     "audio", "input_audio", "document", "file", "data", "step-start", "step-finish"]
+    ["image", "image_url", "input_image", "audio", "input_audio", "document", "file", "data", "step-start",
+     "step-finish"]
 )  # fmt: skip
-"""Parts of a message that are neither words nor calls."""
+"""Parts of a message that are neither words nor calls nor thoughts."""
 _SILENT_ITEMS = frozenset(
     ["reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request",
      "mcp_approval_response", "context_compaction", "additional_tools"]
@@ -87,7 +63,7 @@ CONTENT = ("content", "parts", "value", "text", "system_prompt")
 class LoggedMessage(NamedTuple):
     """One message."""
 
-    role: Role
+    role: Role | Literal["other"]
     words: Any
     """The message's text; None if it has none."""
     calls: tuple[LoggedCall, ...] = ()
@@ -117,7 +93,7 @@ def turn_of(message: Any) -> LoggedMessage | None:
         raise UnreadableTraceError(
             f"a message without a role; its keys are {', '.join(map(str, message))[:120]}"
         )
-    role = ROLES.get(speaker) or ROLES.get(speaker.lower(), "other")
+    role: Role | Literal["other"] = ROLES.get(speaker) or ROLES.get(speaker.lower()) or "other"
     if role == "other" and speaker.lower() in _CALLERS:
         return LoggedMessage(
             "assistant", None, calls=tuple(map(_call, _listed(either(message, "value", "content"))))
@@ -242,7 +218,7 @@ def _read_block(block: Any, words: list[str], calls: list[LoggedCall], answers: 
         raise UnreadableTraceError(f"a content with a {type(block).__name__} among its parts")
     kind = block.get("type")
     kind = kind if isinstance(kind, str) else ""
-    if kind in _SILENT or (block.get("thought") is True and "text" in block):
+    if kind in _SILENT or holds_thought(kind) or (block.get("thought") is True and "text" in block):
         return
     if kind in _WORDS or (not kind and isinstance(block.get("text"), str)):
         words.append(text_of(either(block, "text", "content", "refusal")))

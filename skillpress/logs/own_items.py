@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from skillpress.core.chat_messages import ROLES
 from skillpress.environments.calls.steps import MOST_CHARACTERS, json_or, unfolded
-from skillpress.logs.messages import ROLES, is_message
+from skillpress.logs.messages import is_message
 from skillpress.logs.paths import value_at, values_at
 from skillpress.logs.trace import UnreadableTraceError
 

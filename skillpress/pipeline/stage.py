@@ -22,7 +22,6 @@ from skillpress.core.storage import sweep
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline import exit_codes
-from skillpress.pipeline.cluster import named_gang
 from skillpress.pipeline.files import CHECKPOINTS
 from skillpress.pipeline.fingerprints import Fingerprints
 from skillpress.pipeline.graph import StageEntry, read_stage
@@ -31,7 +30,6 @@ from skillpress.pipeline.reproduce.lock import exclusive, stage_lock
 from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
 from skillpress.pipeline.waits import Waits
 from skillpress.pipeline.whole_run import WholeRun, remember, whole_run
-from skillpress.rollouts.workers.gang import Gang
 from skillpress.rollouts.workers.launched import LaunchError, launch_of_environment
 
 LOCK_WAIT_SECONDS = 120.0
@@ -48,8 +46,6 @@ class Stage:
     """Sends its metrics and files to MLflow."""
     store: ResumeStore
     """Keeps its unfinished work, under a key of all that affects its result."""
-    gang: Gang | None = None
-    """The cluster that trains; None means this machine."""
     whole: WholeRun | None = None
     """The run that it is part of; None if it runs by itself."""
 
@@ -125,14 +121,7 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
     started = time.monotonic()
     try:
         import_module(f"tasks.{entry.name}").main(
-            Stage(
-                name=entry.name,
-                params=params,
-                run=run,
-                store=store,
-                gang=named_gang(fingerprint["code"]),
-                whole=whole,
-            )
+            Stage(name=entry.name, params=params, run=run, store=store, whole=whole)
         )
         seconds = time.monotonic() - started
         run.log_metrics({"seconds": seconds})

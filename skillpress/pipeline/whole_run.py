@@ -19,6 +19,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+from skillpress.core.moved import with_present_keys
 from skillpress.core.resume import content_key
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.pipeline.graph import StageEntry, read_stages
@@ -161,7 +162,8 @@ def outdated(
 
 
 def _same_parameters(locked: Mapping[str, Any], stage: StageEntry, values: Mapping[str, Any]) -> bool:
-    return all(locked.get(key) == _value(values, key) for key in stage.parameters)
+    known = with_present_keys(locked, str(LOCK))
+    return all(known.get(key) == _value(values, key) for key in stage.parameters)
 
 
 def _in_words(seconds: float) -> str:

@@ -22,11 +22,17 @@ class SkillParameters(Section):
     """The corpus of a dictionary, how it is fitted, and the library of skills in words if there is one."""
 
     max_phrase_length: Annotated[int, Field(ge=1, le=16)]
+    """L, the most skills of a phrase."""
     buffer: NonNegativeInt
+    """Success sequences kept between steps; 0 means no buffer."""
     corpus: Annotated[str, registered(CORPORA)]
+    """Corpus: algorithm_1, buffer_and_batch, batch_accepts, each_task_once or decayed."""
     search: Annotated[str, registered(SEARCHES)]
+    """How phrases are chosen: greedy, refined ...; exact needs training.steps 0."""
     closure: Annotated[str, registered(CLOSURES)]
+    """Phrases added after the search: none, prefixes or deletions."""
     library: LibraryParameters | None
+    """Null, or {retrieval ...}: skills that prompts show, as in params/skillrl.yaml."""
     dictionaries: Annotated[str, registered(DICTIONARIES)] = "shared"
     """Which successes share a dictionary: `shared`, all of them; `per_class`, those of a class of tasks."""
 

@@ -69,7 +69,7 @@ class Played:
 class Shaping(ABC):
     """The penalty of each trajectory of a batch."""
 
-    efficiency: float
+    weight: float
     """λ."""
     max_steps: int
     """T."""
@@ -107,12 +107,12 @@ class Constant(Shaping):
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; only success matters."""
-        return CONSTANT_SHARE * self.efficiency * np.asarray(played.won, dtype=np.float64)
+        return CONSTANT_SHARE * self.weight * np.asarray(played.won, dtype=np.float64)
 
     def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """The whole penalty at the last step, where the success occurs."""
         charges = np.zeros(len(skills))
-        charges[-1:] = CONSTANT_SHARE * self.efficiency
+        charges[-1:] = CONSTANT_SHARE * self.weight
         return charges
 
 
@@ -123,11 +123,11 @@ class RoundLength(Shaping):
         """See :class:`Shaping`; the dictionary has no effect."""
         _check_lengths(played.steps, self.max_steps)
         lengths = [len(sequence) for sequence in played.sequences]
-        return _penalties(played.won, lengths, self.efficiency, self.max_steps)
+        return _penalties(played.won, lengths, self.weight, self.max_steps)
 
     def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """λ / T at every step for each of its skills."""
-        return self.efficiency * np.array([len(each) for each in skills], np.float64) / self.max_steps
+        return self.weight * np.array([len(each) for each in skills], np.float64) / self.max_steps
 
 
 class Rounds(Shaping):
@@ -136,11 +136,11 @@ class Rounds(Shaping):
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; sequences and the dictionary have no effect."""
         _check_lengths(played.steps, self.max_steps)
-        return _penalties(played.won, played.steps, self.efficiency, self.max_steps)
+        return _penalties(played.won, played.steps, self.weight, self.max_steps)
 
     def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """λ / T at every step."""
-        return np.full(len(skills), self.efficiency / self.max_steps)
+        return np.full(len(skills), self.weight / self.max_steps)
 
 
 class PhraseShaping(Shaping):
@@ -165,7 +165,7 @@ class PhraseShaping(Shaping):
             if any(won and sequence for won, sequence in zip(played.won, played.sequences, strict=True)):
                 raise ValueError("a batch with a success needs the dictionary that was fitted to it")
             return np.zeros(len(played.won))
-        return _penalties(played.won, self.costs(played, dictionary), self.efficiency, self.max_steps)
+        return _penalties(played.won, self.costs(played, dictionary), self.weight, self.max_steps)
 
     def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """A phrase is paid for by the step that holds its first skill: step k pays
@@ -186,7 +186,7 @@ class PhraseShaping(Shaping):
         priced = self.priced(list(chain.from_iterable(skills)), dictionary)
         starts = np.cumsum([0, *(len(phrase) for phrase, _ in priced[:-1])])
         begun = np.bincount(step_of[starts], [price for _, price in priced], minlength=len(skills))
-        return self.efficiency / self.max_steps * begun.astype(np.float64)
+        return self.weight / self.max_steps * begun.astype(np.float64)
 
 
 class SegmentationCost(PhraseShaping):
@@ -207,7 +207,5 @@ def _check_lengths(steps: Sequence[int], max_steps: int) -> None:
         raise ValueError(f"an episode of {longest} steps is longer than the {max_steps} steps that T allows")
 
 
-def _penalties(
-    won: Sequence[bool], costs: Sequence[int] | Floats, efficiency: float, max_steps: int
-) -> Floats:
-    return efficiency * np.asarray(won, dtype=np.float64) * np.asarray(costs, dtype=np.float64) / max_steps
+def _penalties(won: Sequence[bool], costs: Sequence[int] | Floats, weight: float, max_steps: int) -> Floats:
+    return weight * np.asarray(won, dtype=np.float64) * np.asarray(costs, dtype=np.float64) / max_steps

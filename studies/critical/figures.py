@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docs.figures.drawing import GREY, INK, LINE, MUTED, Drawing
-from skillpress.evaluation.study.contrasts import ClaimEvidence, measured
 from skillpress.evaluation.study.plan import Claim
 from skillpress.pipeline.files import START
 from studies.critical.predictions import BASELINE, predicted
 from studies.critical.results import ROUTINES, Critical
+from studies.statistics.contrasts import ClaimEvidence, measured
 from studies.study.results import Level
 
 COLORS = {"+": "#2f7d4f", "0": "#5b6673", "-": "#b3261e", "": "#0b6fa4"}

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from docs.made import bullet, prose
 from docs.words import points
-from skillpress.evaluation.study.contrasts import MISSING, YES, ClaimEvidence
 from studies.critical.predictions import BASELINE
 from studies.critical.results import ROUTINES, UNSEEN, Critical
+from studies.statistics.contrasts import MISSING, YES, ClaimEvidence
 
 SEGCOST = "segcost"
 SUCCESS = ("pass_at_1", UNSEEN)

@@ -9,15 +9,15 @@ from itertools import chain
 from docs.made import Parts
 from docs.words import NONE, p_value, points, table
 from skillpress.evaluation.analysis.reuse_conditions import Conditions, conditions
-from skillpress.evaluation.study.compression import MEASURES
-from skillpress.evaluation.study.contrasts import LEVEL, MISSING, ClaimEvidence
-from skillpress.evaluation.study.gap_of_runs import SMALL, Agreement
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import divided
 from studies.critical.choices import OVERLAYS, Choices
 from studies.critical.found import changes_of_segcost, critical_in_short, found_bullets
 from studies.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted
 from studies.critical.results import ROUTINES, SUCCESSES, Critical
+from studies.statistics.compression import MEASURES
+from studies.statistics.contrasts import LEVEL, MISSING, ClaimEvidence
+from studies.statistics.gap_of_runs import SMALL, Agreement
 from studies.study.results import FLOORS, Level
 from studies.study.sections import state, what_would_tell
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.evaluation.study.contrasts import ClaimEvidence
-from skillpress.evaluation.study.gap_of_runs import COLUMNS, Agreement, agreements
 from skillpress.evaluation.study.outcomes import of_class
 from skillpress.pipeline.files import TRAINED
 from skillpress.pipeline.study.record import RecordedRun
 from studies.critical.choices import Choices, read_choices
 from studies.critical.predictions import Predictions, read_predictions
+from studies.statistics.contrasts import ClaimEvidence
+from studies.statistics.gap_of_runs import COLUMNS, Agreement, agreements
 from studies.study.results import FLOORS, Results, read_results
 
 PLAN = Path("params/critical")

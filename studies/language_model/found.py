@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from docs.made import prose
 from docs.words import points
-from skillpress.evaluation.study.contrasts import YES
 from skillpress.pipeline.files import START, TRAINED
 from studies.language_model.behaviour import REFUSED
 from studies.language_model.names import BENCHMARK, NAMES, QUESTION
 from studies.language_model.trainings import ABOVE, BELOW, EQUAL, against_random, trainings
+from studies.statistics.contrasts import YES
 from studies.study.results import Results
 
 LAST_POINTS = 5

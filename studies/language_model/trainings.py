@@ -15,10 +15,10 @@ import polars as pl
 from docs.words import p_value, percent, points, table
 from skillpress.evaluation.statistics.bootstrap import over_tasks
 from skillpress.evaluation.statistics.paired import mcnemar
-from skillpress.evaluation.study.contrasts import LEVEL
 from skillpress.evaluation.study.holm import holm
 from skillpress.pipeline.files import EXPLORER, TRAINED
 from studies.language_model.names import BENCHMARK, NAMES, QUESTION
+from studies.statistics.contrasts import LEVEL
 from studies.study.results import Results
 
 ABOVE, BELOW, EQUAL = "above", "below", "not told apart"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docs.figures.drawing import GREY, INK, LINE, MUTED, Drawing
-from skillpress.evaluation.study.behavior_signs import MISSING, OPEN, OTHER, SAME
-from skillpress.evaluation.study.compression import MEASURES
+from studies.statistics.behavior_signs import MISSING, OPEN, OTHER, SAME
+from studies.statistics.compression import MEASURES
 from studies.study.paper import SCALES, directions
 from studies.study.results import Results
 

@@ -12,7 +12,7 @@ from statistics import mean, stdev
 
 from docs.words import NONE, table
 from skillpress.evaluation.paper.layout import METHODS, TITLES, paper_row
-from skillpress.evaluation.study.behavior_signs import TRAINED, Sign, signs
+from studies.statistics.behavior_signs import TRAINED, Sign, signs
 from studies.study.results import FLOORS, Results
 
 BEHAVIOR = (2, 4, 5, 6, 7, 8, 9)

@@ -12,8 +12,6 @@ import polars as pl
 from docs.words import percent, points
 from skillpress.evaluation.statistics.scores import Scores
 from skillpress.evaluation.statistics.trainings import OverTrainings, over_trainings
-from skillpress.evaluation.study.compression import MEASURES, Prediction, gaps, predict
-from skillpress.evaluation.study.contrasts import ClaimEvidence, Pair, judged, measured
 from skillpress.evaluation.study.outcomes import measured as measured_facts
 from skillpress.evaluation.study.outcomes import of_class, scores
 from skillpress.evaluation.study.plan import Claim, Plan, divided, measure_of, read_plan
@@ -22,6 +20,8 @@ from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.record import RecordedRun
 from skillpress.pipeline.study.runs import planned_runs
 from skillpress.pipeline.study.store import Record, read_record
+from studies.statistics.compression import MEASURES, Prediction, gaps, predict
+from studies.statistics.contrasts import ClaimEvidence, Pair, judged, measured
 
 FLOORS = {EXPLORER: "Random explorer", START: "Imitation start"}
 

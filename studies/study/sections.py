@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from statistics import stdev
 
 from docs.words import NONE, p_value, points, table
-from skillpress.evaluation.study.compression import HELD, MEASURES, MODEL, Prediction
-from skillpress.evaluation.study.contrasts import OPEN, ClaimEvidence
 from skillpress.evaluation.study.holm import holm
-from skillpress.evaluation.study.power import MOST_SEEDS, seeds_needed
+from studies.statistics.compression import HELD, MEASURES, MODEL, Prediction
+from studies.statistics.contrasts import OPEN, ClaimEvidence
+from studies.statistics.power import MOST_SEEDS, seeds_needed
 from studies.study.results import FLOORS, Results
 
 LEVEL = 0.05

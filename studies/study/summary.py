@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from docs.words import NONE, table
-from skillpress.evaluation.study.contrasts import MISSING
 from skillpress.pipeline.files import START
+from studies.statistics.contrasts import MISSING
 from studies.study.paper import ENVIRONMENTS, SCALES, directions
 from studies.study.results import Results
 from studies.study.sections import compression_verdict, corrected_predictions

@@ -6,8 +6,8 @@ from math import atanh, sqrt, tanh
 from pathlib import Path
 
 from benchmarks.compression_null import given_the_length_alone, null_probes
-from skillpress.evaluation.study.compression import HELD, gaps, predict
 from skillpress.experiment.params import load_params
+from studies.statistics.compression import HELD, gaps, predict
 
 
 def interval(correlation: float, rows: int, held: int) -> tuple[float, float]:

@@ -15,8 +15,8 @@ from docs.build import api
 from docs.build.command_line import options, parser_of
 from docs.build.command_line import page as command_page
 from docs.build.markdown import links
+from docs.build.parameters import SENTENCE, keys, with_comments
 from docs.build.parameters import page as parameters_page
-from docs.build.parameters import params_file
 from docs.build.sources import generated
 from docs.build.variables import read_by_code
 from docs.figures import FIGURES
@@ -164,11 +164,36 @@ def test_a_figure_is_what_its_code_draws(name: str) -> None:
 
 def test_the_page_of_parameters_has_every_key_with_its_value() -> None:
     shown = parameters_page(ROOT)
-    for path, (value, _) in params_file(ROOT / "params.yaml").items():
+    for path, value in keys((ROOT / "params.yaml").read_text()):
         key = path.rpartition(".")[2]
         assert key == "name" or not value or f"| `{key}` | `{value}` |" in shown, path
     for table in (registry.ENVIRONMENTS, registry.ENGINES, registry.ALGORITHMS, registry.SELECTIONS):
         assert all(f": `{name}`" in shown for name in table)
+
+
+def test_the_comments_of_the_parameters_are_the_first_sentences_of_their_fields() -> None:
+    text = (ROOT / "params.yaml").read_text()
+    assert with_comments(text) == text, "run python -m docs.build.parameters"
+    without = "".join(line.partition(" #")[0].rstrip() + "\n" for line in text.splitlines())
+    assert with_comments(without) == text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_every_field_of_every_section_has_a_docstring_of_at_most_two_sentences() -> None:
+    files = (ROOT / "skillpress").rglob("*.py")
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    sections = {"Section"}
+    while more := {one.name for one in classes if sections & set(map(ast.unparse, one.bases))} - sections:
+        sections |= more
+    said = {}
+    for one in (one for one in classes if one.name in sections):
+        for field, below in zip(one.body, [*one.body[1:], None], strict=True):
+            if isinstance(field, ast.AnnAssign) and "ClassVar" not in ast.unparse(field.annotation):
+                text = below.value.value if isinstance(below, ast.Expr) else ""
+                said[f"{one.name}.{ast.unparse(field.target)}"] = " ".join(text.split())
+    assert len(said) > 200
+    assert [field for field, text in said.items() if not text or len(SENTENCE.split(text)) > 2] == []
 
 
 def test_the_page_of_the_command_line_has_every_command_with_every_option() -> None:

@@ -10,8 +10,6 @@ import pytest
 import yaml
 
 from skillpress.core.errors import StorageError
-from skillpress.evaluation.study.contrasts import MISSING, OPEN, REVERSED, YES, ClaimEvidence
-from skillpress.evaluation.study.gap_of_runs import Agreement
 from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.pipeline.study.facts import FACT_SCHEMA
 from skillpress.pipeline.study.store import Record
@@ -21,6 +19,8 @@ from studies.critical.found import critical_in_short
 from studies.critical.page import compression, levels, parts, summary, verdict_of_agreement
 from studies.critical.predictions import FILE, Prediction, disagreements, not_run, read_predictions
 from studies.critical.results import PLAN, Critical, read_critical
+from studies.statistics.contrasts import MISSING, OPEN, REVERSED, YES, ClaimEvidence
+from studies.statistics.gap_of_runs import Agreement
 from studies.study.results import assembled
 from tests.support.pipeline.small_study import recorded, runs_of
 

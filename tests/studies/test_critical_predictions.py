@@ -38,7 +38,7 @@ def test_length_prefers_the_shorter_kind_by_the_skills_that_it_saves(
     cells: dict[tuple[str, str], Params], cell: str, skills: int
 ) -> None:
     params = cells[cell, "round_length"]
-    expected = params.reward.efficiency * (skills - 7) / params.environment.max_steps
+    expected = params.reward.shaping_weight * (skills - 7) / params.environment.max_steps
     assert preference(params, 0.5) == pytest.approx(expected)
 
 

@@ -10,16 +10,16 @@ import polars as pl
 import pytest
 
 from skillpress.evaluation.paper.methods import method
-from skillpress.evaluation.study.contrasts import YES
 from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.params import check_params
 from skillpress.pipeline.study.store import Record, read_record
-from studies.language_model.__main__ import PAGE, PLAN, RECORD, TABLES, files, TABLES
+from studies.language_model.__main__ import PAGE, PLAN, RECORD, TABLES, files
 from studies.language_model.behaviour import STEPS
 from studies.language_model.curves import draw, means, raw
 from studies.language_model.names import NAMES, QUESTION
 from studies.language_model.page import parts
 from studies.language_model.trainings import corrected
+from studies.statistics.contrasts import YES
 from studies.study.results import Results, assembled, read_results
 from tests.support.pipeline.small_study import recorded, runs_of
 

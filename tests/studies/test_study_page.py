@@ -15,12 +15,12 @@ import pytest
 from docs.made import UnknownPartError, made_anew
 from skillpress.core.storage import read_json
 from skillpress.evaluation.paper.methods import methods
-from skillpress.evaluation.study.behavior_signs import TRAINED
-from skillpress.evaluation.study.compression import MODEL
-from skillpress.evaluation.study.contrasts import OPEN, YES, ClaimEvidence
 from skillpress.evaluation.study.plan import Claim, read_plan
 from skillpress.experiment.params import check_params
 from skillpress.pipeline.study.store import Record
+from studies.statistics.behavior_signs import TRAINED
+from studies.statistics.compression import MODEL
+from studies.statistics.contrasts import OPEN, YES, ClaimEvidence
 from studies.study.__main__ import files, read_study
 from studies.study.page import parts
 from studies.study.results import assembled

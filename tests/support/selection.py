@@ -34,7 +34,6 @@ HEAVY = frozenset(
         "prefect",
         "dvc",
         "mlflow",
-        "ray",
         "vllm",
     }
 )

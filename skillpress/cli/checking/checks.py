@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from gymnasium import Space
 from gymnasium.spaces import Text
@@ -214,7 +214,7 @@ def spaces(subject: Subject, walks: Sequence[Walk]) -> CheckFinding:
     return CheckFinding("spaces", "ok", f"hold {len(observations)} observations and {len(actions)} actions")
 
 
-def _why(space: Space[str], text: str) -> str:
+def _why(space: Space[Any], text: str) -> str:
     if not isinstance(space, Text):
         return "the space does not contain it"
     if not space.min_length <= len(text) <= space.max_length:

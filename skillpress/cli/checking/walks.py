@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from skillpress.core.interface import AgentState, Environment, Info
 from skillpress.core.seeds import derive
@@ -48,7 +49,7 @@ class Walk:
     """One episode: the answer to the reset, then one per action. It stops where the environment ends it."""
 
     task: Task
-    actions: tuple[str, ...]
+    actions: tuple[Any, ...]
     answers: tuple[StepAnswer, ...]
     seconds: float
     """Time spent in ``step``."""
@@ -72,7 +73,7 @@ class Subject:
 
     experiment: Experiment
     tasks: Sequence[Task]
-    make: Callable[[], Environment]
+    make: Callable[[], Environment[Any]]
 
     @property
     def section(self) -> EnvironmentSection:
@@ -84,11 +85,11 @@ class Subject:
         """Steps after which an episode without an end is given up: one more than the step budget."""
         return self.section.max_steps + 1
 
-    def explore(self, environment: Environment, task: Task) -> Walk:
+    def explore(self, environment: Environment[Any], task: Task) -> Walk:
         """An episode of the random explorer."""
         seed = self.experiment.params.seed
 
-        def draw(step: int, info: Info) -> str | None:
+        def draw(step: int, info: Info) -> Any:
             choices = self.section.explorer_actions(info)
             if not choices:
                 return None
@@ -96,10 +97,10 @@ class Subject:
 
         return _walk(environment, task, draw, self.patience)
 
-    def follow(self, environment: Environment, task: Task, actions: Sequence[str]) -> Walk:
+    def follow(self, environment: Environment[Any], task: Task, actions: Sequence[Any]) -> Walk:
         """An episode of given actions."""
 
-        def next_one(step: int, info: Info) -> str | None:
+        def next_one(step: int, info: Info) -> Any:
             return actions[step] if step < len(actions) else None
 
         walk = _walk(environment, task, next_one, self.patience)
@@ -112,11 +113,11 @@ class Subject:
 
 
 def _walk(
-    environment: Environment, task: Task, choose: Callable[[int, Info], str | None], patience: int
+    environment: Environment[Any], task: Task, choose: Callable[[int, Info], Any], patience: int
 ) -> Walk:
     observation, info = environment.reset(task)
     answers = [StepAnswer(observation, False, False, info)]
-    actions: list[str] = []
+    actions: list[Any] = []
     seconds = 0.0
     while not (answers[-1].terminated or answers[-1].truncated) and len(actions) < patience:
         action = choose(len(actions), answers[-1].info)
@@ -130,7 +131,7 @@ def _walk(
 
 
 @contextmanager
-def environments(section: EnvironmentSection) -> Iterator[Callable[[], Environment]]:
+def environments(section: EnvironmentSection) -> Iterator[Callable[[], Environment[Any]]]:
     """A function that makes environments in this process; what they share is released at the end."""
     if not section.offers("make_shared"):
         yield section.make

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from skillpress.core.errors import StorageError, UserError
+from skillpress.core.moved import with_present_keys
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import make_folder, read_schema, sweep, write_json, write_text
@@ -139,8 +140,9 @@ class EvaluationFolder:
         """
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)
-            if not isinstance(begun, dict):
+            if not (isinstance(begun, dict) and isinstance(begun.get("parameters"), dict)):
                 raise UserError(f"--output: {self.parameters} is no evaluation's; name another folder")
+            begun["parameters"] = with_present_keys(begun["parameters"], str(self.parameters))
             if differing := list(differences(begun, asked)):
                 raise UserError(
                     f"--output: {self.path} holds an evaluation in which {'; '.join(differing)}; "
@@ -177,9 +179,10 @@ class EvaluationFolder:
         values = self._read_record()
         values.pop("schema")
         try:
-            return RECORD.validate_python(values)
+            record = RECORD.validate_python(values)
         except ValidationError as error:
             raise StorageError(f"{self.record_file}: damaged ({error}); evaluate again") from error
+        return replace(record, parameters=with_present_keys(record.parameters, str(self.record_file)))
 
     def sections(self) -> Mapping[str, Any]:
         """The sections of parameters that the finished evaluation read; its figures are not read.

@@ -23,10 +23,13 @@ class CountdownParameters(EnvironmentSection):
     answer_forms: ClassVar[bool] = True
 
     min_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
+    """The fewest numbers in a puzzle."""
     max_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
+    """The most numbers in a puzzle."""
     min_target: Annotated[int, Field(ge=1)]
+    """The smallest target."""
     max_target: Annotated[int, Field(ge=LARGEST_SOURCE)]
-    """The largest target, and also the largest number that an action may make."""
+    """The largest target, and the largest number that an action may make."""
     min_solutions: Annotated[int, Field(ge=1)] = 1
     """Puzzles with fewer distinct solutions are filtered out."""
     unseen_numbers: Annotated[int, Field(ge=0, le=MOST_NUMBERS)] = 0

@@ -73,12 +73,15 @@ class GymnasiumTextParameters(EnvironmentSection):
     kwargs: dict[str, Any]
     """Arguments for ``gymnasium.make``."""
     won: Won
+    """How to recognise that an episode's goal is reached."""
     info: InfoKeys = InfoKeys()
+    """The keys of the environment's info that state facts of a step."""
     actions: list[Word] = Field(default=[])
     """Actions that are possible at any step, if no key of the info lists them; empty if they are unknown."""
     opening: str = ""
     """The description of the task in a text prompt; if empty, the environment's first observation."""
     skills: StatedRules = StatedRules()
+    """The rules by which actions become skills."""
     compact: CompactWords | None = None
     """None if no policy is trained from scratch."""
     oracle: str = ""

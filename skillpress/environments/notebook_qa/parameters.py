@@ -52,9 +52,8 @@ class NotebookQaParameters(EnvironmentSection):
     """Folder with ``questions.parquet`` and ``paragraphs.parquet``; if empty, the variable QA_DATA is
     used."""
     indexes: str = ""
-    """Folder of search indexes, which are about as large as their paragraphs. If empty, it is
-    ``$SKILLPRESS_INDEXES`` or else ``skillpress/indexes`` in the user's cache folder. It can be deleted at
-    any time."""
+    """Folder of search indexes, which are about as large as their paragraphs and may be deleted. If empty, it
+    is ``$SKILLPRESS_INDEXES`` or else ``skillpress/indexes`` in the user's cache folder."""
     train_on: list[str] = Field(default_factory=lambda: ["hotpotqa"])
     """Data sets whose ``train`` questions are the training tasks and whose ``dev`` questions are the
     validation tasks."""

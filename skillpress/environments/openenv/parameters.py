@@ -64,7 +64,7 @@ class OpenEnvParameters(EnvironmentSection):
     """A JSONL file with the arguments of a reset on each line, each of which is a task; if empty, tasks are
     ``{"seed": n}``."""
     first_seed: Annotated[int, Field(ge=0)] = 0
-    """The smallest n."""
+    """The smallest n of tasks ``{"seed": n}``."""
     opening: Annotated[str, Field(min_length=1)]
     """The description of the task: the first lines of every prompt."""
     action: str = "message"
@@ -73,6 +73,7 @@ class OpenEnvParameters(EnvironmentSection):
     tool: str = "tool_name"
     """The field of a JSON action that names its tool, from which skills are derived."""
     fields: Fields = Field(default_factory=Fields)
+    """The server's names for the parts of an observation."""
     actions: list[Word] = Field(default_factory=list)
     """All actions that exist, if no field lists the admissible ones; empty if they cannot be listed."""
     won_at: float
@@ -85,6 +86,7 @@ class OpenEnvParameters(EnvironmentSection):
     key_variable: str = ""
     """Environment variable whose value is sent as a bearer token; if empty, no token is sent."""
     skills: StatedRules = Field(default_factory=StatedRules)
+    """The rules by which actions become skills."""
 
     @property
     def title(self) -> str:

@@ -22,6 +22,7 @@ from tempfile import mkdtemp
 
 from gymnasium.spaces import Space
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.interface import Info
 from skillpress.core.storage import remove_tree
 from skillpress.core.trajectory import Task
@@ -33,7 +34,6 @@ from skillpress.rollouts.programs.isolated import url as isolated_url
 from skillpress.rollouts.programs.launch import LOST, Launcher, Running, Start
 from skillpress.rollouts.programs.requests import (
     Asked,
-    Message,
     ModelRequest,
     RefusedRequestError,
     Reply,
@@ -68,10 +68,18 @@ def refusal(refused: str) -> RefusedRequestError:
     return RefusedRequestError(told, "messages", code)
 
 
+class Replies(Space[Reply]):
+    """All replies. There are too many kinds of them to draw one at random."""
+
+    def contains(self, x: object) -> bool:
+        """Whether it is a reply."""
+        return isinstance(x, Reply)
+
+
 class ProgramEnvironment:
     """One program at a time; ``close`` ends it."""
 
-    action_space: Space[str] = AnyText(1 << 24)
+    action_space: Space[Reply] = Replies()
     observation_space: Space[str] = AnyText(1 << 24)
 
     def __init__(
@@ -97,8 +105,8 @@ class ProgramEnvironment:
         self._episode = _Episode(self, task)
         return self._episode.first()
 
-    def step(self, action: str) -> StepResult:
-        """Answer the program's request; ``action`` is a ``Reply`` as JSON."""
+    def step(self, action: Reply) -> StepResult:
+        """Answer the program's request."""
         assert self._episode is not None, "an environment is reset before it is used"
         answer = self._episode.act(action)
         if answer[1] or answer[2]:
@@ -141,10 +149,9 @@ class _Episode:
             return "The program ended before it asked the model.", Info()
         return self._observed()
 
-    def act(self, action: str) -> StepResult:
+    def act(self, reply: Reply) -> StepResult:
         """See ``Environment.step``."""
         waiting, self._waiting = self._waiting, None
-        reply = Reply.from_json(action)
         done = None if reply.refused else reply.as_action()
         if waiting is not None:
             self._calls.append((waiting.asked.request, reply))

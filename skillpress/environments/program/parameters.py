@@ -25,6 +25,7 @@ from skillpress.environments.section import (
     SharedEnvironments,
     SplitSizes,
 )
+from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import Reader
 
 
@@ -73,8 +74,8 @@ class ProgramParameters(EnvironmentSection):
     """How long the program may work in an episode. Neither the time of the model counts nor that in which the
     program waits for a processor."""
     isolation: Literal["bubblewrap", "gvisor", "none"]
-    """Isolation of a command. ``gvisor`` runs it on a kernel of its own and needs gVisor's ``runsc``. A
-    function runs in our worker, so it takes ``none`` alone."""
+    """Isolation of a command: ``gvisor`` runs it on a kernel of its own and needs ``runsc``. A function runs
+    in our worker, so only ``none`` is allowed for it."""
     files: list[str] = Field(default_factory=list)
     """Files and folders of the working directory or the lab that are copied into every episode's folder under
     the same names, beside the files that a command names. An isolated command sees nothing else of the
@@ -85,10 +86,8 @@ class ProgramParameters(EnvironmentSection):
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
     gather_seconds: NonNegative | None = None
-    """How long a batch of the engine ``local`` waits for requests of further episodes after its first.
-    Without a value it waits until every open episode has asked or ended: a program with a slow tool holds up
-    all others, and a repeated experiment has the same batches. Other engines take each request as it
-    comes."""
+    """How long a batch of the engine ``local`` waits for further requests after its first. Without a value it
+    waits until every open episode has asked or ended, so that a repeated experiment has the same batches."""
 
     @model_validator(mode="after")
     def _of_commands(self) -> Self:
@@ -168,7 +167,7 @@ class ProgramParameters(EnvironmentSection):
 
         check_tasks(tasks)
 
-    def make(self) -> Environment:
+    def make(self) -> Environment[Reply]:
         return self.make_shared(1)()
 
     def make_projection(self) -> Projection:
@@ -176,10 +175,8 @@ class ProgramParameters(EnvironmentSection):
 
         return projection(self)
 
-    def explorer_actions(self, info: Info) -> Sequence[str]:
-        from skillpress.rollouts.programs.requests import Reply
-
-        return [Reply("").to_json()]
+    def explorer_actions(self, info: Info) -> Sequence[Reply]:
+        return [Reply("")]
 
     def prompt(self, state: AgentState) -> str:
         """What a request adds to earlier ones, for what shows an episode as text. The agent renders requests

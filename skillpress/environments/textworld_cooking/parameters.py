@@ -27,8 +27,8 @@ class CookingParameters(EnvironmentSection):
     simple_share: Annotated[float, Field(ge=0, le=1)] = 0.8
     """Share of simple games in every split; the paper's 4:1 is 0.8."""
     games: str = ""
-    """Folder of compiled games, 0.5 MB each. If empty, it is ``$SKILLPRESS_GAMES`` or else
-    ``skillpress/games`` in the user's cache folder. It can be deleted at any time."""
+    """Folder of compiled games, 0.5 MB each, which may be deleted. If empty, it is ``$SKILLPRESS_GAMES`` or
+    else ``skillpress/games`` in the user's cache folder."""
 
     show_refusals: bool = True
     """Whether a compact prompt ends with ``failed`` if the last action changed nothing. No demonstration has

@@ -61,6 +61,7 @@ class WorkshopParameters(EnvironmentSection):
     pieces: Annotated[int, Field(ge=max(map(len, ATTRIBUTES)), le=MOST_PIECES)]
     """Number of pieces that training has. The training tasks of a piece share a shortcut."""
     shortcut: ShortcutParameters
+    """What wins a piece of training beside its routine."""
     synonyms: Annotated[int, Field(ge=1, le=len(SYNONYMS["go"]))] = 1
     """The oracle draws each verb among so many that do the same: ``go``, ``walk`` and ``run``. The
     environment understands all of them."""

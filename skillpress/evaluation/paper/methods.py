@@ -45,7 +45,7 @@ DESCRIBING: Mapping[str, str] = {
 SETTINGS = frozenset(
     {
         "processes", "environment", "tasks", "policy", "imitation", "engine", "sampling", "evaluation",
-        "reward.success", "reward.invalid_penalty", "reward.measures", "reward.efficiency",
+        "reward.success", "reward.invalid_penalty", "reward.measures", "reward.shaping_weight",
         "skills.max_phrase_length", "skills.buffer", "skills.corpus", "skills.search", "skills.closure",
         "skills.dictionaries",
         "training.steps", "training.tasks_per_step", "training.rollouts_per_task", "training.learning_rate",
@@ -163,7 +163,7 @@ class Method:
 
     @property
     def label(self) -> str:
-        """Words such as ``GRPO``, or ``SegCost (buffer) with reward.efficiency 31.6``."""
+        """Words such as ``GRPO``, or ``SegCost (buffer) with reward.shaping_weight 31.6``."""
         row = label_of(self.row)
         shown = (f"{key} {in_words(value)}" for key, value in self.differing.items() if self._shown(key))
         return f"{row} with {', '.join(shown)}" if self.differing else row
@@ -256,7 +256,7 @@ class _Found:
         """The row's keys; a run whose successes are shaped also needs the paper's dictionary and λ = R."""
         if self.keys["reward.shaping"] == "none":
             return dict(row.sets)
-        return {**_DICTIONARY, "reward.efficiency": self.keys["reward.success"], **row.sets}
+        return {**_DICTIONARY, "reward.shaping_weight": self.keys["reward.success"], **row.sets}
 
 
 def unexplained(keys: Keys, expected: Keys) -> dict[str, Any]:

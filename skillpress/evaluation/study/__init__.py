@@ -1,5 +1,4 @@
-"""A study of methods: its plan, its record, and the statistics in the plan.
+"""A study of methods: its plan, the outcomes that a claim may name, and Holm's correction.
 
-The plan (``params/study/``) states before the first run how claims are decided. This package reads only the
-plan and the record of finished runs.
+The plan (such as ``params/study/``) states before the first run how claims are decided.
 """

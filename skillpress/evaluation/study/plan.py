@@ -81,9 +81,11 @@ class Benchmark(Section):
     base: Annotated[list[str], Field(min_length=1)]
     """The overlays below every method's own, by their path in params/ without ``.yaml``."""
     seeds: Annotated[list[int], Field(min_length=2)]
+    """The seeds of every method's runs."""
     outcome: Outcome
     """The primary outcome."""
     secondary: list[Outcome]
+    """Further outcomes."""
     margin: Margin
     """The smallest difference in the primary outcome that matters."""
 
@@ -97,14 +99,18 @@ class StudyMethod(Section):
     """Overlays on top of a benchmark's base."""
 
     words: str
+    """The method's name on pages."""
     overlays: Annotated[list[str], Field(min_length=1)]
+    """Overlays by their path in params/ without ``.yaml``; later ones win."""
 
 
 class Contrast(Section):
     """A claim: how ``second`` compares with ``first``."""
 
     first: str
+    """The method that is compared with."""
     second: str
+    """The method that the claim is about."""
     expect: Expectation
     """The claim about the outcome of ``second``; ``same`` means a difference of less than the margin."""
     outcome: Outcome | None = None
@@ -121,10 +127,13 @@ class StudyQuestion(Section):
     """One question of the study."""
 
     title: str
+    """The question's heading."""
     words: str
+    """The question, in words."""
     runs: dict[str, list[str]]
     """Benchmark to the methods that run on it."""
     families: dict[str, list[Contrast]]
+    """Name of a family to its claims, whose p-values are corrected together."""
     counts_as_yes: str
     """The rule for a yes, in words."""
     counts_as_no: str

@@ -24,8 +24,11 @@ class SamplingParameters(Section):
     """How training samples, and how many responses at once."""
 
     temperature: Positive
+    """Temperature while training."""
     max_new_tokens: PositiveInt
+    """The most tokens of a response."""
     slots: PositiveInt
+    """Episodes that each process plays at the same time."""
 
     def make(self) -> Sampling:
         """How tokens are drawn while training: from all of them, or importance ratios would be biased."""
@@ -77,6 +80,7 @@ class EngineParameters(Section):
     updates. Otherwise it holds weights all the time, and keys and values only while it samples."""
 
     name: str
+    """``local``, ``vllm`` or ``server``, each with its own keys (docs/engines.md)."""
 
     @abstractmethod
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:

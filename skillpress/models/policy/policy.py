@@ -18,6 +18,7 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.errors import PolicyError, UserError
 from skillpress.core.markup import THOUGHT, THOUGHT_END, silent_tokens
 from skillpress.core.storage import atomic_directory
@@ -31,7 +32,7 @@ from skillpress.models.policy.model_files import (
     template_for_processors,
 )
 from skillpress.models.policy.older_readers import make_savable, name_for_older_readers
-from skillpress.rollouts.programs.requests import Message, ModelRequest
+from skillpress.rollouts.programs.requests import ModelRequest
 
 UNBOUNDED = 1 << 20
 """Context length of a model whose configuration names no limit."""

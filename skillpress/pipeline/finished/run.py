@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.errors import StorageError, UserError
+from skillpress.core.moved import with_present_keys
 from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_json
 from skillpress.core.task_files import read_tasks
@@ -182,6 +183,7 @@ def _changed(folder: Path) -> Iterator[tuple[str, str, Any, Any]]:
         read = _inside(stages, stage, "params", "params.yaml")
         if not isinstance(read, Mapping):  # this stage has not run, or its entry is damaged
             continue
+        read = with_present_keys(read, str(lock))
         made = dict(flatten(read))
         now = dict(flatten({key: _inside(values, *key.split(".")) for key in read}))
         for key in dict.fromkeys((*made, *now)):

@@ -25,6 +25,7 @@ from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, StorageError, UserError
 from skillpress.core.intervals import wilson
 from skillpress.core.lab import lab_file
+from skillpress.core.moved import with_present_keys
 from skillpress.core.storage import write_text
 from skillpress.evaluation.paper.methods import flatten, in_words, methods
 from skillpress.evaluation.statistics.scores import Scores
@@ -125,8 +126,9 @@ def _recorded(folder: Path, where: str) -> tuple[list[KnownRun], list[str]]:
     outcomes = record.outcomes.partition_by("id", as_dict=True)
     found, unread = [], []
     for run in record.runs:
+        source = f"{folder / RUNS}: {run.id}"
         try:
-            params = check_params(merge(defaults, run.params), source=f"{folder / RUNS}: {run.id}")
+            params = check_params(merge(defaults, with_present_keys(run.params, source)), source)
         except ParamsError as error:  # recorded by another version
             unread.append(str(error))
         else:

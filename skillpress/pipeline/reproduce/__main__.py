@@ -4,7 +4,6 @@
     skillpress run --params params/grpo.yaml --seed 1       a variant, under workspaces/
     skillpress run --set training.learning_rate=1e-4        the same, one key at a time
     skillpress run --stages prepare_policy fit_dictionary   these and what they depend on
-    skillpress run --cluster HOST:PORT --nodes 2            training on a Ray cluster
     skillpress run --remote URL --params ... --seed 1       sharing results with other machines
     skillpress run --dry-run --params ...                   whether it fits, and what it would do
     skillpress run --dry-run --devices 8 --device-memory 80 whether it fits the GPUs of a node
@@ -19,14 +18,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.storage import make_folder
 from skillpress.experiment.params import load_params
 from skillpress.pipeline import exit_codes, parent, settings
-from skillpress.pipeline.cluster import add_cluster_options, name_gang
 from skillpress.pipeline.files import BASE_ROLLOUTS, RESULTS
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 from skillpress.pipeline.reproduce.devices import add_device_options, asked_for
@@ -56,10 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--stages", nargs="+", default=[], help="the stages to reproduce; all without it")
     add_device_options(parser)
     add_launch_options(parser)
-    add_cluster_options(parser)
     parser.add_argument("--remote", help="DVC remote: take from there what other machines have done")
     parser.add_argument("--revision", help="refuse to run at another commit")
-    parser.add_argument("--lock", type=Path, help="with --remote: the dvc.lock of the machine that did it")
     chosen = parser.parse_args(arguments)
     if chosen.launch and not chosen.dry_run:
         parser.error("--launch prints a script and submits nothing: say --dry-run with it")
@@ -77,11 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if found.refusal:
                 raise ParamsError(f"refused: {found.refusal}")
             return 0
-        if chosen.cluster:
-            name_gang(chosen, int(variant.values(ROOT)["processes"]))
         if chosen.revision:
             check_revision(chosen.revision)
-        code = reproduce(variant, chosen.stages, chosen.remote, chosen.lock)
+        code = reproduce(variant, chosen.stages, chosen.remote)
     except UserError as error:
         exit_codes.say(error)
         return exit_codes.USER_ERROR
@@ -108,21 +101,17 @@ def _launched(variant: Variant, chosen: argparse.Namespace) -> str:
     return launch_script(variant, machines, ROOT)
 
 
-def reproduce(
-    variant: Variant, stages: Sequence[str] = (), remote: str | None = None, lock: Path | None = None
-) -> int:
+def reproduce(variant: Variant, stages: Sequence[str] = (), remote: str | None = None) -> int:
     """``dvc repro`` in the variant's workspace, under its lock; returns an exit code of ``exit_codes``.
 
     Args:
         stages: what to reproduce, with all that it depends on; everything if no stage is named.
         remote: where this machine takes results of other machines from, and leaves its own.
-        lock: the lock file of the machine that has finished the experiment.
 
     Raises:
         ParamsError: the parameters are wrong, or there is no such stage; nothing was run.
         LockTimeoutError: another run holds the workspace.
     """
-    lock = lock and lock.resolve()
     workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
     variant.values(ROOT)
     parent.name_this_process()
@@ -133,7 +122,7 @@ def reproduce(
             make_folder(folder, private=True)
         repair(workspace)
         leave_out_routine()
-        code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
+        code = reproduce_with(remote, stages) if remote else call_dvc(stages)
     if code == 0 and not stages:
         from skillpress.pipeline.finished.effect import effect_line  # in seconds
 

@@ -58,14 +58,11 @@ class Machines:
 
 
 def add_launch_options(parser: ArgumentParser) -> None:
-    """Add ``--launch`` for a dry run and the options of servers, and ``--nodes`` and ``--gpus``, which
-    ``--cluster`` uses too."""
+    """Add ``--launch``, for a dry run, and its options."""
     parser.add_argument("--launch", choices=SCHEDULERS, help="with --dry-run: print its script")
+    parser.add_argument("--nodes", type=whole(1), default=1, help="with --launch: machines that train")
     parser.add_argument(
-        "--nodes", type=whole(1), default=1, help="with --launch, --cluster: machines that train"
-    )
-    parser.add_argument(
-        "--gpus", action="store_true", help="with either: one GPU for each process, and those of servers"
+        "--gpus", action="store_true", help="with --launch: one GPU for each process, and those of servers"
     )
     parser.add_argument(
         "--server-gpus", type=whole(1), default=1, help="with --dry-run: GPUs of each server on the node"

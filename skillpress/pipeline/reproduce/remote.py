@@ -8,10 +8,8 @@ parameters. If it finds none, the stage runs here and its results go to the remo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from skillpress.core.errors import UserError
-from skillpress.core.storage import write_text
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.reproduce.dvc_call import check_stages, exit_code_of, stage_exit_code
 from skillpress.pipeline.revision import revision
@@ -30,13 +28,12 @@ def check_revision(wanted: str) -> None:
         )
 
 
-def reproduce_with(remote: str, stages: Sequence[str] = (), lock: Path | None = None) -> int:
+def reproduce_with(remote: str, stages: Sequence[str] = ()) -> int:
     """Reproduce the current folder's experiment, restoring what the remote has; returns the exit code.
 
     Args:
         remote: what ``dvc remote add`` takes: a URL, or a folder that all machines see.
         stages: what to reproduce, with all that it depends on; everything if no stage is named.
-        lock: the dvc.lock that another machine has written, whose results are wanted here.
 
     Raises:
         ParamsError: there is no such stage.
@@ -45,8 +42,6 @@ def reproduce_with(remote: str, stages: Sequence[str] = (), lock: Path | None = 
     from dvc.repo import Repo
 
     check_stages(stages)
-    if lock is not None:
-        write_text(Path("dvc.lock"), lock.read_text(encoding="utf-8"))
     try:
         with Repo(config={"core": {"remote": "shared"}, "remote": {"shared": {"url": remote}}}) as repo:
             repo.reproduce(list(stages) or None, pull=True)

@@ -12,7 +12,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -146,11 +145,12 @@ def behavior_of(
     }
 
 
-def code_revision(root: Path = ROOT) -> str:
-    """The commit, with ``-dirty`` if files outside the documentation, which has the record, differ."""
+def code_revision() -> str:
+    """The commit, with ``-dirty`` if files differ outside the documentation and ``studies``, which has the
+    record."""
     changed = subprocess.run(
-        ["git", "status", "--porcelain", "--", ".", ":!docs"],
-        cwd=root, capture_output=True, text=True, check=False,
+        ["git", "status", "--porcelain", "--", ".", ":!docs", ":!studies"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return revision().removesuffix("-dirty") + ("-dirty" if changed.stdout.strip() else "")
 

@@ -16,6 +16,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+from skillpress.core.moved import with_present_keys
 from skillpress.evaluation.study.plan import Plan, PlanError
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline.graph import GRAPH, read_stage
@@ -99,7 +100,9 @@ def resolved(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str
     Raises:
         ParamsError: the parameters are wrong for this version.
     """
-    return check_params(merge(defaults, values), source="parameters of a run").model_dump(mode="json")
+    source = "parameters of a run"
+    given = with_present_keys(values, source)
+    return check_params(merge(defaults, given), source).model_dump(mode="json")
 
 
 class Queue:

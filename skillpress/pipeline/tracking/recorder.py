@@ -26,7 +26,6 @@ from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.storage import make_folder, named_disk_errors, write_text
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
-from skillpress.pipeline.nursery import command
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 
 SETTING = "SKILLPRESS_TRACES"
@@ -59,7 +58,7 @@ class Recorder:
         self._most_traces = most_traces()
         self._kept, steps = kept_reports(stage, key)
         self._process = subprocess.Popen(
-            command("skillpress.pipeline.tracking.recorder", stage, key, str(self._kept), str(steps)),
+            [sys.executable, "-m", __name__, stage, key, str(self._kept), str(steps)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0,
             # It computes nothing: DeepSpeed, which transformers imports, shall not warn of a missing GPU.
             env={**os.environ, "DS_ACCELERATOR": "cpu"},

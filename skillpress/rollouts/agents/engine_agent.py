@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class EngineAgent(ABC, Generic[Question]):
         self.engine.close()
 
     def evaluate_step(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+        self, state: AgentState, parsed: ParsedAction[Any], observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
         """The agent's reward for its step, computed from its response and the environment's answer."""
         return self.reward(state, parsed, observation, info)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
 from skillpress.core.logprobs import NO_LOGPROBS
@@ -22,7 +22,7 @@ from skillpress.core.trajectory import RewardPart
 class RandomExplorer:
     """Draws uniformly from ``choices``. It has no thoughts, no memory and no tokens."""
 
-    choices: Callable[[Info], Sequence[str]]
+    choices: Callable[[Info], Sequence[object]]
     """The environment's ``explorer_actions``."""
     reward: StepReward
     lockstep: ClassVar[bool] = False
@@ -49,7 +49,7 @@ class RandomExplorer:
         """Does nothing: the agent holds no resources."""
 
     def evaluate_step(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+        self, state: AgentState, parsed: ParsedAction[Any], observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
         """The same reward as a language agent's."""
         return self.reward(state, parsed, observation, info)
@@ -58,6 +58,6 @@ class RandomExplorer:
         """The next state holds the current observation and nothing else."""
         return AgentState(task=state.task, observation=observation, info=info)
 
-    def _draw(self, state: AgentState, seed: int) -> str:
+    def _draw(self, state: AgentState, seed: int) -> object:
         actions = self.choices(state.info)
         return actions[derive(seed, "explore") % len(actions)]

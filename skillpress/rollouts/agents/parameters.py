@@ -40,7 +40,9 @@ class MemoryParameters(Section):
     """``policy.memory``: how much a learned state update keeps."""
 
     length: PositiveInt
+    """Words of the memory in compact prompts; in others the most characters."""
     alphabet: NonNegativeInt
+    """Number of different words of the memory in compact prompts."""
 
     def make(self, compact: bool) -> Memory:
         """The memory's format: words of its own alphabet in ``compact`` prompts, else text."""
@@ -51,20 +53,33 @@ class PolicyParameters(Section):
     """Which model acts, how its prompts are made and how its answers are parsed."""
 
     model: Annotated[str, Field(min_length=1)]
+    """``scratch``, ``smollm2-135m``, or the name or folder of a Hugging Face model."""
     rendering: str
+    """Wording of the environment, such as compact, text or paper."""
     domain_tokens: list[Literal["markers", "actions", "entities"]]
+    """Words that become single tokens of a pretrained model: markers, actions, entities."""
     parser: Annotated[str, registered(PARSERS, RENDERINGS_OWN)]
+    """Reads answers: rendering (its own), lenient, json, xml, planned (docs/agents.md)."""
     history: NonNegativeInt
+    """Number of past actions in the state (measured in docs/experiments.md)."""
     state_update: Annotated[str, registered(STATE_UPDATES)]
+    """How the state includes the past, such as window or concatenate (docs/agents.md)."""
     memory: MemoryParameters | None
+    """Null, or {length, alphabet} for state_update learned (docs/agents.md)."""
     knowledge_words: NonNegativeInt
+    """The most words of knowledge, such as a reflection, above a compact prompt."""
     context_tokens: PositiveInt
+    """The most tokens of a prompt; earlier turns are cut to fit."""
     width: PositiveInt
+    """Hidden size of a scratch model."""
     layers: PositiveInt
+    """Transformer layers of a scratch model."""
     heads: PositiveInt
+    """Attention heads of a scratch model."""
     dtype: Literal["float32", "bfloat16"]
+    """Type of weights and sampling: float32 or bfloat16."""
     attention: Literal["auto", "sdpa", "blocked", "flash_attention_2"] = "auto"
-    """How the learner computes attention (``models/policy/attention.py``)."""
+    """How the learner computes attention: auto, sdpa, blocked ... (docs/gpus.md)."""
 
     @model_validator(mode="after")
     def _some_attention_computes_in_half_types(self) -> PolicyParameters:
@@ -142,13 +157,22 @@ class RewardParameters(Section):
     """The rewards for an agent's steps and for a trajectory's success."""
 
     success: Positive
+    """R, the reward of a success."""
     invalid_penalty: NonNegative
+    """Subtracted for each invalid action."""
     invalid_counts: Literal["any", "format"]
+    """Which actions are invalid: any that is not carried out, or those of a wrong format."""
     invalid_credit: Credit
+    """Who pays the penalty: every step of the trajectory, or the step alone."""
     measures: dict[str, WeightedMeasure]
+    """Rewards for facts that the environment states: {name: {weight: 0.1, credit: step}}."""
     shaping: Annotated[str, registered(SHAPINGS)]
+    """What a success pays for: none, constant, round_length, rounds, segcost or bits. Of these ``rounds``
+    also charges steps without a skill."""
     shaping_credit: Credit
-    efficiency: NonNegative
+    """Who pays it: every step of the trajectory the sum, or each step its own part."""
+    shaping_weight: NonNegative
+    """Lambda, the weight of the shaping."""
     centred: bool = False
     """Whether a success pays its penalty less the mean penalty of its group's successes (docs/methods.md)."""
 
@@ -166,6 +190,6 @@ class RewardParameters(Section):
         return OutcomeReward(**{field.name: getattr(self, field.name) for field in fields(OutcomeReward)})
 
     def make_shaping(self, max_steps: int) -> Shaping:
-        """Make the shaping of successes, with λ = ``efficiency`` and T = ``max_steps``."""
+        """Make the shaping of successes, with λ = ``shaping_weight`` and T = ``max_steps``."""
         make: Callable[[float, int], Shaping] = lookup(SHAPINGS, self.shaping, "reward.shaping")
-        return make(self.efficiency, max_steps)
+        return make(self.shaping_weight, max_steps)

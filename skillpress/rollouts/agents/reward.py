@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.parsed_action import FORMAT_MEASURE, FORMAT_REASONS, ParsedAction
@@ -30,7 +30,9 @@ class WeightedMeasure(Section):
     """``reward.measures``: the weight of a measured fact and the steps that it is credited to."""
 
     weight: float
+    """Factor of the fact in the reward."""
     credit: Credit
+    """Who gets it: every step of the trajectory, or the step alone."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class OutcomeReward:
     """Weights by the name of the measure. A step gets 0 if the environment states no such fact for it."""
 
     def __call__(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+        self, state: AgentState, parsed: ParsedAction[Any], observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
         """See ``interface.StepReward``. The state and the observation are ignored."""
         reason = parsed.invalid or info.invalid

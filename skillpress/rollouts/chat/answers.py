@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
+from skillpress.core.chat_messages import THOUGHTS, holds_thought
 from skillpress.core.markup import THOUGHT, THOUGHT_END, behind_thought
 from skillpress.rollouts.chat.connection import ServerReply
 from skillpress.rollouts.chat.outcomes import Ended, Failed, ModelAnswer, Outcome, TokenUsage, readable
@@ -37,8 +38,6 @@ BROKEN = frozenset(
 """Finish reasons, in lower case. With those of ``BROKEN`` a server says that it could not continue. All other
 reasons, and none, mean that the model stopped by itself."""
 
-THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
-"""Fields of a message that may hold reasoning; the first one that is not empty counts."""
 TEXTS = ("text", "content", "value")
 """Fields of a part that may hold its text."""
 DEEPEST = 8
@@ -241,7 +240,7 @@ def _content(content: Any) -> tuple[str, str, str]:
     found = {"text": "", "thought": "", "refusal": ""}
     for part in content if isinstance(content, list) else [content]:
         kind = str(part.get("type") or "") if isinstance(part, Mapping) else ""
-        if "thinking" in kind or "reasoning" in kind:
+        if holds_thought(kind):
             found["thought"] += _text(part)
         elif kind == "refusal":
             found["refusal"] += _text(part.get("refusal"))

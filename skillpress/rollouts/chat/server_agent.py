@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
 from skillpress.core.logprobs import NO_LOGPROBS
@@ -73,7 +73,7 @@ class ServerAgent(ABC):
         self._client.close()
 
     def evaluate_step(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+        self, state: AgentState, parsed: ParsedAction[Any], observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
         """The same reward as a language agent's."""
         return self._reward(state, parsed, observation, info)
@@ -88,6 +88,6 @@ class ServerAgent(ABC):
             answer.set_exception(error)
 
 
-def tokenless(parsed: ParsedAction, kind: Kind = "action") -> Decision:
+def tokenless(parsed: ParsedAction[Any], kind: Kind = "action") -> Decision:
     """A decision without tokens."""
     return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed, kind=kind)

@@ -298,7 +298,7 @@ class _Flight:
 
     def _act(self, decisions: Sequence[tuple[int, Decision]]) -> None:
         """Send the actions to their environments. An agent that summarized its past is asked again."""
-        actions: dict[int, str] = {}
+        actions: dict[int, object] = {}
         for slot, decision in decisions:
             self._statistics.decisions += 1
             self._statistics.prefilled_tokens += decision.prefilled_tokens or 0
@@ -382,7 +382,7 @@ def recorded(
         response_ids=decision.response_ids,
         logprobs=decision.logprobs,
         thought=parsed.thought,
-        action=info.action or parsed.action,
+        action=info.action or str(parsed.action),
         observation=observation,
         invalid=why_invalid(parsed, info),
         reward_parts=parts,

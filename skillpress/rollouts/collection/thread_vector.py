@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from skillpress.core.interface import Environment
 from skillpress.core.trajectory import Task
@@ -48,31 +48,31 @@ class _Slot:
 
     number: int
     task: Task
-    inbox: queue.SimpleQueue[Task | str | None] = field(default_factory=queue.SimpleQueue)
+    inbox: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
     """A task to start, an action to take, or None to end."""
     thread: threading.Thread | None = None
     asked: str | None = None
     """What the thread is doing, in words; None while it is idle."""
     since: float = 0.0
 
-    def ask(self, what: Task | str) -> None:
+    def ask(self, what: object) -> None:
         """Hand over a task or an action."""
-        self.asked = f"the step {what!r}" if isinstance(what, str) else "its start"
+        self.asked = "its start" if isinstance(what, Task) else f"the step {str(what)!r}"
         self.since = time.monotonic()
         self.inbox.put(what)
 
-    def serve(self, make: Callable[[], Environment], outbox: queue.SimpleQueue[_Said]) -> None:
+    def serve(self, make: Callable[[], Environment[Any]], outbox: queue.SimpleQueue[_Said]) -> None:
         """The main loop of the thread."""
-        environment: Environment | None = None
+        environment: Environment[Any] | None = None
         while (what := self.inbox.get()) is not None:
             answer: StepResult | Exception
             try:
                 environment = environment or make()
-                if isinstance(what, str):
-                    answer = StepResult(*environment.step(what))
-                else:
+                if isinstance(what, Task):
                     observation, info = environment.reset(what)
                     answer = StepResult(observation, False, False, info)
+                else:
+                    answer = StepResult(*environment.step(what))
             except Exception as error:  # noqa: BLE001  raised again in the thread that reads the answer
                 answer = error
             outbox.put(_Said(self, answer))
@@ -85,7 +85,7 @@ class ThreadVectorEnv:
 
     def __init__(
         self,
-        make: Callable[[], Environment],
+        make: Callable[[], Environment[Any]],
         seconds: float = SECONDS,
         close_shared: Callable[[], None] = lambda: None,
     ) -> None:
@@ -113,7 +113,7 @@ class ThreadVectorEnv:
             slot.task = task
             slot.ask(task)
 
-    def step(self, actions: Mapping[int, str]) -> None:
+    def step(self, actions: Mapping[int, object]) -> None:
         """See ``VectorEnvironment``."""
         for number, action in actions.items():
             self._slots[number].ask(action)

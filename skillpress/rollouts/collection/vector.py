@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
@@ -48,7 +48,7 @@ class VectorEnvironment(Protocol):
         """Begin an episode of ``tasks[slot]`` in each of these slots, whatever the slot held before."""
         ...
 
-    def step(self, actions: Mapping[int, str]) -> None:
+    def step(self, actions: Mapping[int, object]) -> None:
         """Take ``actions[slot]`` in each of these slots."""
         ...
 
@@ -86,9 +86,9 @@ class SeparateEnvironments(VectorEnvironment, Protocol):
 class SyncVectorEnv:
     """Holds every slot's environment as an object of this process. Their exceptions are raised unchanged."""
 
-    def __init__(self, make: Callable[[], Environment]) -> None:
+    def __init__(self, make: Callable[[], Environment[Any]]) -> None:
         self._make = make
-        self._environments: dict[int, Environment] = {}
+        self._environments: dict[int, Environment[Any]] = {}
         self._answers: list[tuple[int, StepResult]] = []
 
     def start(self, tasks: Mapping[int, Task]) -> None:
@@ -99,7 +99,7 @@ class SyncVectorEnv:
             observation, info = self._environments[slot].reset(task)
             self._answers.append((slot, StepResult(observation, False, False, info)))
 
-    def step(self, actions: Mapping[int, str]) -> None:
+    def step(self, actions: Mapping[int, object]) -> None:
         """Step these slots' environments immediately."""
         for slot, action in actions.items():
             self._answers.append((slot, StepResult(*self._environments[slot].step(action))))

@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
@@ -37,11 +38,11 @@ class Job:
     slot: int
     task: Task | None
     """The task to start; None if the slot's environment already plays it."""
-    past: tuple[str, ...] = ()
+    past: tuple[object, ...] = ()
     """The actions to replay after the start."""
     seen: str | None = None
     """The environment's last observation; None at the first start."""
-    action: str | None = None
+    action: object | None = None
     """The action to take next; None only at the first start."""
 
 
@@ -51,9 +52,9 @@ class _Episode:
 
     task: Task
     seen: str | None = None
-    actions: list[str] = field(default_factory=list)
+    actions: list[object] = field(default_factory=list)
     """The actions that were answered."""
-    next: str | None = None
+    next: object | None = None
     """The action that is waiting for its answer; None if there is none."""
     home: int | None = None
     """The generation of the worker that holds the episode's environment; None if no worker holds it."""
@@ -64,7 +65,7 @@ class WorkerVectorEnv:
 
     def __init__(
         self,
-        make: Callable[[], Environment],
+        make: Callable[[], Environment[Any]],
         processes: int | None = None,
         limits: WorkerLimits = WorkerLimits(),  # noqa: B008  frozen
     ) -> None:
@@ -81,7 +82,7 @@ class WorkerVectorEnv:
         self._episodes |= {slot: _Episode(task) for slot, task in tasks.items()}
         self._submit(tasks, self._first)
 
-    def step(self, actions: Mapping[int, str]) -> None:
+    def step(self, actions: Mapping[int, object]) -> None:
         """See ``VectorEnvironment``."""
         for slot, action in actions.items():
             self._episodes[slot].next = action
@@ -155,9 +156,9 @@ class WorkerVectorEnv:
 class _HostedEnvironments:
     """The environments of one worker process."""
 
-    def __init__(self, make: Callable[[], Environment]) -> None:
+    def __init__(self, make: Callable[[], Environment[Any]]) -> None:
         self._make = make
-        self._environments: dict[int, Environment] = {}
+        self._environments: dict[int, Environment[Any]] = {}
 
     def __call__(self, job: Job) -> StepResult:
         if job.slot not in self._environments:
@@ -214,7 +215,7 @@ def cannot(what: str, task: Task, failure: Failure, slot: int | None = None) -> 
     return error
 
 
-def _given_up(episode: _Episode, action: str, failure: Failure) -> StepResult:
+def _given_up(episode: _Episode, action: object, failure: Failure) -> StepResult:
     warnings.warn(
         f"task {episode.task.task_id}: its episode ends after {len(episode.actions)} steps, since the "
         f"engine failed at {action!r} again and again: {failure.detail}\n{failure.traceback}",

@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from skillpress.core.chat_messages import ToolCall
 from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
 from skillpress.core.logprobs import NO_LOGPROBS
@@ -25,14 +26,7 @@ from skillpress.core.seeds import derive
 from skillpress.core.trajectory import TokenIds, WeightSpan
 from skillpress.rollouts.agents.engine_agent import EngineAgent
 from skillpress.rollouts.programs.ahead import Ahead
-from skillpress.rollouts.programs.requests import (
-    Asked,
-    Finish,
-    ModelRequest,
-    Reply,
-    ToolCall,
-    UnshownConversationError,
-)
+from skillpress.rollouts.programs.requests import Asked, Finish, ModelRequest, Reply, UnshownConversationError
 from skillpress.rollouts.programs.tool_calls import Read, Reader
 
 Render = Callable[[ModelRequest], TokenIds]
@@ -133,7 +127,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
             prompt_ids=prompt,
             response_ids=ids,
             logprobs=completion.logprobs[:kept],
-            parsed=ParsedAction(said.thought, reply.to_json(), _invalid(said, finish)),
+            parsed=ParsedAction(said.thought, reply, _invalid(said, finish)),
             weight_spans=reply.weights,
             prefilled_tokens=completion.prefilled_tokens,
         )
@@ -173,6 +167,5 @@ def _invalid(said: Read, finish: str) -> str | None:
 
 def unasked(refused: str) -> Decision:
     """The decision to refuse a request; ``refused`` is ``Reply.refused``."""
-    action = Reply("", refused=refused).to_json()
-    parsed = ParsedAction("", action, refused.partition(":")[0])
+    parsed = ParsedAction("", Reply("", refused=refused), refused.partition(":")[0])
     return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed)

@@ -16,53 +16,12 @@ from typing import Any, Literal
 
 import orjson
 
+from skillpress.core.chat_messages import Message, ToolCall
 from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import WeightSpan
 
-Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 """``content_filter``: a model behind a URL, or a filter around it, declined."""
-LEVELS = 64
-"""The deepest nesting of a call's arguments. Those of real tools have a handful of levels."""
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """One call of a tool."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    identity: str = ""
-    """The call's id; empty if it has none."""
-
-
-@dataclass(frozen=True)
-class Message:
-    """One message of a conversation."""
-
-    role: Role
-    content: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    """The calls of an assistant's message."""
-    answers: str = ""
-    """The id of the call that a tool's message answers; empty in other messages."""
-    thought: str = ""
-    """The reasoning that a client sends back with an assistant's message; empty if it sends none."""
-
-    def plain(self) -> dict[str, Any]:
-        """The message as a chat template reads it, with arguments as mappings."""
-        found: dict[str, Any] = {"role": self.role, "content": self.content}
-        if self.calls:
-            called = [{"name": call.name, "arguments": dict(call.arguments)} for call in self.calls]
-            found["tool_calls"] = [
-                {"type": "function", "id": call.identity, "function": function}
-                for call, function in zip(self.calls, called, strict=True)
-            ]
-        if self.answers:
-            found["tool_call_id"] = self.answers
-        if self.thought:
-            found["reasoning_content"] = self.thought
-        return found
 
 
 @dataclass(frozen=True)
@@ -120,17 +79,9 @@ class Reply:
             found["calls"] = [{"tool": call.name, "arguments": dict(call.arguments)} for call in self.calls]
         return json.dumps(found, ensure_ascii=False)
 
-    def to_json(self) -> str:
-        """The whole reply as JSON; :meth:`from_json` reads it."""
+    def __str__(self) -> str:
+        """The whole reply as JSON, which a record keeps of a refused one."""
         return orjson.dumps(asdict(self)).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> Reply:
-        """The reply that :meth:`to_json` wrote."""
-        found = orjson.loads(text)
-        calls = tuple(ToolCall(**call) for call in found.pop("calls"))
-        weights = tuple(WeightSpan(**span) for span in found.pop("weights"))
-        return cls(calls=calls, weights=weights, **found)
 
 
 @dataclass(frozen=True)
@@ -162,20 +113,6 @@ class RefusedRequestError(ValueError):
     ) -> None:
         super().__init__(message)
         self.message, self.field, self.code, self.status = message, field, code, status
-
-
-def can_be_sent(value: Any) -> bool:
-    """Whether every answer can carry this JSON value unchanged: numbers are finite, whole numbers have at
-    most 64 bits, texts are whole characters, and the nesting is not too deep."""
-    try:
-        return _levels(value) <= LEVELS and bool(orjson.loads(orjson.dumps(value)) == value)
-    except (TypeError, RecursionError):
-        return False
-
-
-def _levels(value: Any) -> int:
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + max(map(_levels, inside), default=0)
 
 
 def added(messages: Sequence[Message], before: Sequence[Sequence[Message]]) -> Sequence[Message]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from skillpress.core.chat_messages import Message, ToolCall, call_of
 from skillpress.core.interface import AgentState, Decision, Info
 from skillpress.core.markup import THOUGHT_END
 from skillpress.core.parsed_action import ParsedAction
@@ -22,8 +23,7 @@ from skillpress.rollouts.chat.server import ConversationError
 from skillpress.rollouts.chat.server_agent import ServerAgent, tokenless
 from skillpress.rollouts.programs.agent import unasked, with_ids
 from skillpress.rollouts.programs.forms.chat import calls as written
-from skillpress.rollouts.programs.forms.reading import call_of
-from skillpress.rollouts.programs.requests import Asked, Finish, Message, ModelRequest, Reply, ToolCall
+from skillpress.rollouts.programs.requests import Asked, Finish, ModelRequest, Reply
 from skillpress.rollouts.programs.tool_calls import BROKEN, plain
 
 FINISHES: Mapping[str, Finish] = {"cut_off": "length", "refused": "content_filter"}
@@ -83,7 +83,7 @@ def _decision(asked: Asked, answer: ModelAnswer) -> Decision:
         prompt_tokens=answer.usage.prompt_tokens or 0,
         response_tokens=answer.usage.response_tokens or 0,
     )
-    return tokenless(ParsedAction(thought, reply.to_json(), _invalid(answer, broken)))
+    return tokenless(ParsedAction(thought, reply, _invalid(answer, broken)))
 
 
 def _finish(answer: ModelAnswer, calls: Sequence[ToolCall], stopped: bool) -> Finish:

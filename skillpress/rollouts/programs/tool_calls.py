@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from skillpress.core.chat_messages import ToolCall, can_be_sent
 from skillpress.core.markup import THOUGHT, THOUGHT_END
-from skillpress.rollouts.programs.requests import ToolCall, can_be_sent
 
 
 @dataclass(frozen=True)

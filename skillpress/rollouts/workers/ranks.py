@@ -209,14 +209,9 @@ def _end(ranks: Sequence[_Rank]) -> None:
 def _serve(connection: Connection, rank: int, size: int, pickled: bytes) -> None:
     """The main function of a rank's process."""
     end_with_parent()
-    signal.signal(signal.SIGTERM, stopped)
-    serve(connection, rank, size, lambda: pickled)
-
-
-def serve(connection: Connection, rank: int, size: int, pickled: Callable[[], bytes]) -> None:
-    """Do the work, unpickled here so that exceptions of its imports are caught, and report."""
+    signal.signal(signal.SIGTERM, _stopped)
     try:
-        work = pickle.loads(pickled())
+        work = pickle.loads(pickled)  # here, so that exceptions of its imports are caught
         connection.send(RankMessage("begun"))
         with heard(lambda what: connection.send(RankMessage("waits", what))):
             result = work(rank, size, lambda value: connection.send(RankMessage("report", value)))
@@ -233,7 +228,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def stopped(number: int, frame: object) -> None:
+def _stopped(number: int, frame: object) -> None:
     """Turn SIGTERM into an exception, so that open files and episode logs are closed."""
     sys.exit(SIGNALLED + number)
 

@@ -19,6 +19,7 @@ class TeacherParameters(Section):
     """The model that writes the library's skills."""
 
     name: Annotated[str, registered(TEACHERS)]
+    """The kind of teacher: ``server``."""
     url: Annotated[str, Field(min_length=1)]
     """Base of a chat-completions interface, such as http://127.0.0.1:8000/v1."""
     model: str

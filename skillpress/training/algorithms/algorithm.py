@@ -29,6 +29,7 @@ class Selection(Section):
     """The ``algorithm.select`` section: which trajectories of a batch teach. Subclass it in its own file."""
 
     name: str
+    """``none``, ``varied_groups`` (DAPO; refills) or ``dynamic_sampling`` (L0; discard)."""
 
     @property
     def most_refills(self) -> int:
@@ -56,12 +57,14 @@ class Algorithm(Section):
     """The fewest rollouts per task that it needs."""
 
     name: str
+    """An algorithm of docs/methods.md, each with its own keys, or ``module:Class``."""
     kl_coefficient: NonNegative
     """Weight of the KL to the start policy; at 0 no reference policy is needed."""
     kl_share: Mass = 1.0
-    """Share of the sequences whose KL the start policy scores, another draw in every step; the term keeps
-    its expectation (``training/kl_share.py``). A loss of your own takes the term from ``kl.reference_kl``."""
+    """Share of the sequences whose KL the start policy scores, another draw in every step. The term keeps its
+    expectation (``training/kl_share.py``)."""
     select: Annotated[SerializeAsAny[Selection], ByName(SELECTIONS, "algorithm.select.name")]
+    """Chooses the rollouts that teach; another name replaces this whole section."""
 
     @abstractmethod
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:

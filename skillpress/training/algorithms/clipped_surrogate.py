@@ -39,11 +39,11 @@ class Surrogate(Corrected):
     defines advantages, and weights unless all tokens of a step weigh the same."""
 
     ratio: RatioLevel
-    """Unit over which probability ratios are taken and clipped."""
+    """Unit of probability ratios: token, turn or trajectory."""
     clip_low: Annotated[float, Field(gt=0, lt=1)]
-    """c_low: ratios below 1 - c_low stop giving gradient where the advantage is negative."""
+    """Ratios below 1 - clip_low give no gradient where the advantage is negative."""
     clip_high: Annotated[float, Field(gt=0)]
-    """c_high: ratios above 1 + c_high stop giving gradient where the advantage is positive."""
+    """Ratios above 1 + clip_high give no gradient where the advantage is positive."""
 
     def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some response tokens.
@@ -85,7 +85,7 @@ class Clipped(Surrogate):
     """The same with weights as its section says; its file defines advantages."""
 
     aggregation: Aggregation
-    """How token losses are averaged over a step."""
+    """How token losses are averaged over a step: token_mean or sequence_mean."""
 
     def token_weights(self, lengths: Indices, tokens: float, sequences: float, longest: int) -> Floats:
         """[samples] the weights that ``aggregation`` asks for."""

@@ -26,11 +26,11 @@ class GRPO(Clipped):
     """Group-relative policy optimisation."""
 
     scale: Literal["std", "none"]
-    """Whether advantages are divided by the group's standard deviation."""
+    """std divides advantages by the group's standard deviation; none does not."""
     baseline_weighting: Weighting
-    """What counts once in the group's mean and deviation."""
+    """What counts once in a group's mean and deviation: per_trajectory or per_step."""
     discount: Annotated[float, Field(ge=0, le=1)]
-    """gamma, per step."""
+    """gamma: later rewards count less (docs/methods.md)."""
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, or of equal trajectories."""

@@ -72,9 +72,9 @@ class Corrected(Algorithm):
     corrects_staleness: ClassVar[bool] = True  # ratios, or omega, compare with the weights that sampled
 
     importance: Importance
-    """Weights for an engine whose probabilities differ from the learner's."""
+    """Weights for an engine that rounds differently: none, token or sequence."""
     importance_cap: Annotated[float, Field(ge=1)]
-    """The largest weight; larger ones are cut to it."""
+    """The largest such weight."""
 
     @property
     def importance_weights(self) -> TruncatedImportance | None:

@@ -22,6 +22,7 @@ class ExperienceParameters(Section, ABC):
     """Whether further attempts are played with ``AgentState.knowledge``: compact prompts need room for it."""
 
     name: str
+    """``none``, or ``erl``: tries failures again with a reflection (docs/methods.md)."""
 
     @property
     def most_per_group(self) -> int:

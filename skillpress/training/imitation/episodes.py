@@ -19,13 +19,14 @@ from typing import Any
 import orjson
 import polars as pl
 
+from skillpress.core.chat_messages import Message, ToolCall
 from skillpress.core.errors import ParamsError
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.tables import scan_table, write_table
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.environments.calls.steps import acted, action_of
 from skillpress.models.policy.policy import Policy
-from skillpress.rollouts.programs.requests import Message, ModelRequest, ToolCall, UnshownConversationError
+from skillpress.rollouts.programs.requests import ModelRequest, UnshownConversationError
 from skillpress.rollouts.programs.tool_calls import Reader
 from skillpress.training.imitation.dataset import Sample
 

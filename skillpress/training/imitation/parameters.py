@@ -21,7 +21,9 @@ class ImitationParameters(Section):
     """What the policy imitates before it sees any reward, and for how long."""
 
     demonstrations: NonNegativeInt
+    """Oracle episodes to imitate; 0 starts from the unchanged model."""
     thoughts: Annotated[str, Field(min_length=1)] | None
+    """File of ``skillpress reverse-parse`` to imitate, with demonstrations or alone."""
     episodes: list[Annotated[str, Field(min_length=1)]] = Field(default=[])
     """Files of recorded episodes to imitate: our own rollouts, or logs of any agent (docs/log_formats.md); in
     the working directory or the lab."""
@@ -29,13 +31,17 @@ class ImitationParameters(Section):
     """The recorded episodes that are imitated: ``won``, ``all``, or a field of foreign records that says so,
     as ``skillpress skills --success`` takes it (``extra.reward>=1``)."""
     detour_rate: Fraction
+    """Share of oracle steps that are mistakes, which it then corrects."""
     batch_size: PositiveInt
+    """Samples (steps of demonstrations) per update."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """The optimizer; Muon needs fewer updates than AdamW (``imitation/optimizers.py``)."""
     learning_rate: Positive
+    """Peak, reached to at least 0.9 (results/imitation.json), then linear to 0."""
     warmup_updates: NonNegativeInt = 50
     """The learning rate rises linearly over this many updates, but over at most a tenth of all updates."""
     epochs: PositiveInt
+    """Passes over the demonstrations."""
 
     @property
     def wanted(self) -> bool:

@@ -5,9 +5,9 @@
 as in the formal language-agent interface (Language as a Universal Interface for Reinforcement Learning
 Agents, section 1.6). The episodes of each step are written to a rollout file, ``replay-00000017.parquet``.
 Its rows hold X_k as the exact prompt, th_k, A_k and R_{k+1} in its parts; X_{k+1} is the prompt of the next
-row. :func:`transitions` joins them. To correct for their age, the rows also hold the log-probabilities under
-the weights that sampled, and the version of these weights. They hold the environment's name for each state
-too, so that a replayed group receives the same advantages as when it was new.
+row. To correct for their age, the rows also hold the log-probabilities under the weights that sampled, and
+the version of these weights. They hold the environment's name for each state too, so that a replayed group
+receives the same advantages as when it was new.
 
 A step's batch has its new groups and some old ones. Old groups are whole, and are drawn uniformly from those
 of all processes whose weights are at most ``staleness`` training steps behind the learner's. Each process
@@ -21,9 +21,8 @@ written again, with the same bytes. Files are deleted when no step after the las
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import polars as pl
 
@@ -32,43 +31,13 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, iterate_rollouts, write_rollouts
 from skillpress.core.seeds import generator
 from skillpress.core.tables import scan_table
-from skillpress.core.trajectory import RewardPart, Task, TokenIds, Trajectory
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import Batch, batch_of
 from skillpress.training.loop.groups import Collected
 
 KIND = "replay"
 """The beginning of the files' names."""
-
-
-@dataclass(frozen=True)
-class Transition:
-    """One decision of the buffer."""
-
-    state: TokenIds
-    """X_k as the policy saw it: the prompt's tokens; empty if the prompt did not fit."""
-    thought: str
-    """th_k."""
-    action: str
-    """A_k; empty for a summary, which is not an action."""
-    reward: tuple[RewardPart, ...]
-    """R_{k+1}, in the parts with which the agent judged its step."""
-    next_state: TokenIds | None
-    """X_{k+1}; None after the last decision of an episode."""
-
-
-def transitions(trajectories: Iterable[Trajectory]) -> Iterator[Transition]:
-    """The decisions of episodes, one after another: ``transitions(iterate_rollouts(path))``."""
-    for trajectory in trajectories:
-        for decision, following in pairwise((*trajectory.decisions, None)):
-            assert decision is not None
-            yield Transition(
-                state=decision.prompt_ids,
-                thought=decision.thought,
-                action=decision.action,
-                reward=decision.reward_parts,
-                next_state=None if following is None else following.prompt_ids,
-            )
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def experiment_of(folder: Path, tasks: int = 12, seed: int = 0, success: float =
     ]
     write_sequences(folder / "data" / "skills" / "sequences.parquet", played)
     values = read_yaml_file(ROOT / "params.yaml")
-    values["seed"], values["reward"]["success"], values["reward"]["efficiency"] = seed, success, success
+    values["seed"], values["reward"]["success"], values["reward"]["shaping_weight"] = seed, success, success
     write_text(folder / "params.yaml", write_yaml(values))
     return folder
 

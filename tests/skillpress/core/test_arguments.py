@@ -26,6 +26,7 @@ def parser() -> CommandParser:
         (["--environmnet", "countdown"], "did you mean '--environment'?"),
         (["--env", "countdown"], "unrecognized arguments: --env countdown; did you mean '--environment'?"),
         (["--environment", "countdwon"], "did you mean 'countdown'?"),
+        (["--cluster", "node0:6379", "--restarts", "5"], "error: --cluster: Ray clusters are no longer"),
         (["--seed", str(2**63)], f"is {2**63}; must be from 0 to {2**63 - 1}"),
         (["--seed", "9" * 5000], "is not a whole number; must be from 0 to"),
         (["--seed", "-1"], "is -1; must be from 0 to"),

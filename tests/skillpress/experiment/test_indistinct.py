@@ -67,8 +67,8 @@ def test_variants_that_may_differ_are_not_warned_of(one: Any, other: Any) -> Non
     [
         (("grpo",), ("grpo", "skills_refined"), "skills.search"),
         (("grpo",), ("grpo", {"skills": {"buffer": 0}}), "skills.buffer"),
-        (("grpo",), ("grpo", {"reward": {"efficiency": 1.0}}), "reward.efficiency"),
-        (("grpo",), ({"reward": {"efficiency": 0.0}},), "reward.shaping and reward.efficiency"),
+        (("grpo",), ("grpo", {"reward": {"shaping_weight": 1.0}}), "reward.shaping_weight"),
+        (("grpo",), ({"reward": {"shaping_weight": 0.0}},), "reward.shaping and reward.shaping_weight"),
         (("grpo",), ("constant_penalty", {"reward": {"centred": True}}), "reward.shaping and reward.centred"),
         (("round_length",), ("round_length", "skills_frequency"), "skills.search"),
         (("segcost",), ("segcost", {"training": {"probe": {"every": 5, "tasks": 16}}}), "training.probe"),

@@ -1,13 +1,10 @@
-"""A training whose ranks are started by torchrun or by a cluster's nodes writes the same bytes as one that
-starts them itself."""
+"""A training whose ranks are started by torchrun writes the same bytes as one that starts them itself."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -16,7 +13,6 @@ import pytest
 from skillpress.rollouts.workers.ranks import free_port
 from tests.support.programs import PROGRAMS, importing
 from tests.support.programs.training_program import prepare
-from tests.support.rollouts.simulated_cluster import SimulatedCluster, process_of_rank
 
 PROGRAM = PROGRAMS / "training_program.py"
 OVERLAY = """
@@ -114,50 +110,3 @@ def test_a_rank_that_is_told_to_end_is_named_and_a_new_start_goes_on_from_the_ch
     lines = run([sys.executable, str(PROGRAM), str(folder), "told", "--smoke"])
     assert lines[0].startswith("step 3 "), "it went on from the checkpoint of step 2"
     assert weights(folder, "told") == weights(folder, "alone")
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[SimulatedCluster]:
-    started = SimulatedCluster(tmp_path, importing())
-    for node in ("left", "right"):
-        started.add(node)
-    yield started
-    started.shut_down()
-
-
-def wait_for(file: Path, program: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 300
-    while not file.exists():
-        assert program.poll() is None, program.communicate()
-        assert time.monotonic() < deadline, f"{file} does not come"
-        time.sleep(0.05)
-
-
-@pytest.mark.kills
-@pytest.mark.thorough
-def test_two_nodes_of_which_one_loses_its_rank_and_one_is_lost_end_with_the_same_bytes(
-    folder: Path, cluster: SimulatedCluster
-) -> None:
-    for step in (2, 4):
-        (folder / f"pause-{step}").touch()
-    command = [sys.executable, str(PROGRAM), str(folder), "gang", "--smoke", "--cluster", cluster.address]
-    with subprocess.Popen(
-        command, env=cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as program:
-        wait_for(folder / "paused-2", program)
-        (folder / "pause-2").unlink()
-        process_of_rank(1, folder).kill()
-        wait_for(folder / "paused-4", program)
-        (folder / "pause-4").unlink()
-        node = cluster.node_above(process_of_rank(0, folder))
-        cluster.kill(node)
-        cluster.add("spare")
-        said, errors = program.communicate(timeout=300)
-    assert program.returncode == 0, errors[-3000:]
-    lines = said.splitlines()
-    first, second = (line for line in lines if line.startswith("lost "))
-    assert re.match(r"lost rank 1 on node (left|right) \(1 CPU\) ended with exit code -9; its log is ", first)
-    assert first.endswith("all ranks start again, restart 1 of 3")
-    assert f"rank 0 on node {node} " in second and second.endswith("restart 2 of 3")
-    assert [line.split()[1] for line in lines if line.startswith("step ")] == list("123456")
-    assert weights(folder, "gang") == weights(folder, "alone")

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.moved import with_present_keys
 from skillpress.experiment.layers import assigned_layers, file_layer
-from skillpress.experiment.params import check_params, load_params, merge, merged
+from skillpress.experiment.params import check_params, load_params, merge, merged, read_yaml
 from skillpress.training.loop import parameters
 from skillpress.training.loop.parameters import LoraParameters
 
@@ -26,12 +27,8 @@ def leaves(values: dict[str, object]) -> int:
     return sum(leaves(value) if isinstance(value, dict) else 1 for value in values.values())
 
 
-def test_the_default_experiment_has_fewer_than_90_keys_each_with_a_comment() -> None:
-    text = DEFAULT.read_text()
-    assert leaves(yaml.safe_load(text)) < 90
-    keys = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    sections = [line for line in keys if line.endswith(":")]
-    assert all("#" in line for line in keys if line not in sections)
+def test_the_default_experiment_has_fewer_than_90_keys() -> None:
+    assert leaves(read_yaml(DEFAULT)) < 90
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
@@ -44,7 +41,7 @@ def test_every_overlay_that_ships_is_valid_and_changes_something(overlay: Path) 
 def test_lambda_is_in_the_usual_proportion_to_the_success_whatever_that_is_worth(overlay: Path) -> None:
     """An overlay that changes the scale of rewards changes the penalty with it."""
     reward = load_params(DEFAULT, overlay).reward
-    assert reward.efficiency == reward.success
+    assert reward.shaping_weight == reward.success
 
 
 @pytest.mark.parametrize("overlay", PAPER, ids=lambda path: path.stem)
@@ -376,6 +373,29 @@ def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path
     path.write_text("- seed")
     with pytest.raises(ParamsError, match="must hold sections of parameters, holds list"):
         load_params(path)
+
+
+def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_a_note_tells_the_present_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "overlay.yaml").write_text("reward: {efficiency: 3.0}\n")
+    with pytest.warns(FutureWarning, match=r"^reward\.efficiency: is now called reward\.shaping_weight;"):
+        params = load_params(DEFAULT, tmp_path / "overlay.yaml")
+    assert params == check_params(merge(read_yaml(DEFAULT), {"reward": {"shaping_weight": 3.0}}), "test")
+    with pytest.warns(FutureWarning, match="is now called"):
+        layers = [file_layer(DEFAULT), *assigned_layers(["reward.efficiency=3.0"])]
+    assert check_params(merged(layers), "test", layers) == params
+    with pytest.raises(ParamsError, match=r"--set reward\.shaping_weight=1: --set reward\.efficiency=1 sets"):
+        assigned_layers(["reward.efficiency=1", "reward.shaping_weight=1"])
+    (tmp_path / "overlay.yaml").write_text("reward: {efficiency: 3.0, shaping_weight: 3.0}\n")
+    with pytest.raises(ParamsError, match=r"overlay\.yaml: .*are the same parameter; remove reward"):
+        load_params(DEFAULT, tmp_path / "overlay.yaml")
+
+
+def test_what_isolates_is_read_by_its_former_key_and_another_environments_walls_are_its_own() -> None:
+    sections = [{"walls": "gvisor"}, {"isolation": "gvisor"}, {"walls": 2}]
+    found = [with_present_keys({"environment": section}, "test")["environment"] for section in sections]
+    assert found == [{"isolation": "gvisor"}, {"isolation": "gvisor"}, {"walls": 2}]
 
 
 def test_overlays_merge_key_by_key_and_the_last_wins() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.errors import ParamsError
 from skillpress.core.resume import ResumeStore
 from skillpress.experiment.imitation import ImitationJob
@@ -16,7 +17,7 @@ from skillpress.experiment.imitation_job import imitate_rank
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
 from skillpress.models.policy.policy import load_policy
-from skillpress.rollouts.programs.requests import Message, ModelRequest
+from skillpress.rollouts.programs.requests import ModelRequest
 from tests.support.models.tiny import tiny_policy
 
 RUN = [("1 2", "up"), ("2 3", "down"), ("3 4", "stop")]

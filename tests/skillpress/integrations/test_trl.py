@@ -127,9 +127,9 @@ def test_a_success_pays_the_same_part_of_itself_whatever_it_is_worth(success: fl
 
 def test_a_reward_that_does_not_say_what_a_success_is_worth_needs_an_efficiency() -> None:
     environments = countdown(reward=lambda *step: ())
-    with pytest.raises(ParamsError, match="efficiency: is None, must be a number"):
+    with pytest.raises(ParamsError, match="shaping_weight: is None, must be a number"):
         SegCostReward(environments)
-    SegCostReward(environments, efficiency=1.0)
+    SegCostReward(environments, shaping_weight=1.0)
 
 
 def test_the_buffer_lasts_from_call_to_call() -> None:

@@ -16,7 +16,7 @@ from mlflow.entities import Trace as MlflowTrace
 from mlflow.entities import TraceData
 
 from skillpress.core.rollout_files import write_rollouts
-from skillpress.core.trajectory import Step, Trajectory
+from skillpress.core.trajectory import Trajectory
 from skillpress.environments.calls.steps import TraceStep, text_of
 from skillpress.integrations.formats.atif import write_atif
 from skillpress.integrations.formats.sharegpt import write_sharegpt
@@ -28,6 +28,7 @@ from skillpress.logs.projection import NameProjection
 from skillpress.logs.rollouts import read_rollouts
 from skillpress.logs.trace import Trace
 from skillpress.pipeline.tracking.episode_trace import EpisodeTrace, StageRecord
+from tests.support.episodes import made_step
 from tests.support.integrations.playing import unsampled
 
 Write = Callable[[Path, list[Trajectory], Texts], None]
@@ -82,15 +83,8 @@ ACTIONS = st.text(max_size=12) | st.sampled_from(
 def episodes(draw: st.DrawFn) -> list[Trajectory]:
     """Some episodes of any actions, observations and outcomes, without tokens."""
     steps = st.builds(
-        lambda action, observation, invalid: Step(
-            prompt_ids=(),
-            response_ids=(),
-            logprobs=(),
-            thought="",
-            action=action,
-            observation=observation,
-            invalid=invalid,
-            reward_parts=(),
+        lambda action, observation, invalid: made_step(
+            action=action, observation=observation, invalid=invalid
         ),
         ACTIONS,
         st.text(max_size=12),

@@ -19,8 +19,8 @@ SINGLETON_DICTIONARY = SkillDictionary(ALPHABET, 2, SINGLETONS, (0, 0, 0), 1, "g
 batches = st.lists(st.tuples(st.booleans(), st.lists(st.sampled_from(ALPHABET), max_size=30).map(tuple)))
 
 
-def make_shaping(name: str, efficiency: float, max_steps: int) -> Shaping:
-    return lookup(SHAPINGS, name, "reward.shaping")(efficiency, max_steps)
+def make_shaping(name: str, weight: float, max_steps: int) -> Shaping:
+    return lookup(SHAPINGS, name, "reward.shaping")(weight, max_steps)
 
 
 def played(won, sequences, steps=None):

@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from skillpress.core.trajectory import RewardPart, Step, Summary, Trajectory, WeightSpan
+from tests.support.episodes import made_step, made_trajectory
 
 WORDS = ["<start>", "<end>", "you", "see", "a", "door", "open", "it", "think", "first"]
 """The words that the policy knows, by their token ids."""
@@ -45,11 +46,8 @@ def step(said: str, action: str, observation: str, **changes: object) -> Step:
 
 def episode(number: int = 0, task: str = "door") -> Trajectory:
     """An episode with a thought, an unreadable answer, a summary and a win."""
-    return Trajectory(
-        task_id=task,
-        group_id=f"trained/run-0/{task}",
-        rollout_index=number,
-        steps=(
+    return made_trajectory(
+        (
             step("think first open <end>", "open", "what?", thought="think first", invalid="unreadable"),
             step(
                 "open it <end>",
@@ -59,9 +57,9 @@ def episode(number: int = 0, task: str = "door") -> Trajectory:
             ),
         ),
         won=True,
-        terminated=True,
-        truncated=False,
-        outcome="won",
+        task_id=task,
+        group_id=f"trained/run-0/{task}",
+        rollout_index=number,
         policy_version=3,
         seed=7,
         first_observation="You see a door.",
@@ -74,28 +72,14 @@ def episode(number: int = 0, task: str = "door") -> Trajectory:
 def unsampled(number: int = 0) -> Trajectory:
     """An episode by an agent without tokens."""
     steps = (
-        Step(
-            prompt_ids=(),
-            response_ids=(),
-            logprobs=(),
-            thought="why not",
-            action="look",
-            observation="Nothing.",
-            invalid=None,
-            reward_parts=(),
-        ),
+        made_step(thought="why not", action="look", observation="Nothing."),
         Step((), (), (), "", "", "", "prompt_too_long", ()),
     )
-    return Trajectory(
+    return made_trajectory(
+        steps,
         task_id="dark",
         group_id="explorer/run-0/dark",
         rollout_index=number,
-        steps=steps,
-        won=False,
-        terminated=False,
-        truncated=True,
-        outcome="timeout",
-        policy_version=0,
         seed=1,
         first_observation="It is dark.",
         policy="explorer",

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import PolicyError
 from skillpress.models.engines.generate import generate
@@ -27,7 +28,7 @@ from skillpress.models.policy.passes import PASS_TOKENS, response_logprobs
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer
-from skillpress.rollouts.programs.requests import Message, ModelRequest
+from skillpress.rollouts.programs.requests import ModelRequest
 from skillpress.training.loop.lora import LoraAdapter
 
 WRONG = "**differs**"

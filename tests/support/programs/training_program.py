@@ -2,8 +2,7 @@
 
 With ``--smoke`` the overlay applies to the smoke experiment instead of the default one, and with
 ``--pause-after STEP`` the program waits there to be killed. It prints one line after each step, before the
-checkpoint that follows the step. With ``--cluster ADDRESS`` the ranks run on two nodes there, and the first
-rank waits to be killed after the checkpoint of every step N for which FOLDER has a file ``pause-N``.
+checkpoint that follows the step.
 """
 
 from __future__ import annotations
@@ -22,14 +21,13 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import TrainingJob, train
 from skillpress.models.policy import save_policy
-from skillpress.rollouts.workers.gang import Gang
 from skillpress.rollouts.workers.launched import launch_of_environment
 from skillpress.training.imitation.dataset import tokenize
 from skillpress.training.imitation.demonstrations import demonstrate
 from skillpress.training.imitation.trainer import imitate
 from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes
+from skillpress.training.loop.keeping.checkpoint import Checkpoints
 from skillpress.training.loop.keeping.selected_checkpoint import select_checkpoint
-from tests.support.experiment.pausing import PausingCheckpoints
 
 ROOT = Path(__file__).parents[3]
 
@@ -89,7 +87,7 @@ def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
             folder / f"training-{output}.parquet", folder / f"advantages-{output}.parquet"
         ),
         probes=folder / f"probes-{output}.parquet",
-        checkpoints=PausingCheckpoints(
+        checkpoints=Checkpoints(
             folder / f"checkpoints-{output}", content_key(params.model_dump(mode="json"), inputs)
         ),
     )
@@ -102,7 +100,6 @@ if __name__ == "__main__":
     parser.add_argument("output")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--pause-after", type=int)
-    parser.add_argument("--cluster")
     chosen = parser.parse_args()
 
     def report(step: int, metrics: dict[str, float]) -> None:
@@ -112,8 +109,7 @@ if __name__ == "__main__":
             time.sleep(600)
 
     training = job(chosen.folder, chosen.output, chosen.smoke)
-    gang = Gang(chosen.cluster, nodes=2, start_seconds=120) if chosen.cluster else None
-    curve = train(training, report, gang, lambda message: print("lost", message, flush=True))
+    curve = train(training, report)
     launch = launch_of_environment()
     if launch is not None and launch.rank:
         sys.exit()

@@ -17,6 +17,7 @@ from skillpress.environments.section import projection_without_keys
 from skillpress.models.policy.scratch import word_tokenizer
 from skillpress.skills.dictionary import SkillDictionary, save_dictionary
 from skillpress.skills.fit import fit
+from tests.support.episodes import made_step, made_trajectory
 
 ACTIONS = ("op(+, 4, 6)", "op(-, 90, 6)", "op(*, 4, 25)", "op(/, 100, 4)", "rollback", "reset")
 WORDS = (*map(str, range(10)), "goal", "numbers", "then", "say", *("".join(a.split()) for a in ACTIONS))
@@ -66,17 +67,14 @@ def ordinary(seed: int = 0, count: int = 12, rollouts: int = 4) -> list[Trajecto
 def hostile() -> list[Trajectory]:
     """One episode for each text of ``HOSTILE``, with that text in every field that can hold one."""
     return [
-        Trajectory(
+        made_trajectory(
+            (_hostile_step(text, "<b>why</b>"), _hostile_step(text, None)),
             task_id=f"task-{number:03}",
             group_id=f"hostile/{text[:40]}",
             rollout_index=number,
-            steps=(_hostile_step(text, "<b>why</b>"), _hostile_step(text, None)),
-            won=False,
             terminated=True,
             truncated=False,
             outcome=text[:60],
-            policy_version=0,
-            seed=0,
             first_observation=text,
             policy=text[:40],
         )
@@ -104,12 +102,12 @@ def _episode(dice: random.Random, task: Task, policy: str, index: int) -> Trajec
     won, length = dice.random() < (0.7 if policy == "trained" else 0.3), dice.randint(1, 7)
     steps = tuple(_step(dice, task, number, won and number == length - 1) for number in range(length))
     summaries = (Summary(length - 1, _summary(dice)),) if index == 1 else ()
-    return Trajectory(
+    return made_trajectory(
+        steps,
+        won=won,
         task_id=task.task_id,
         group_id=f"{policy}/run-0/{task.task_id}",
         rollout_index=index,
-        steps=steps,
-        won=won,
         terminated=won or index % 2 == 0,
         truncated=not won and index % 2 == 1,
         outcome="won" if won else ("stuck", "timeout")[index % 2],
@@ -128,7 +126,7 @@ def _step(dice: random.Random, task: Task, number: int, last: bool) -> Step:
     answer = (2 + len(WORDS) - len(ACTIONS) + ACTIONS.index(action), 15)
     parts = [RewardPart(name="invalid", value=-0.125, credit="step")] if invalid else []
     parts += [RewardPart(name="success", value=1.0, credit="trajectory")] if last else []
-    return Step(
+    return made_step(
         prompt_ids=prompt,
         response_ids=answer,
         logprobs=tuple(-dice.expovariate(1.0) for _ in answer),
@@ -142,20 +140,17 @@ def _step(dice: random.Random, task: Task, number: int, last: bool) -> Step:
 
 
 def _summary(dice: random.Random) -> Step:
-    return Step(
+    return made_step(
         prompt_ids=tuple(dice.randrange(2, 2 + len(WORDS)) for _ in range(20)),
         response_ids=(12, 13, 14),
         logprobs=(-0.25, -0.5, -4.0),
         thought="So far: the numbers are too small.",
-        action="",
-        observation="",
-        invalid=None,
         reward_parts=(RewardPart(name="format", value=0.25, credit="step"),),
     )
 
 
 def _hostile_step(text: str, invalid: str | None) -> Step:
-    return Step(
+    return made_step(
         prompt_ids=(1, 2, 3),
         response_ids=(4, 5),
         logprobs=(-0.5, -3.0),

@@ -17,6 +17,7 @@ from typing import Self
 
 import psutil
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.engine import Sampling
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task, TokenIds, Trajectory
@@ -28,7 +29,7 @@ from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import Collector, EpisodeRequest, ThreadVectorEnv, requests
 from skillpress.rollouts.programs.agent import ProgramAgent
 from skillpress.rollouts.programs.launch import MARK
-from skillpress.rollouts.programs.requests import Asked, Message, ModelRequest
+from skillpress.rollouts.programs.requests import Asked, ModelRequest
 from skillpress.rollouts.programs.tool_calls import words
 from skillpress.rollouts.sandbox.processes import children_of_all, tree
 from skillpress.rollouts.workers.distributed import Ranks

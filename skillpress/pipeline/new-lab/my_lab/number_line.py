@@ -12,10 +12,9 @@ MOVES = {"forward": 1, "leap": 9, "back": -1, "retreat": -9}
 
 
 class Walk:  # a walk that goes below 0 is lost
-    action_space = observation_space = AnyText(64)
-
     def __init__(self, max_steps: int) -> None:
         self.max_steps = max_steps
+        self.action_space = self.observation_space = AnyText(64)
 
     def reset(self, task: Task) -> tuple[str, Info]:
         self.goal, self.place, self.steps = task.spec["goal"], 0, 0
@@ -36,7 +35,8 @@ def demonstrate(task: Task, detour_rate: float, seed: int) -> list[str]:
 
 
 class NumberLine(EnvironmentSection):
-    farthest: PositiveInt  # a key of its own: the largest number to walk to
+    farthest: PositiveInt
+    """A key of its own: the largest number to walk to."""
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         goals = generator(seed, "number line").permutation(self.farthest) + 1

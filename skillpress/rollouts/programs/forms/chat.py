@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skillpress.core.chat_messages import ROLES, Message, ToolCall, call_of, listed_calls
 from skillpress.rollouts.programs.forms import Form
 from skillpress.rollouts.programs.forms.reading import (
-    call_of,
     event,
     listed,
     request_of,
@@ -18,16 +18,9 @@ from skillpress.rollouts.programs.forms.reading import (
     vendor_error,
     whole,
 )
-from skillpress.rollouts.programs.requests import Message, ModelRequest, RefusedRequestError, Reply, ToolCall
+from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestError, Reply
 
-ROLES = {
-    "developer": "system",
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
+SPEAKERS = ("developer", "system", "user", "assistant", "tool", "function")
 
 
 def read(body: Mapping[str, Any]) -> ModelRequest:
@@ -51,22 +44,20 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
 
 def _message(message: Any, number: int) -> Message:
     where = f"messages[{number}]"
-    role = ROLES.get(str(message.get("role"))) if isinstance(message, Mapping) else None
-    if role is None:
+    speaker = str(message.get("role")) if isinstance(message, Mapping) else ""
+    if speaker not in SPEAKERS:
         raise RefusedRequestError(
-            f"{where}: a message with one of the roles {', '.join(ROLES)} is needed", where, "invalid_value"
+            f"{where}: a message with one of the roles {', '.join(SPEAKERS)} is needed",
+            where,
+            "invalid_value",
         )
-    called = message.get("tool_calls") or ()
-    calls = [
-        call_of(
-            (c.get("function") or {}).get("name"), (c.get("function") or {}).get("arguments"), c.get("id")
-        )
-        for c in called
-    ]
+    role = ROLES[speaker]
+    called = [(each.get("function") or {}, each.get("id")) for each in message.get("tool_calls") or ()]
+    calls = [call_of(of.get("name"), of.get("arguments"), identity) for of, identity in called]
     if not calls and (old := message.get("function_call")):
         calls = [call_of(old.get("name"), old.get("arguments"), "")]
     return Message(
-        role,  # type: ignore[arg-type]  # a value of ROLES
+        role,
         text_of(message.get("content"), f"{where}.content"),
         calls=tuple(calls),
         answers=str(message.get("tool_call_id") or message.get("name") or "") if role == "tool" else "",
@@ -113,17 +104,7 @@ def weights(replies: Sequence[Reply]) -> list[list[dict[str, int]]]:
 
 def calls(found: Sequence[ToolCall]) -> list[dict[str, Any]]:
     """Calls as this form writes them: arguments are a JSON text."""
-    return [
-        {
-            "id": call.identity,
-            "type": "function",
-            "function": {
-                "name": call.name,
-                "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
-            },
-        }
-        for call in found
-    ]
+    return listed_calls(found, lambda arguments: json.dumps(dict(arguments), ensure_ascii=False))
 
 
 def _said(reply: Reply) -> dict[str, Any]:

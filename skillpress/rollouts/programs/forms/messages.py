@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skillpress.core.chat_messages import Message, call_of, tool_of
 from skillpress.rollouts.programs.forms import Form
 from skillpress.rollouts.programs.forms.reading import (
-    call_of,
     event,
     listed,
     request_of,
@@ -16,7 +16,7 @@ from skillpress.rollouts.programs.forms.reading import (
     text_of,
     whole,
 )
-from skillpress.rollouts.programs.requests import Message, ModelRequest, RefusedRequestError, Reply
+from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestError, Reply
 
 FINISHES = {
     "stop": "end_turn",
@@ -36,17 +36,7 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
     messages = [Message("system", system)] if system else []
     for number, message in enumerate(listed(body, "messages")):
         messages += _messages(message, f"messages[{number}]")
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.get("name"),
-                "description": tool.get("description", ""),
-                "parameters": tool.get("input_schema") or {},
-            },
-        }
-        for tool in body.get("tools") or ()
-    ]
+    tools = [tool_of(tool) for tool in body.get("tools") or ()]
     return request_of(
         body, messages, tools, whole(body, "max_tokens"), stops(body.get("stop_sequences"), "stop_sequences")
     )

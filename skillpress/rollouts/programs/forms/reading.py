@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skillpress.core.chat_messages import LEVELS, WORDS, Message, can_be_sent
 from skillpress.core.errors import did_you_mean
-from skillpress.rollouts.programs.requests import (
-    LEVELS,
-    Message,
-    ModelRequest,
-    RefusedRequestError,
-    ToolCall,
-    can_be_sent,
-)
+from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestError
 
 OVERRULED = ("temperature", "top_p", "top_k", "min_p", "seed")
 """Sampling settings that are the trainer's."""
 PENALTIES = ("presence_penalty", "frequency_penalty", "repetition_penalty")
-TEXTS = ("text", "input_text", "output_text")
-"""The types of content parts that hold text."""
 
 
 def text_of(content: Any, where: str) -> str:
@@ -40,30 +31,13 @@ def _part(part: Any, where: str) -> str:
     if isinstance(part, str):
         return part
     kind = part.get("type") if isinstance(part, Mapping) else None
-    if kind in TEXTS and isinstance(part.get("text"), str):
+    if kind in WORDS and isinstance(part.get("text"), str):
         return str(part["text"])
     if kind == "refusal":
         return str(part.get("refusal") or "")
     raise RefusedRequestError(
         f"{where}: a part of type {kind!r}; this endpoint takes text alone, no images and no files", where
     )
-
-
-def arguments_of(value: Any) -> Mapping[str, Any]:
-    """A call's arguments as a mapping; any other text, and one that no answer can carry, is kept under
-    ``raw``."""
-    if isinstance(value, str):
-        try:
-            found = json.loads(value or "{}")
-        except (ValueError, RecursionError):
-            return {"raw": value}
-        value = found if can_be_sent(found) else value
-    return value if isinstance(value, Mapping) else {"raw": value}
-
-
-def call_of(name: Any, arguments: Any, identity: Any) -> ToolCall:
-    """A call that a client sends back."""
-    return ToolCall(str(name or ""), arguments_of(arguments), str(identity or ""))
 
 
 def listed(body: Mapping[str, Any], field: str) -> Sequence[Any]:

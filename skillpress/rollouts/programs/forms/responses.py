@@ -7,22 +7,22 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skillpress.core.chat_messages import ROLES, Message, call_of
 from skillpress.rollouts.programs.forms import Form
 from skillpress.rollouts.programs.forms.reading import (
-    call_of,
     event,
     request_of,
     text_of,
     vendor_error,
     whole,
 )
-from skillpress.rollouts.programs.requests import Message, ModelRequest, RefusedRequestError, Reply
+from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestError, Reply
 
 STATE = ("previous_response_id", "conversation", "background", "prompt")
 """Fields that ask the server to remember, which this one does not."""
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """Finish to the reason why an answer is incomplete; others are complete."""
-ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
+SPEAKERS = ("developer", "system", "user", "assistant")
 
 
 def read(body: Mapping[str, Any]) -> ModelRequest:
@@ -53,8 +53,8 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
 def _add(messages: list[Message], item: Any, where: str) -> None:
     """Add an item. The reasoning, text and calls of one response are items; together they are one message."""
     kind = item.get("type", "message") if isinstance(item, Mapping) else None
-    if kind == "message" and item.get("role") in ROLES:
-        said = Message(ROLES[item["role"]], text_of(item.get("content"), f"{where}.content"))  # type: ignore[arg-type]
+    if kind == "message" and item.get("role") in SPEAKERS:
+        said = Message(ROLES[item["role"]], text_of(item.get("content"), f"{where}.content"))
         _join(messages, said) if said.role == "assistant" else messages.append(said)
     elif kind == "function_call":
         call = call_of(item.get("name"), item.get("arguments"), item.get("call_id") or item.get("id"))

@@ -72,6 +72,8 @@ def test_a_finished_evaluation_is_not_played_again_and_another_one_is_refused(
 ) -> None:
     folder = evaluate("mine", "--model", policy)
     before = (folder / "rollouts.parquet").stat().st_mtime_ns
+    begun = (folder / "parameters.yaml").read_text()
+    (folder / "parameters.yaml").write_text(begun.replace("shaping_weight:", "efficiency:"))  # by version 0.1
     evaluate("mine", "--model", policy, "--set", "sampling.slots=3")  # does not affect episodes
     assert (folder / "rollouts.parquet").stat().st_mtime_ns == before
     other = ["evaluate", *TEN, "--model", policy, "--seed", "1", "--output", str(folder)]

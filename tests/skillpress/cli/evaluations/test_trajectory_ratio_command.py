@@ -13,40 +13,25 @@ from transformers import PreTrainedTokenizerFast
 
 from skillpress.cli.command import main
 from skillpress.core.rollout_files import write_rollouts
-from skillpress.core.trajectory import Step, Trajectory
+from skillpress.core.trajectory import Trajectory
 from skillpress.models.policy import save_policy
 from skillpress.models.policy.scratch import word_tokenizer
 from skillpress.pipeline.exit_codes import USER_ERROR
+from tests.support.episodes import made_step, made_trajectory
 from tests.support.models.tiny import tiny_policy
 
 
 def episode(task: str, turns: int, policy: str = "start", tokens: bool = True) -> Trajectory:
     steps = tuple(
-        Step(
+        made_step(
             prompt_ids=(3 + turn, 4) if tokens else (),
             response_ids=(5, 6 + turn) if tokens else (),
             logprobs=(-1.0, -1.0) if tokens else (),
-            thought="",
             action="up",
-            observation="",
-            invalid=None,
-            reward_parts=(),
         )
         for turn in range(turns)
     )
-    return Trajectory(
-        task_id=task,
-        group_id=f"{policy}/{task}",
-        rollout_index=0,
-        steps=steps,
-        won=False,
-        terminated=False,
-        truncated=True,
-        outcome="timeout",
-        policy_version=0,
-        seed=0,
-        policy=policy,
-    )
+    return made_trajectory(steps, task_id=task, group_id=f"{policy}/{task}", policy=policy)
 
 
 PLAYED = [episode("short", 1), episode("middle", 3), episode("long", 6)]

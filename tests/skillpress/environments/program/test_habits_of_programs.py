@@ -200,6 +200,11 @@ def test_an_overlong_prompt_is_refused_in_the_vendors_form_and_is_a_step_without
     assert (body["code"], body["type"]) == ("context_length_exceeded", "invalid_request_error")
     length = len(POLICY.encode([habits.TOO_LONG])[0])
     assert body["message"] == f"{length} tokens, of at most {BUDGET}"
+    record = (
+        '{"content":"","calls":[],"thought":"","finish":"stop","prompt_tokens":0,"response_tokens":0,'
+        f'"weights":[],"refused":"prompt_too_long: {body["message"]}"}}'
+    )
+    assert refused.action == record  # files of earlier versions hold the same
 
 
 def test_a_stream_leaves_the_same_record_as_an_answer(play: Play) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.cli.rules import main as draft_rules
+from skillpress.core.chat_messages import ToolCall
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Task, Trajectory
@@ -18,7 +19,7 @@ from skillpress.environments.program.tasks import identities
 from skillpress.environments.section import Projection
 from skillpress.logs.fields import Wanted
 from skillpress.logs.log import read_log
-from skillpress.rollouts.programs.requests import Reply, ToolCall
+from skillpress.rollouts.programs.requests import Reply
 
 RULES = r"""
 shell: {bash: command}

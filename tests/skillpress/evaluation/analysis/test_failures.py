@@ -11,37 +11,17 @@ from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.evaluation.analysis.failures import KINDS, counts, failure_figures, kinds_of_episodes, loops
 from skillpress.evaluation.statistics import evaluation_steps
+from tests.support.episodes import made_step, made_trajectory
 
 START = "Target: 45. Numbers: 14 24 55"
 
 
 def step(action: str, observation: str, invalid: str | None = None) -> Step:
-    return Step(
-        prompt_ids=(),
-        response_ids=(),
-        logprobs=(),
-        thought="",
-        action=action,
-        observation=observation,
-        invalid=invalid,
-        reward_parts=(),
-    )
+    return made_step(action=action, observation=observation, invalid=invalid)
 
 
 def episode(task: str, won: bool, *steps: Step) -> Trajectory:
-    return Trajectory(
-        task_id=task,
-        group_id=f"run-0/{task}",
-        rollout_index=0,
-        steps=steps,
-        won=won,
-        terminated=won,
-        truncated=not won,
-        outcome="won" if won else "timeout",
-        policy_version=0,
-        seed=0,
-        first_observation=START,
-    )
+    return made_trajectory(steps, won=won, task_id=task, group_id=f"run-0/{task}", first_observation=START)
 
 
 def kinds(*episodes: Trajectory) -> pl.DataFrame:

@@ -77,16 +77,16 @@ def test_a_handful_of_tasks_decides_nothing_however_sure_its_figures_look(
 @given(
     scale=st.sampled_from([0.01, 0.09, 0.1, 1.0, 3.0, 1000.0]),
     success=st.floats(0.1, 100),
-    efficiency=st.floats(0, 100),
+    weight=st.floats(0, 100),
     deviations=st.lists(st.floats(0.01, 3), min_size=1, max_size=4),
 )
 def test_multiplying_all_rewards_changes_no_verdict(
-    scale: float, success: float, efficiency: float, deviations: list[float]
+    scale: float, success: float, weight: float, deviations: list[float]
 ) -> None:
     """λ and R grow alike, so a segment is the same part of a success; T is 30."""
 
     def found(times: float) -> list[Choice]:
-        cost = (efficiency * times) / (success * times) / 30
+        cost = (weight * times) / (success * times) / 30
         return [replace(HOLDS, deviation=deviation, per_segment=cost) for deviation in deviations]
 
     before, after = conditions(found(1.0)), conditions(found(scale))

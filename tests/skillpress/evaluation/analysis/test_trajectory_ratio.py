@@ -23,36 +23,16 @@ from skillpress.evaluation.analysis.trajectory_ratio import (
 )
 from skillpress.evaluation.analysis.turn_logprobs import TurnScorer
 from skillpress.reports.report.trajectory_figure import _form, _ticks, draw
+from tests.support.episodes import made_step, made_trajectory
 from tests.support.models.tiny import tiny_policy
 
 
 def turn(prompt: TokenIds, response: TokenIds) -> Step:
-    return Step(
-        prompt_ids=prompt,
-        response_ids=response,
-        logprobs=(0.0,) * len(response),
-        thought="",
-        action="up",
-        observation="",
-        invalid=None,
-        reward_parts=(),
-    )
+    return made_step(prompt_ids=prompt, response_ids=response, logprobs=(0.0,) * len(response), action="up")
 
 
 def played(name: str, *turns: Step, summaries: tuple[Summary, ...] = ()) -> Trajectory:
-    return Trajectory(
-        task_id=name,
-        group_id=f"run-0/{name}",
-        rollout_index=0,
-        steps=turns,
-        won=True,
-        terminated=True,
-        truncated=False,
-        outcome="won",
-        policy_version=0,
-        seed=0,
-        summaries=summaries,
-    )
+    return made_trajectory(turns, won=True, task_id=name, group_id=f"run-0/{name}", summaries=summaries)
 
 
 LONG = played("long", turn((3, 4), (5, 6)), turn((3, 4, 5, 6, 7), (8,)), turn((), ()))

@@ -134,7 +134,7 @@ def test_the_papers_methods_are_rows_in_every_experiment(overlays: tuple[str, ..
         (("lora",), "SegCost (buffer) with training.lora.rank 32, training.lora.alpha 64"),
         (("lag",), "SegCost (buffer) with training.lag 1"),
         (("constant_penalty",), "GRPO with reward.shaping constant"),
-        (("segcost", "study/methods/lambda_32"), "SegCost (buffer) with reward.efficiency 31.6"),
+        (("segcost", "study/methods/lambda_32"), "SegCost (buffer) with reward.shaping_weight 31.6"),
         (("rloo",), "SegCost (buffer) with algorithm.name rloo"),
         (("skills_decayed",), "SegCost (no buffer) with skills.corpus decayed"),
     ],

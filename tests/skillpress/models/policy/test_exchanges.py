@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from trl.chat_template_utils import qwen2_5_chat_template, qwen3_chat_template
 
+from skillpress.core.chat_messages import Message, ToolCall
 from skillpress.core.errors import PolicyError
 from skillpress.models.policy import Policy
 from skillpress.models.policy.chat_template import without_tools
-from skillpress.rollouts.programs.requests import Message, ModelRequest, ToolCall, UnshownConversationError
+from skillpress.rollouts.programs.requests import ModelRequest, UnshownConversationError
 from skillpress.rollouts.programs.tool_calls import hermes
 from tests.support.models.chatting import END, chat_policy
 from tests.support.models.tiny import tiny_policy

@@ -38,7 +38,7 @@ def test_the_method_of_a_run_is_what_its_parameters_say_whatever_its_folder_is_c
     assert read_run(make("z", {"training": {"steps": 0}})).method.name == "vanilla"
 
 
-LAMBDA = "SegCost (buffer) with reward.efficiency 31.6"
+LAMBDA = "SegCost (buffer) with reward.shaping_weight 31.6"
 REPLAY = "SegCost (buffer) with training.replay.groups 4, training.replay.staleness 2"
 
 
@@ -47,7 +47,7 @@ def test_other_methods_stand_beside_the_papers_row_and_are_no_seeds_of_it(make) 
     runs = [
         make("a"),
         make("b", {"seed": 1}, replay),
-        make("c", {"seed": 2}, {"reward": {"efficiency": 31.6}}),
+        make("c", {"seed": 2}, {"reward": {"shaping_weight": 31.6}}),
         make("d", {"seed": 3}, {"training": {"learning_rate": 0.001}}),
     ]
     rate = "SegCost (buffer) with training.learning_rate 0.001"

@@ -35,7 +35,7 @@ def lines_of(*folders: Path):
 
 
 def test_seeds_of_a_method_are_one_line_with_the_interval_over_their_tasks(make) -> None:
-    folders = [make("a", GRPO), make("b", GRPO, {"seed": 1}), make("c", {"reward": {"efficiency": 3.0}})]
+    folders = [make("a", GRPO), make("b", GRPO, {"seed": 1}), make("c", {"reward": {"shaping_weight": 3.0}})]
     grpo, other = lines_of(*folders)
     won = [
         t.won for f in folders[:2] for t in read_rollouts(f / EVALUATION_ROLLOUTS) if t.policy == "trained"
@@ -45,7 +45,7 @@ def test_seeds_of_a_method_are_one_line_with_the_interval_over_their_tasks(make)
     expected = wilson(grpo.trained.mean, 48)
     assert (grpo.trained.low, grpo.trained.high) == pytest.approx((expected.low, expected.high))
     assert grpo.trained.trainings_low is not None and other.trained.trainings_low is None
-    assert (other.method, other.seeds) == ("SegCost (buffer) with reward.efficiency 3.0", (0,))
+    assert (other.method, other.seeds) == ("SegCost (buffer) with reward.shaping_weight 3.0", (0,))
 
 
 def test_another_start_or_evaluation_is_another_group_that_says_what_differs(make) -> None:
@@ -144,6 +144,17 @@ def test_a_run_whose_parameters_were_edited_afterwards_is_not_called_by_the_new_
     for words in (["tables", str(folder), "--out", str(tmp_path / "out")], ["runs", str(folder)]):
         assert command(words) == exit_codes.USER_ERROR
         assert said in capsys.readouterr().err
+
+
+def test_a_run_from_before_a_key_was_renamed_is_called_by_the_present_name(make) -> None:
+    folder = make("a", {"reward": {"shaping_weight": 3.0}})
+    lock(folder)
+    label = "SegCost (buffer) with reward.shaping_weight 3.0"
+    assert read_unchanged(folder).method.label == label
+    for renamed in ("dvc.lock", "params.yaml"):  # the user may rename the key in a run that is finished
+        text = (folder / renamed).read_text()
+        (folder / renamed).write_text(text.replace("shaping_weight:", "efficiency:"))
+        assert read_unchanged(folder).method.label == label
 
 
 def test_a_damaged_lock_says_nothing_about_the_parameters(make) -> None:

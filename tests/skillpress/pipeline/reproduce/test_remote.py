@@ -49,16 +49,16 @@ def ran(folder: Path) -> list[str]:
     return file.read_text().split() if file.exists() else []
 
 
-def test_only_what_no_machine_has_done_is_run_and_a_lock_brings_the_rest(
+def test_only_what_no_machine_has_done_is_run(
     machines: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote = str(tmp_path / "remote")
     left, right, head = machines.values()
     (right / "params.yaml").write_text("value: 2\n")
     (head / "params.yaml").write_text("value: 2\n")
-    for folder, lock in ((left, None), (right, None), (head, right / "dvc.lock")):
+    for folder in (left, right, head):
         monkeypatch.chdir(folder)
-        assert reproduce_with(remote, lock=lock) == 0
+        assert reproduce_with(remote) == 0
     assert ran(left) == ["shared", "differing"]
     assert ran(right) == ["differing"]
     assert ran(head) == []
@@ -85,7 +85,6 @@ def cut_files(remote: Path) -> None:
             path.write_bytes(path.read_bytes()[:3])
 
 
-@pytest.mark.parametrize("with_lock", [True, pytest.param(False, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(
     "lose",
     [
@@ -98,14 +97,13 @@ def test_what_a_remote_has_lost_since_it_was_pushed_is_made_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     lose: Callable[[Path], None],
-    with_lock: bool,
 ) -> None:
     remote, left, head = tmp_path / "remote", machines["left"], machines["head"]
     monkeypatch.chdir(left)
     assert reproduce_with(str(remote)) == 0
     lose(remote)
     monkeypatch.chdir(head)
-    assert reproduce_with(str(remote), lock=left / "dvc.lock" if with_lock else None) == 0
+    assert reproduce_with(str(remote)) == 0
     assert (head / "result").read_bytes() == (left / "result").read_bytes()
     assert ran(head)
 

@@ -42,8 +42,10 @@ def test_a_recorded_run_counts_whatever_code_made_it_and_other_parameters_do_not
     runs = tiny_runs(tmp_path / "plan")
     first, second = runs[:2]
     without = {key: value for key, value in first.params.items() if key != "experience"}
+    former = {"shaping_weight": "efficiency"}
+    without["reward"] = {former.get(key, key): value for key, value in first.params["reward"].items()}
     store.add(tmp_path, replace(recorded(first), params=without, revision="older"), outcomes([3]))
-    other = {**second.params, "reward": {**second.params["reward"], "efficiency": 1.0}}
+    other = {**second.params, "reward": {**second.params["reward"], "shaping_weight": 1.0}}
     store.add(tmp_path, replace(recorded(second), params=other), outcomes([3]))
     unknown = {**second.params, "gone": 1}
     store.add(tmp_path, replace(recorded(second), params=unknown), outcomes([3]))

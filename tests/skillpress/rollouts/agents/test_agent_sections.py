@@ -54,7 +54,7 @@ def test_the_parser_is_the_renderings_own_unless_the_section_names_one(params: P
 
 
 def test_the_reward_section_makes_the_judgement_and_the_shaping(params: Params) -> None:
-    section = params.reward.model_copy(update={"success": 7.0, "efficiency": 3.0, "shaping": "segcost"})
+    section = params.reward.model_copy(update={"success": 7.0, "shaping_weight": 3.0, "shaping": "segcost"})
     assert section.make().success == 7.0
     assert section.make().measures == section.measures
     assert section.make_shaping(max_steps=30) == SegmentationCost(3.0, 30)

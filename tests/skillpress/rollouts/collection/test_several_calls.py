@@ -94,7 +94,7 @@ def test_a_phrase_runs_across_steps_and_each_step_pays_for_the_phrases_that_begi
         ),
         reward=RewardParameters(
             success=10.0, invalid_penalty=0.0, invalid_counts="any", invalid_credit="trajectory", measures={},
-            shaping="segcost", shaping_credit="step", efficiency=4.0,
+            shaping="segcost", shaping_credit="step", shaping_weight=4.0,
         ),
         max_steps=MAX_STEPS,
         ranks=Ranks(),

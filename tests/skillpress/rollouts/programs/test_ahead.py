@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
 from skillpress.core.seeds import derive
@@ -12,7 +13,7 @@ from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.programs import ahead
 from skillpress.rollouts.programs.agent import ProgramAgent
-from skillpress.rollouts.programs.requests import Asked, Message, ModelRequest
+from skillpress.rollouts.programs.requests import Asked, ModelRequest
 from skillpress.rollouts.programs.tool_calls import words
 from tests.support.models.tiny import tiny_policy
 

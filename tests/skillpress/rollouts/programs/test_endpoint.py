@@ -13,9 +13,10 @@ import httpx
 import openai
 import pytest
 
+from skillpress.core.chat_messages import ToolCall
 from skillpress.core.trajectory import WeightSpan
 from skillpress.rollouts.programs.endpoint import RETRIES, Endpoint
-from skillpress.rollouts.programs.requests import Asked, Reply, ToolCall
+from skillpress.rollouts.programs.requests import Asked, Reply
 from skillpress.rollouts.programs.session import Session, Waiting, engine_failed
 from tests.skillpress.rollouts.programs.conftest import played
 

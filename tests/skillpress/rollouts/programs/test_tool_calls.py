@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.chat_messages import ToolCall
 from skillpress.rollouts.programs import tool_calls
 from skillpress.rollouts.programs.forms import forms
-from skillpress.rollouts.programs.requests import Reply, ToolCall
+from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import BROKEN, Read, Reader
 
 NESTED = {"query": {"any": [1, 2.5, None, True, {"of": []}]}, "text": 'a "quoted"\nline: {}</tool_call>'}
@@ -278,7 +279,6 @@ def test_calls_with_any_arguments_are_read_as_written_and_every_form_can_answer_
     said = READERS[name](JOINED[name].join(map(WRITTEN[name], calls)))
     assert said == Read("", tuple(calls))
     reply = Reply(said.content, said.calls)
-    assert Reply.from_json(reply.to_json()) == reply
     for form in forms():
         json.dumps(form.write("id", "model", [reply]), allow_nan=False)
         "".join(form.stream("id", "model", [reply])).encode()

@@ -22,6 +22,7 @@ from skillpress.training.loop.groups import Collected
 from skillpress.training.loop.log_ratios import LogRatios
 from skillpress.training.loop.replay import ReplayBuffer
 from skillpress.training.loop.samples import Samples
+from tests.support.episodes import made_step, made_trajectory
 from tests.support.training.batches import (
     CISPO,
     DAPO,
@@ -50,11 +51,10 @@ TASK = Task("t", "countdown", 0, {})
 def decisions(draw: st.DrawFn) -> Step:
     tokens = draw(st.integers(0, 3))
     value = st.floats(-5, 5)
-    return Step(
+    return made_step(
         prompt_ids=(draw(st.integers(1, 9)),) if tokens else (),
         response_ids=(2,) * tokens,
         logprobs=tuple(draw(st.lists(st.floats(-9, 0), min_size=tokens, max_size=tokens))),
-        thought="",
         action=draw(st.sampled_from(["go", "stay"])),
         observation=draw(st.sampled_from(["", "a", "b"])),
         invalid=draw(st.sampled_from([None, "unreadable"])),
@@ -77,12 +77,7 @@ def groups(draw: st.DrawFn) -> list[Trajectory]:
             summaries = [Summary(0, replace(draw(decisions()), action=""))] if draw(st.booleans()) else []
             won = draw(st.booleans())
             found.append(
-                Trajectory(
-                    task_id="t", group_id=group, rollout_index=index, steps=tuple(steps), won=won,
-                    terminated=won, truncated=not won, outcome="won" if won else "timeout", policy_version=0,
-                    seed=index, first_observation=draw(st.sampled_from(["", "a"])),
-                    summaries=tuple(summaries),
-                )
+                made_trajectory(steps, won=won, group_id=group, rollout_index=index, seed=index, first_observation=draw(st.sampled_from(["", "a"])), summaries=tuple(summaries))
             )  # fmt: skip
     return found
 

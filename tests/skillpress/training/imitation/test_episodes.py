@@ -10,13 +10,13 @@ import pytest
 import torch
 from trl.chat_template_utils import qwen2_5_chat_template
 
+from skillpress.core.chat_messages import Message
 from skillpress.core.errors import ParamsError
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.logs.episodes import gather
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.rollouts.programs.requests import Message
 from skillpress.rollouts.programs.tool_calls import Reader, hermes, llama_json
 from skillpress.training.imitation import trainer
 from skillpress.training.imitation.dataset import Sample

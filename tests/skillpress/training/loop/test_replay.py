@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,11 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
-from skillpress.core.rollout_files import iterate_rollouts
-from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
+from skillpress.core.trajectory import RewardPart, Step, Task, Trajectory, WeightSpan
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import batch_of
 from skillpress.training.loop.groups import Collected
-from skillpress.training.loop.replay import ReplayBuffer, Transition, transitions
+from skillpress.training.loop.replay import ReplayBuffer
 from tests.support.training.thread_ranks import on_ranks
 
 GROUPS, SIZE = 4, 2
@@ -78,38 +76,6 @@ def buffer(
 
 def replayed(batch: Collected) -> list[Trajectory]:
     return batch.trajectories[batch.new :]
-
-
-def test_a_transition_is_the_papers_tuple(tmp_path: Path) -> None:
-    """(X_k, th_k, A_k, R_{k+1}, X_{k+1}) of each decision, including a summary, as read from disk."""
-    summed_up = replace(
-        collected(1).trajectories[0], summaries=(Summary(1, replace(decision(9), action="")),)
-    )
-    first, summary, last = decision(10, 1), decision(9), decision(15, 1)
-    found = list(transitions([summed_up]))
-    assert found == [
-        Transition(
-            state=first.prompt_ids, thought="I think 10", action="act 10",
-            reward=(RewardPart("success", 1.0, "trajectory"),), next_state=summary.prompt_ids,
-        ),
-        Transition(
-            state=summary.prompt_ids, thought="I think 9", action="",
-            reward=(RewardPart("success", 0.0, "trajectory"),), next_state=last.prompt_ids,
-        ),
-        Transition(
-            state=last.prompt_ids, thought="I think 15", action="act 15",
-            reward=(RewardPart("success", 1.0, "trajectory"),), next_state=None,
-        ),
-    ]  # fmt: skip
-    keeping = buffer(tmp_path)
-    batch = replace(
-        collected(1),
-        trajectories=[summed_up],
-        tasks=[TASKS["t0"]],
-        batch=batch_of([summed_up], [0], 10.0, 4),
-    )
-    keeping(1, batch)
-    assert list(transitions(iterate_rollouts(keeping.store.part("replay", 1)))) == found
 
 
 def test_the_first_step_has_nothing_to_replay_and_the_second_replays_the_first_as_it_was(

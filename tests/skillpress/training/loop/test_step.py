@@ -61,7 +61,7 @@ def shaper(
 ) -> RewardShaper:
     reward = RewardParameters(
         success=10.0, invalid_penalty=0.01, invalid_counts="any", invalid_credit="trajectory",
-        measures={}, shaping=shaping, shaping_credit=credit, efficiency=10.0,
+        measures={}, shaping=shaping, shaping_credit=credit, shaping_weight=10.0,
         centred=centred,
     )  # fmt: skip
     skills = SkillParameters(

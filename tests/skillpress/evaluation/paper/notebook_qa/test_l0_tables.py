@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from skillpress.core.rollout_files import rollout_frame
-from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.core.trajectory import Step, Task
 from skillpress.evaluation.paper.method_episodes import GRADES, MethodEpisodes
 from skillpress.evaluation.paper.notebook_qa.printed import AVERAGE, METRICS, TABLES, printed
 from skillpress.evaluation.paper.notebook_qa.scores import printed_row, table_2
 from skillpress.evaluation.statistics.episodes import evaluation_steps
+from tests.support.episodes import made_trajectory
 
 SLIPS = {
     # Section 4.4, the average of L0-Scaffold: Table 1's average is the mean of its row.
@@ -72,12 +73,7 @@ def test_f1_is_never_below_exact_match_nor_the_judge_below_f1() -> None:
 def episodes(said: Sequence[tuple[str, str | None]], recorded: bool = True) -> MethodEpisodes:
     """One episode for each (task, answer); a question of MuSiQue and one of HotpotQA."""
     played = [
-        Trajectory(
-            task_id=task, group_id="g", rollout_index=index, won=False, terminated=answer is not None,
-            truncated=answer is None, outcome="timeout" if answer is None else "wrong_answer",
-            policy_version=0, seed=0,
-            steps=(Step((), (), (), "", "x", "", None, (), answer=answer if recorded else None),),
-        )
+        made_trajectory((Step((), (), (), "", "x", "", None, (), answer=answer if recorded else None),), task_id=task, rollout_index=index, terminated=answer is not None, truncated=answer is None, outcome="timeout" if answer is None else "wrong_answer")
         for index, (task, answer) in enumerate(said)
     ]  # fmt: skip
     of_hotpotqa = {"question": "?", "answers": ["Iliad", "no"], "dataset": "hotpotqa"}

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from skillpress.core.engine import Sampling
-from skillpress.core.trajectory import Step, Trajectory
+from skillpress.core.trajectory import Trajectory
 from skillpress.models.macro_policy.enumeration import Enumeration
 from skillpress.models.policy import Policy
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.loop.describing.action_metrics import STATES, ActionMetrics, DemonstratedState
+from tests.support.episodes import made_step, made_trajectory
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.thread_ranks import on_ranks
 
@@ -35,32 +36,10 @@ def decided(likely: float) -> Policy:
 
 def played(states: int, first: int = 2) -> list[Trajectory]:
     steps = tuple(
-        Step(
-            prompt_ids=(first + state,),
-            response_ids=(50,),
-            logprobs=(0.0,),
-            thought="",
-            action="up",
-            observation="",
-            invalid=None,
-            reward_parts=(),
-        )
+        made_step(prompt_ids=(first + state,), response_ids=(50,), logprobs=(0.0,), action="up")
         for state in range(states)
     )
-    return [
-        Trajectory(
-            task_id="t",
-            group_id="g",
-            rollout_index=0,
-            steps=steps,
-            won=False,
-            terminated=False,
-            truncated=True,
-            outcome="timeout",
-            policy_version=0,
-            seed=0,
-        )
-    ]
+    return [made_trajectory(steps)]
 
 
 def metrics(policy: Policy, ranks: Ranks | None = None, **changes: object) -> ActionMetrics:

@@ -130,13 +130,13 @@ def of_groups(
     return batch_metrics(played, batch, advantages, Ranks()), advantages
 
 
-@pytest.mark.parametrize("efficiency", [0.1, 1.0, 10.0, 31.6])
+@pytest.mark.parametrize("weight", [0.1, 1.0, 10.0, 31.6])
 def test_one_segment_more_among_eight_wins_has_the_advantage_of_a_failure_among_eight(
-    efficiency: float,
+    weight: float,
 ) -> None:
     """Sample deviation: seven of 0 and one of -c have mean -c / 8, deviation c / sqrt(8), and advantages of
     -(7/8) sqrt(8) = -2.475 and (1/8) sqrt(8) = 0.354, whatever c is. So has one failure among wins."""
-    one_more = [efficiency / 30] + [0.0] * 7
+    one_more = [weight / 30] + [0.0] * 7
     _, of_segment = of_groups(([True] * 8, one_more))
     _, of_failure = of_groups(([False] + [True] * 7, [0.0] * 8))
     _, of_invalid_action = of_groups(([True] * 8, [0.01] + [0.0] * 7))

@@ -1,8 +1,8 @@
 """How many seeds show which difference: the power of the paired t test over seeds.
 
-If the differences of n seeds scatter with deviation s, a true difference d is found with probability P(|t'| >
-t_crit), where t' is noncentral t with n - 1 degrees of freedom and noncentrality d sqrt(n) / s (Cohen 1988,
-ch. 2).
+The differences of n seeds scatter with deviation s. Then a true difference d is found with probability
+P(|t'| > t_crit). Here t' is noncentral t with n - 1 degrees of freedom and noncentrality d sqrt(n) / s (Cohen
+1988, ch. 2).
 """
 
 from __future__ import annotations

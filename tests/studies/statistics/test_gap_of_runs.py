@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from scipy.stats import ttest_1samp
 
-from skillpress.evaluation.study.compression import MEASURES
-from skillpress.evaluation.study.gap_of_runs import ACROSS, COLUMNS, WITHIN, Agreement, agreements
+from studies.statistics.compression import MEASURES
+from studies.statistics.gap_of_runs import ACROSS, COLUMNS, WITHIN, Agreement, agreements
 
 RUNS = 8
 

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from scipy.stats import ttest_1samp
 
-from skillpress.evaluation.study.contrasts import (
+from skillpress.evaluation.study.plan import BY_CLASS, Claim
+from studies.statistics.contrasts import (
     GATED,
     MISSING,
     OPEN,
@@ -20,7 +21,6 @@ from skillpress.evaluation.study.contrasts import (
     judged,
     measured,
 )
-from skillpress.evaluation.study.plan import BY_CLASS, Claim
 
 
 def claim(expect: str = "higher", benchmark: str = "b", of_class: str = "") -> Claim:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from skillpress.evaluation.study.compression import gaps, partial_correlation, predict
+from studies.statistics.compression import gaps, partial_correlation, predict
 
 
 def made_up(effect: float, runs: int = 12, steps: int = 8) -> pl.DataFrame:

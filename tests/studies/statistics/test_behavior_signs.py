@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import ttest_rel
 
-from skillpress.evaluation.study.behavior_signs import MISSING, OPEN, OTHER, SAME, printed, signs
+from studies.statistics.behavior_signs import MISSING, OPEN, OTHER, SAME, printed, signs
 
 FIRST = {10: 6.0, 11: 6.2, 12: 5.9}
 SHORTER = {10: 4.0, 11: 4.3, 12: 4.0}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from skillpress.evaluation.study.power import power, seeds_needed
+from studies.statistics.power import power, seeds_needed
 
 
 def test_power_is_the_share_of_simulated_studies_that_find_the_difference() -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from skillpress.core.distributions import student_cdf, student_quantile
-from skillpress.evaluation.study.compression import HELD, MEASURES, partial_correlation
+from studies.statistics.compression import HELD, MEASURES, partial_correlation
 
 WITHIN, ACROSS = "within cells", "across cells"
 SMALL = 0.3
