@@ -18,6 +18,8 @@ MOVED = {
     "play.rollout": "rollouts.collection",
     "play": "rollouts",
     "show": "reports",
+    "training.algorithms.scored_tokens": "training.algorithms.algorithm",
+    "training.algorithms.token_weights": "training.algorithms.algorithm",
 }
 """Former to present name within ``skillpress``."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
