@@ -25,6 +25,8 @@ MOVED = {
     "play.rollout": "rollouts.collection",
     "play": "rollouts",
     "show": "reports",
+    "training.algorithms.scored_tokens": "training.algorithms.algorithm",
+    "training.algorithms.token_weights": "training.algorithms.algorithm",
 }
 """Former to present name within ``skillpress``."""
 KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "environment.isolation"}
