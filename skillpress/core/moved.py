@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
-import warnings
 from collections.abc import Mapping
+from functools import cache
 from multiprocessing import parent_process
 from typing import Any
 
 from skillpress.core.errors import ParamsError
+
+_LOG = logging.getLogger(__name__)
 
 MOVED = {
     "console": "cli",
@@ -38,6 +41,12 @@ def with_present_names(text: str) -> str:
     return _FORMER.sub(lambda found: f"skillpress.{MOVED[found[1]]}", text)
 
 
+@cache
+def tell_once(note: str) -> None:
+    """Warn with this note, once in a process."""
+    _LOG.warning("%s", note)
+
+
 def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = False) -> dict[str, Any]:
     """The parameters with the present name of every key that they give by a former one.
 
@@ -59,7 +68,8 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if new in inside:
             raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")
         if note and parent_process() is None:
-            told = f"{former}: is now called {present}; rename it, this version alone reads the former name"
-            warnings.warn(told, FutureWarning, stacklevel=1)
+            tell_once(
+                f"{former}: is now called {present}; rename it, this version alone reads the former name"
+            )
         found[section] = {new if key == old else key: value for key, value in inside.items()}
     return found

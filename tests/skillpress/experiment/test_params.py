@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from skillpress.core.errors import ParamsError, UserError
-from skillpress.core.moved import with_present_keys
+from skillpress.core.moved import tell_once, with_present_keys
 from skillpress.experiment.layers import assigned_layers, file_layer
 from skillpress.experiment.params import check_params, load_params, merge, merged, read_yaml
 from skillpress.training.loop import parameters
@@ -376,14 +376,16 @@ def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path
 
 
 def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_a_note_tells_the_present_one(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    tell_once.cache_clear()
     (tmp_path / "overlay.yaml").write_text("reward: {efficiency: 3.0}\n")
-    with pytest.warns(FutureWarning, match=r"^reward\.efficiency: is now called reward\.shaping_weight;"):
-        params = load_params(DEFAULT, tmp_path / "overlay.yaml")
+    params = load_params(DEFAULT, tmp_path / "overlay.yaml")
+    said = "reward.efficiency: is now called reward.shaping_weight; rename it"
+    assert capsys.readouterr().err.startswith(said)
     assert params == check_params(merge(read_yaml(DEFAULT), {"reward": {"shaping_weight": 3.0}}), "test")
-    with pytest.warns(FutureWarning, match="is now called"):
-        layers = [file_layer(DEFAULT), *assigned_layers(["reward.efficiency=3.0"])]
+    layers = [file_layer(DEFAULT), *assigned_layers(["reward.efficiency=3.0"])]
+    assert capsys.readouterr().err == ""  # it was said
     assert check_params(merged(layers), "test", layers) == params
     with pytest.raises(ParamsError, match=r"--set reward\.shaping_weight=1: --set reward\.efficiency=1 sets"):
         assigned_layers(["reward.efficiency=1", "reward.shaping_weight=1"])
