@@ -27,24 +27,20 @@ MOVED = {
     "play.rollout": "rollouts.collection",
     "play": "rollouts",
     "show": "reports",
+    "training.algorithms.scored_tokens": "training.algorithms.algorithm",
+    "training.algorithms.token_weights": "training.algorithms.algorithm",
 }
 """Former to present name within ``skillpress``."""
 KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "environment.isolation"}
 """Former to present name of parameters of one section."""
 _VALUES = {"environment.walls": ("bubblewrap", "gvisor", "none")}
-"""What a former key may be: an environment of one's own may have a key of the same name."""
+"""What a former key may be, since another part may have a key of the same name."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 
 
 def with_present_names(text: str) -> str:
     """The text with the present name of every module that it calls by a former one."""
     return _FORMER.sub(lambda found: f"skillpress.{MOVED[found[1]]}", text)
-
-
-@cache
-def tell_once(note: str) -> None:
-    """Warn with this note, once in a process."""
-    _LOG.warning("%s", note)
 
 
 def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = False) -> dict[str, Any]:
@@ -68,8 +64,12 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if new in inside:
             raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")
         if note and parent_process() is None:
-            tell_once(
-                f"{former}: is now called {present}; rename it, this version alone reads the former name"
-            )
+            _tell(f"{former}: is now called {present}; rename it, this version alone reads the former name")
         found[section] = {new if key == old else key: value for key, value in inside.items()}
     return found
+
+
+@cache
+def _tell(note: str) -> None:
+    """Warn with this note, once in a process."""
+    _LOG.warning("%s", note)

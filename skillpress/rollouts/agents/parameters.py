@@ -55,7 +55,7 @@ class PolicyParameters(Section):
     model: Annotated[str, Field(min_length=1)]
     """``scratch``, ``smollm2-135m``, or the name or folder of a Hugging Face model."""
     rendering: str
-    """Wording of the environment, such as compact, text or paper."""
+    """Wording: compact, text, paper, or a file of your own (docs/agents.md)."""
     domain_tokens: list[Literal["markers", "actions", "entities"]]
     """Words that become single tokens of a pretrained model: markers, actions, entities."""
     parser: Annotated[str, registered(PARSERS, RENDERINGS_OWN)]

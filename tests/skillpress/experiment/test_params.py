@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from skillpress.core import moved
 from skillpress.core.errors import ParamsError, UserError
-from skillpress.core.moved import tell_once, with_present_keys
+from skillpress.core.moved import with_present_keys
 from skillpress.experiment.layers import assigned_layers, file_layer
 from skillpress.experiment.params import check_params, load_params, merge, merged, read_yaml
 from skillpress.training.loop import parameters
@@ -375,10 +376,10 @@ def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path
         load_params(path)
 
 
-def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_a_note_tells_the_present_one(
+def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_one_note_tells_the_present_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tell_once.cache_clear()
+    moved._tell.cache_clear()
     (tmp_path / "overlay.yaml").write_text("reward: {efficiency: 3.0}\n")
     params = load_params(DEFAULT, tmp_path / "overlay.yaml")
     said = "reward.efficiency: is now called reward.shaping_weight; rename it"
@@ -390,7 +391,7 @@ def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_a_note_
     with pytest.raises(ParamsError, match=r"--set reward\.shaping_weight=1: --set reward\.efficiency=1 sets"):
         assigned_layers(["reward.efficiency=1", "reward.shaping_weight=1"])
     (tmp_path / "overlay.yaml").write_text("reward: {efficiency: 3.0, shaping_weight: 3.0}\n")
-    with pytest.raises(ParamsError, match=r"overlay\.yaml: .*are the same parameter; remove reward"):
+    with pytest.raises(ParamsError, match=r"overlay\.yaml: .* are the same parameter; remove reward"):
         load_params(DEFAULT, tmp_path / "overlay.yaml")
 
 

@@ -75,12 +75,12 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Try each attack in each isolation that has a column in the docs."""
     attack = request.node.originalname.removeprefix("test_attack_")
     if "program" in request.param and attack not in OF_PROGRAMS:
-        pytest.skip("docs/sandbox.md says why, or a test of its own tries it")
+        pytest.skip("attacks.md says why, or a test of its own tries it")
     if "gVisor" in request.param and shutil.which("runsc") is None:
         pytest.skip("gVisor's runsc is not on PATH")
     monkeypatch.setattr(sys.modules[__name__], "BACKEND", request.param)
     if attack in NOT_HELD.get(request.param, ()):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="docs/sandbox.md says so"))
+        request.applymarker(pytest.mark.xfail(strict=True, reason="attacks.md says so"))
 
 
 def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Any:

@@ -1,5 +1,5 @@
 """Attacks that programs can make and sandboxes cannot, or that end otherwise; the rest of the table in
-docs/sandbox.md is tried by the same tests as for sandboxes."""
+attacks.md (sandbox) is tried by the same tests as for sandboxes."""
 
 from __future__ import annotations
 
