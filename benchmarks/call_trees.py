@@ -29,18 +29,19 @@ import openai
 import torch
 
 from benchmarks.machine import setting
+from skillpress.core.chains import Pairs, in_chains
 from skillpress.core.trajectory import Step
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy
-from skillpress.models.policy.chains import Pairs, in_chains
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import pack_responses
 from skillpress.rollouts.collection import requests
-from skillpress.training.loop.samples import Samples, sampled_steps
+from skillpress.training.algorithms.batch import Batch
+from skillpress.training.loop.model_pass import sampled_steps
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 4096
@@ -102,18 +103,18 @@ def play(model: str, calls: int, words: int, new: int) -> tuple[Policy, list[Ste
     return policy, sampled_steps(played)
 
 
-def score(policy: Policy, samples: Samples) -> tuple[list[torch.Tensor], dict[str, float]]:
+def score(policy: Policy, samples: Batch) -> tuple[list[torch.Tensor], dict[str, float]]:
     """Log-probabilities of each sample, computed with gradients, and the cost."""
     scorer = choose_scorer(policy.model)
     scorer.zero_grad()
     found, tokens = [torch.empty(0)] * len(samples), 0
     started = time.process_time()
     for rows in pass_rows(samples.pairs, LIMIT, scorer.shares_prompts):
-        some = samples.select(rows)
+        some = samples.cut(rows)
         responses = pack_responses(some.pairs)
         logprobs, _ = scorer(responses, 1.0)
         logprobs.sum().backward()
-        for row, part in zip(rows, logprobs.detach().split(some.lengths.tolist()), strict=True):
+        for row, part in zip(rows, logprobs.detach().split(some.tokens.tolist()), strict=True):
             found[row] = part
         tokens += responses.size
     return found, {
@@ -132,13 +133,13 @@ def sequence_tokens(pairs: Pairs) -> int:
 def compare(model: str, calls: int, words: int, new: int) -> dict[str, Any]:
     """All measurements."""
     policy, steps = play(model, calls, words, new)
-    samples = Samples.of(steps)
-    score(policy, samples.select(np.arange(2)))  # warms up
+    samples = Batch.of_steps(steps)
+    score(policy, samples.cut(np.arange(2)))  # warms up
     started = time.process_time()
     order = in_chains(samples.pairs, np.zeros(len(samples), np.int64))
     searched = time.process_time() - started
     apart, neighbours = score(policy, samples)
-    together, trees = score(policy, samples.select(order))
+    together, trees = score(policy, samples.cut(order))
     differences = [float((apart[row] - part).abs().max()) for row, part in zip(order, together, strict=True)]
     return {
         "calls": len(steps),

@@ -37,7 +37,8 @@ from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import pack_responses
 from skillpress.rollouts.agents.parameters import SCRATCH
 from skillpress.rollouts.collection import requests
-from skillpress.training.loop.samples import Samples, sampled_steps
+from skillpress.training.algorithms.batch import Batch
+from skillpress.training.loop.model_pass import sampled_steps
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 4096
@@ -80,7 +81,7 @@ def score(policy: Policy, steps: list[Step]) -> tuple[list[torch.Tensor], dict[s
     """Log-probabilities of each step, computed with gradients, and the cost."""
     scorer = choose_scorer(policy.model)
     scorer.zero_grad()
-    samples, tokens = Samples.of(steps), 0
+    samples, tokens = Batch.of_steps(steps), 0
     found: dict[int, torch.Tensor] = {}
     started = time.process_time()
     for rows in pass_rows(samples.pairs, LIMIT, scorer.shares_prompts):

@@ -14,6 +14,7 @@ continues when it is started again.
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import re
 import subprocess
@@ -39,6 +40,7 @@ from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import CommandParser, many_seeds, real
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import overlay
+from skillpress.core.redaction import hide_secrets_of_tracebacks
 from skillpress.core.storage import private, write_json, write_text
 from skillpress.core.yaml_files import parse_yaml
 from skillpress.experiment.indistinct import warnings
@@ -48,7 +50,6 @@ from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.finished.comparison import as_json, page, paired_tests, table, text
 from skillpress.pipeline.finished.run import FinishedRun, read_run
-from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
 from skillpress.pipeline.reproduce.workspace import FOLDER, Variant, assigned_name
 from skillpress.pipeline.revision import revision
@@ -56,6 +57,8 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.comparison_run import ComparisonRun, comparison_run
 from skillpress.rollouts.workers import cores
 from skillpress.rollouts.workers.ranks import exit_in_words
+
+_LOG = logging.getLogger("skillpress.flows")
 
 METHODS = tuple(
     f"params/{method}.yaml"
@@ -135,7 +138,8 @@ def ablation(
         variants, found = checked(methods, seeds, common, grid, assignments)
         processes = [values["processes"] for values in found.values()]
         alike = [f"warning: {line}" for line in alike_among(found)]
-        print("\n".join(alike), file=sys.stderr, end="\n" * bool(alike), flush=True)
+        for line in alike:
+            _LOG.warning("%s", line)
         compared = {"methods": list(methods), "seeds": list(seeds), "common": list(common)}
         compared |= {"grid": list(grid)} if grid else {}  # without them an older, unfinished run goes on
         compared |= {"set": list(assignments)} if assignments else {}
@@ -309,10 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         state = ablation(
             methods, seeds, common, chosen.wait, chosen.remote, chosen.grid, chosen.set, return_state=True
         )
-    print(
-        without_secrets(f"ablation: {state.message}"), file=sys.stdout if state.is_completed() else sys.stderr
-    )
-    return 0 if state.is_completed() else exit_codes.USER_ERROR
+    return exit_codes.ended(state.is_completed(), f"ablation: {state.message}")
 
 
 if __name__ == "__main__":

@@ -28,11 +28,11 @@ from flows.prefect_database import create_for_flow
 from flows.stages import KEPT, StageFailedError, reproduce_stage, stage_order
 from skillpress.core.arguments import CommandParser, real
 from skillpress.core.errors import UserError
+from skillpress.core.redaction import hide_secrets_of_tracebacks
 from skillpress.core.storage import read_json
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.finished.effect import effect_line
-from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
 from skillpress.pipeline.reproduce.repair import repair
 from skillpress.pipeline.reproduce.workspace import (
@@ -124,11 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with interruptible("experiment", KEPT):
         create_for_flow(lambda: variant.values(ROOT))
         state = experiment(files, chosen.seed, chosen.wait, name, chosen.set, return_state=True)
-    print(
-        without_secrets(f"experiment {name}: {state.message}"),
-        file=sys.stdout if state.is_completed() else sys.stderr,
-    )
-    return 0 if state.is_completed() else exit_codes.USER_ERROR
+    return exit_codes.ended(state.is_completed(), f"experiment {name}: {state.message}")
 
 
 if __name__ == "__main__":

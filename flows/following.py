@@ -6,6 +6,7 @@ line of every running log is repeated from time to time: it names the stage and 
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from skillpress.pipeline.finished.run import FinishedRun
 from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.forecast import in_words
+
+_LOG = logging.getLogger("skillpress.flows")
 
 FIRST_SECONDS, SECONDS = 15.0, 60.0
 """Seconds from the start to the first look at the logs, and between looks."""
@@ -76,4 +79,4 @@ class Following:
 
     @staticmethod
     def _say(line: str) -> None:
-        print(f"ablation: {line}", flush=True)
+        _LOG.info("ablation: %s", line)

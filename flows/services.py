@@ -10,6 +10,7 @@ requires a secret (``secret.py``). Ctrl-C (or SIGTERM) stops everything.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -29,12 +30,14 @@ from flows.children import stop
 from flows.prefect_database import PREFECT_DATABASE
 from skillpress.core.errors import UserError
 from skillpress.core.http_clients import open_directly
+from skillpress.core.redaction import hide_secrets_of_tracebacks
 from skillpress.core.web import is_loopback
 from skillpress.pipeline import exit_codes
-from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import check_database, create_database
 from skillpress.rollouts.workers.ranks import exit_in_words
+
+_LOG = logging.getLogger("skillpress.flows")
 
 POOL = "local"
 DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
@@ -180,11 +183,11 @@ def serve(services: Services, schedule: bool) -> None:
     services.wait_until(f"{mlflow.url}/health", "MLflow")
     print(f"MLflow:  {mlflow.url}/#/experiments/{experiment}/runs\n{prefect_link(prefect)}", flush=True)
     if not is_loopback(host):
-        exit_codes.say(OPEN.format(host=host, mlflow=mlflow.port))
+        _LOG.warning("%s", OPEN.format(host=host, mlflow=mlflow.port))
     if schedule:
         deploy()
         services.start("the worker", ["prefect", "worker", "start", "--pool", POOL])
-        print("deployments are scheduled; Ctrl-C stops the worker and the servers", flush=True)
+        _LOG.info("deployments are scheduled; Ctrl-C stops the worker and the servers")
     services.run()
 
 
@@ -243,7 +246,7 @@ def _interrupt(*_: object) -> None:
 def main(arguments: Sequence[str]) -> int:
     """The command line; returns the exit code."""
     if list(arguments) not in (["ui"], ["schedule"]):
-        print(__doc__, file=sys.stderr)
+        exit_codes.say(__doc__)
         return exit_codes.USER_ERROR
     try:
         with Services() as services:
@@ -252,7 +255,7 @@ def main(arguments: Sequence[str]) -> int:
         exit_codes.say(error)
         return exit_codes.USER_ERROR
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        _LOG.info("stopped")
     return 0
 
 

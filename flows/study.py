@@ -35,12 +35,12 @@ from flows.interrupts import interruptible
 from flows.prefect_database import create_for_flow
 from skillpress.core.arguments import CommandParser, many_seeds, output_folder, real, whole
 from skillpress.core.errors import UserError
+from skillpress.core.redaction import hide_secrets_of_tracebacks
 from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.indistinct import warnings
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.finished.run import read_run
-from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.pipeline.reproduce.dvc_cache import cached_files
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
 from skillpress.pipeline.reproduce.workspace import FOLDER as WORKSPACES
@@ -277,9 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with interruptible("study", kept_of(choice)):
         create_for_flow(choice.runs)
         state = study(choice, return_state=True)
-    said = without_secrets(f"study: {state.message}")
-    print(said, file=sys.stdout if state.is_completed() else sys.stderr)
-    return 0 if state.is_completed() else exit_codes.USER_ERROR
+    return exit_codes.ended(state.is_completed(), f"study: {state.message}")
 
 
 def dry_run(choice: StudyChoice) -> int:

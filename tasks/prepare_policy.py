@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json
 from skillpress.experiment import imitation
 from skillpress.pipeline.files import BASE_POLICY, RESULTS, load_tasks, split_file, write_curve
+
+_LOG = logging.getLogger("skillpress.tasks")
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
@@ -41,7 +44,7 @@ def note_of_tools() -> None:
     from skillpress.models.policy.chat_template import saved_without_tools
 
     if reason := saved_without_tools(BASE_POLICY):
-        print(f"note: {reason}. The first request with tools would end the run.")
+        _LOG.warning("note: %s. The first request with tools would end the run.", reason)
 
 
 def warm_start(stage: Stage) -> imitation.ImitationResult:
@@ -69,7 +72,7 @@ def warm_start(stage: Stage) -> imitation.ImitationResult:
 
         result = imitation.imitate_demonstrations(job, on_progress)
     if episodes is not None and result.episodes is not None:
-        print(f"imitation.episodes: {episodes.told(result.episodes)}")
+        stage.say(f"imitation.episodes: {episodes.told(result.episodes)}")
     return result
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,9 @@ os.environ["PREFECT_HOME"] = str(_SCRATCH / "prefect")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import skillpress.pipeline  # noqa: E402, F401
+from skillpress.core.log_lines import VARIABLE, set_up  # noqa: E402
+
+set_up()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background programs of a script without Ctrl-C; programs of tests would inherit that.
@@ -55,6 +58,19 @@ def no_launcher_is_left_behind() -> Iterator[None]:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+@pytest.fixture
+def log_level() -> Iterator[Callable[[str], None]]:
+    """Sets the level of messages for one test: of this process, and of those that it starts."""
+    before = os.environ.get(VARIABLE, "")
+
+    def choose(level: str) -> None:
+        os.environ[VARIABLE] = level
+
+    yield choose
+    choose(before)
+    set_up()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

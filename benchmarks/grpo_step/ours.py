@@ -27,12 +27,11 @@ from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy, load_policy
 from skillpress.pipeline.reproduce.dry_run import shape_of
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
-from skillpress.training.algorithms.batch import batch_of, one_process
+from skillpress.training.algorithms.batch import Batch, batch_of, one_process
 from skillpress.training.algorithms.grpo import GRPO
 from skillpress.training.algorithms.selections.none import NoSelection
 from skillpress.training.loop.learner import Learner, read_configuration
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples
 
 
 class Ours:
@@ -72,7 +71,7 @@ class Ours:
         lengths = np.array([len(step.response_ids) for step in steps])
         assert lengths.tolist() == [RESPONSE] * len(steps)
         weights = self.grpo.token_weights(lengths, float(lengths.sum()), float(len(steps)), RESPONSE)
-        self.learner.update(Samples.of(steps=steps, advantages=advantages, weights=weights))
+        self.learner.update(Batch.of_steps(steps, advantages=advantages, weights=weights))
         self.update_seconds.append(self.place.now() - started)
         self.engine.update_weights(self.learner.weights(), self.steps)
 

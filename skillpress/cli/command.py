@@ -11,6 +11,7 @@ import none of it.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -22,10 +23,13 @@ from typing import NoReturn
 from skillpress.cli import layers
 from skillpress.core.errors import did_you_mean, is_user_error
 from skillpress.core.lab import need_lab
+from skillpress.core.log_lines import set_up, without_options
 from skillpress.core.names import looking
+from skillpress.core.redaction import hide_secrets_of_tracebacks
 from skillpress.core.visible import visible_output
 from skillpress.pipeline import exit_codes, settings
-from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
+
+_LOG = logging.getLogger("skillpress.cli")
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ HELP = ("-h", "--help")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
+    words = without_options(sys.argv[1:] if arguments is None else arguments)
     name, *rest = words or ["--help"]
     if name not in COMMANDS and name not in HELP:
         exit_codes.say(
@@ -170,6 +174,7 @@ def _finished(name: str, rest: Sequence[str]) -> int:
 
 
 def _run(name: str, rest: Sequence[str]) -> int:
+    set_up()
     if name in HELP:
         print(usage())
         return 0
@@ -186,7 +191,7 @@ def _run(name: str, rest: Sequence[str]) -> int:
 def _allowed(name: str, command: Command) -> AbstractContextManager[None]:
     """The block in which a command works: one that runs code has all of the lab's settings too."""
     if not command.runs_code:
-        return looking(lambda line: exit_codes.say(f"{name}: {line}"))
+        return looking(lambda line: _LOG.warning("%s: %s", name, line))
     settings.apply_all()
     return nullcontext()
 
@@ -212,7 +217,7 @@ def usage() -> str:
     lines = (f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items())
     running = ", ".join(name for name, command in COMMANDS.items() if command.runs_code)
     ending = (
-        "`skillpress COMMAND --help` tells its options.",
+        "`skillpress COMMAND --help` tells its options; all take --quiet (errors alone) and --verbose.",
         f"These commands run code that an experiment names: {running}.",
         "The others only look, and run none of it (view, runs, tables and choice do with --run-code).",
     )

@@ -15,6 +15,7 @@ run or the evaluation; --tokenizer names another place.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -30,9 +31,10 @@ from skillpress.core.trajectory import Trajectory
 from skillpress.integrations.formats.atif import write_atif
 from skillpress.integrations.formats.sharegpt import write_sharegpt
 from skillpress.integrations.formats.texts import TOKENIZER, Texts, load_texts
-from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS
 from skillpress.pipeline.progress import StageProgress
+
+_LOG = logging.getLogger(__name__)
 
 
 def _write_datasets(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
@@ -97,8 +99,8 @@ def _texts(named: Path | None, rollouts: Path) -> Texts:
         why, remedy = f"no tokenizer lies where {rollouts} was made", "--tokenizer FOLDER names one"
         if folder is not None:
             why, remedy = "the package tokenizers is not installed", layers.remedy("tokens")
-        exit_codes.say(
-            f"export: {why}; answers are given as thought and action, prompts are left out ({remedy})"
+        _LOG.warning(
+            "export: %s; answers are given as thought and action, prompts are left out (%s)", why, remedy
         )
         return Texts()
     layers.need(["tokens"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ from skillpress.logs.own_paths import paths_of
 from skillpress.logs.projection import NameProjection, TraceProjection
 from skillpress.logs.trace import TracesError
 from skillpress.logs.words import Words
-from skillpress.pipeline import exit_codes
+
+_LOG = logging.getLogger(__name__)
 
 FEW_CALLS = 0.05
 """The share of steps below which the calls of a log are so few that the command says so."""
@@ -100,7 +102,7 @@ def read(
     Args:
         command: named in front of the count of traces.
     """
-    shown = sys.stderr.isatty()
+    shown = sys.stderr.isatty() and _LOG.isEnabledFor(logging.INFO)
 
     def progress(traces: int) -> None:
         if shown:
@@ -178,4 +180,4 @@ def _ways(words: Words) -> str:
 def tell_warnings(command: str, log: Log) -> None:
     """Print the warnings."""
     for warning in log.warnings:
-        exit_codes.say(f"{command}: {warning}")
+        _LOG.warning("%s: %s", command, warning)

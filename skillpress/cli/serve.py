@@ -12,8 +12,8 @@ docs/openenv.md describes OpenEnv's protocol and the limits, docs/mcp.md the too
 
 from __future__ import annotations
 
+import logging
 import signal
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -45,6 +45,8 @@ from skillpress.integrations.serving import (
     server_of,
 )
 
+_LOG = logging.getLogger(__name__)
+
 if TYPE_CHECKING:
     import uvicorn
 
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
             address = f"{name}:{listening.getsockname()[1]}"
             if not is_loopback(chosen.host):
-                print(f"warning: --host {chosen.host}: {OPEN}", file=sys.stderr, flush=True)
+                _LOG.warning("warning: --host %s: %s", chosen.host, OPEN)
             if chosen.mcp:
                 at, how = f"http://{address}/mcp", "with a client of MCP over streamable HTTP"
             else:
@@ -127,7 +129,7 @@ def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
             prepared.set_exception(error)
         else:
             said = f"ready: the standard streams serve {_served(chosen, len(tasks), limits)}"
-            print(f"{said}; connect with the client that started this process", file=sys.stderr, flush=True)
+            _LOG.info("%s; connect with the client that started this process", said)
         Event().wait()  # the environments' processes end with the thread that started them
 
     Thread(target=prepare, name="prepare", daemon=True).start()

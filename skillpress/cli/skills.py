@@ -14,6 +14,7 @@ bad_lines.csv.
 
 from __future__ import annotations
 
+import logging
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -45,13 +46,14 @@ from skillpress.logs.fields import Wanted
 from skillpress.logs.log import Log
 from skillpress.logs.own_rules import find_rules
 from skillpress.logs.projection import NameProjection, TraceProjection
-from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import RESULTS
 from skillpress.reports.skills_page.comparison import GroupComparison
 from skillpress.reports.skills_page.content import Content, Settings, describe
 from skillpress.reports.skills_page.episodes import episodes
 from skillpress.reports.skills_page.page import render
 from skillpress.skills.dictionary import save_dictionary
+
+_LOG = logging.getLogger(__name__)
 
 BAD_TOLD = 3
 """Bad lines that the terminal shows."""
@@ -79,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compared = _compared(chosen, log, named)
     check_used(log, named)
     if len(log) > SLOW_TRACES and layers.missing("fast"):
-        exit_codes.say(f"skills: {len(log):,} traces take minutes without numba: {layers.remedy('fast')}")
+        _LOG.warning(f"skills: {len(log):,} traces take minutes without numba: {layers.remedy('fast')}")
     content = describe(log, settings, compared)
     for text in [*_answered(content, chosen), *in_five_lines(log, projected_by)]:
         print(text)
@@ -276,10 +278,10 @@ def _table(path: Path, rows: list[dict[str, object]], schema: dict[str, type[pl.
 def _tell(folder: Path, content: Content) -> None:
     log = content.log
     for bad in log.bad[:BAD_TOLD]:
-        exit_codes.say(f"skills: {bad.file}, line {bad.number}: {bad.why[:200]}")
+        _LOG.warning("skills: %s, line %d: %s", bad.file, bad.number, bad.why[:200])
     if log.bad_lines:
         lines = "1 bad line was" if log.bad_lines == 1 else f"{log.bad_lines:,} bad lines were"
-        exit_codes.say(f"skills: {lines} passed over; {folder}/bad_lines.csv names them")
+        _LOG.warning("skills: %s passed over; %s/bad_lines.csv names them", lines, folder)
     tell_warnings("skills", log)
     of = "successes" if content.of_successes else "traces"
     routines = "routine" if len(content.routines) == 1 else "routines"

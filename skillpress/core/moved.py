@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from multiprocessing import parent_process
 from typing import Any
 
@@ -24,12 +25,14 @@ MOVED = {
     "play.rollout": "rollouts.collection",
     "play": "rollouts",
     "show": "reports",
+    "training.algorithms.scored_tokens": "training.algorithms.algorithm",
+    "training.algorithms.token_weights": "training.algorithms.algorithm",
 }
 """Former to present name within ``skillpress``."""
 KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "environment.isolation"}
 """Former to present name of parameters of one section."""
 _VALUES = {"environment.walls": ("bubblewrap", "gvisor", "none")}
-"""What a former key may be: an environment of one's own may have a key of the same name."""
+"""What a former key may be, since another part may have a key of the same name."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 
 
@@ -59,7 +62,11 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if new in inside:
             raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")
         if note and parent_process() is None:
-            told = f"{former}: is now called {present}; rename it, this version alone reads the former name"
-            warnings.warn(told, FutureWarning, stacklevel=1)
+            _tell(f"{former}: is now called {present}; rename it, this version alone reads the former name")
         found[section] = {new if key == old else key: value for key, value in inside.items()}
     return found
+
+
+@cache  # Python would tell it again after any change of its filters, such as torch's import makes
+def _tell(note: str) -> None:
+    warnings.warn(note, FutureWarning, stacklevel=2)

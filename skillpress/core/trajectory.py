@@ -39,8 +39,9 @@ Kind = Literal["action", "summary", "reflection"]
 """What the agent was asked for: an action for the environment, or for itself a summary of its past or a
 reflection on an earlier attempt."""
 
-Credit = Literal["step", "trajectory"]
-"""What a part of the reward counts for: only its own step, or the whole episode."""
+Credit = Literal["step", "trajectory", "mean"]
+"""What a part of the reward counts for: only its own step, or the whole episode, as it is (``trajectory``) or
+divided by the number of the episode's steps (``mean``), so that each step adds its share of a mean."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Remove this file, and what imports it, when the version is out.
 
 from __future__ import annotations
 
-import warnings
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +26,8 @@ from skillpress.environments.section import (
     TaskParameters,
     environment_class,
 )
+
+_LOG = logging.getLogger(__name__)
 
 __all__ = [
     "AdvisingOracle",
@@ -98,7 +100,7 @@ class EnvironmentBundle:
         if parent_process() is None:
             title, parameters = self.parameters.__module__, self.parameters.__name__
             note = NOTE.format(name=title, title=parameters.removesuffix("Parameters"), parameters=parameters)
-            warnings.warn(note, FutureWarning, stacklevel=2)
+            _LOG.warning("%s", note)
         made: type[EnvironmentSection] = type(self.parameters.__name__, (self.parameters,), self._methods())
         return made
 

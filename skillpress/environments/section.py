@@ -37,6 +37,8 @@ Hosting = Literal["in_process", "workers", "threads"]
 """``in_process``, for steps of microseconds: in the process that plays. ``workers``, for engines that
 compute, leak, crash or cannot be pickled: in worker processes. ``threads``, for environments that wait for
 something outside (a sandbox, a server): one thread each."""
+PROMPT_FILE = ".jinja"
+"""The end of a ``policy.rendering`` that is a file with a prompt (``text/prompt_file.py``)."""
 
 
 @dataclass(frozen=True)
@@ -229,14 +231,18 @@ class EnvironmentSection(Section):
         return {"compact" if self.offers("vocabulary") else "text": partial(Prompted, self)}
 
     def has_rendering(self, name: str) -> bool:
-        """Whether there is a rendering with this name, of its own or from outside."""
-        return name in self.renderings() or name in RENDERINGS
+        """Whether there is a rendering with this name: of its own, from outside, or a file with a prompt."""
+        return name in self.renderings() or name in RENDERINGS or name.endswith(PROMPT_FILE)
 
     def rendering(self, name: str, history: int) -> Rendering:
         """The rendering with this name, which shows at most ``history`` past turns."""
         own = self.renderings()
         if name in own:
             return own[name](history)
+        if name.endswith(PROMPT_FILE):
+            from skillpress.environments.text.prompt_file import prompt_file
+
+            return prompt_file(self, name, history)
         made: Rendering = lookup(RENDERINGS, name, "policy.rendering")(self, history)
         return made
 

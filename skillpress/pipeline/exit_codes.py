@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import NoReturn
 
+from skillpress.core.redaction import without_secrets
 from skillpress.core.visible import with_codes
-from skillpress.pipeline.redaction import without_secrets
+
+_LOG = logging.getLogger("skillpress")
 
 USER_ERROR = 2
 """A mistake to correct before the next run: a parameter, a file, the disk. Retrying does not help."""
@@ -18,8 +21,18 @@ PIPE_CLOSED = 141
 
 
 def say(message: object) -> None:
-    """Print a line for the user on stderr, without passwords, keys and terminal escapes."""
-    print(with_codes(without_secrets(str(message))), file=sys.stderr, flush=True)
+    """Tell the user an error, without passwords, keys and terminal escapes."""
+    # Above CRITICAL: after Ctrl-C, flows silence what threads log about the processes that end.
+    _LOG.log(logging.CRITICAL + 1, "%s", with_codes(without_secrets(str(message))))
+
+
+def ended(well: bool, message: str) -> int:
+    """Print how a run ended if it ended well, else tell the error; returns the exit code."""
+    if not well:
+        say(message)
+        return USER_ERROR
+    print(without_secrets(message))
+    return 0
 
 
 def leave(code: int) -> NoReturn:

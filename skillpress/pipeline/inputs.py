@@ -7,16 +7,20 @@ that differ. DVC runs this command every time; the stages below run again only w
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
 from skillpress.core.errors import UserError
+from skillpress.core.log_lines import set_up
 from skillpress.core.registry import registries
 from skillpress.core.storage import read_json, sweep, write_json
 from skillpress.experiment.params import load_params
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.fingerprints import Fingerprints, changes
 from skillpress.pipeline.graph import FINGERPRINTS, read_stages
+
+_LOG = logging.getLogger("skillpress.pipeline.inputs")
 
 LONGEST_LIST = 6
 """Changed files that are named of each stage."""
@@ -25,6 +29,7 @@ LONGEST_LIST = 6
 def main() -> int:
     """Write the fingerprints; returns the exit code."""
     try:
+        set_up()
         for table in registries():
             table.offered()  # refuses names that two packages offer
         fingerprints = Fingerprints.here(load_params())
@@ -52,7 +57,7 @@ def _write(file: Path, fingerprint: dict[str, object]) -> None:
     if before is not None:
         changed = changes(before, fingerprint)
         more = f" and {len(changed) - LONGEST_LIST} more" if len(changed) > LONGEST_LIST else ""
-        print(f"{file.stem}: changed: {', '.join(changed[:LONGEST_LIST])}{more}")
+        _LOG.info("%s: changed: %s%s", file.stem, ", ".join(changed[:LONGEST_LIST]), more)
     write_json(file, fingerprint)
 
 

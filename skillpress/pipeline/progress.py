@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Any
 
 from tqdm import tqdm
 
 from skillpress.core.waiting import heard
 from skillpress.pipeline.waits import Waits
+
+_LOG = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -38,7 +42,9 @@ class StageProgress:
         self._first: tuple[int, float] | None = None
         self._started = time.monotonic()
         self._printed = self._started
-        self._bar = tqdm(desc=name, total=total, unit=unit) if sys.stderr.isatty() else None
+        self._bar: tqdm[Any] | None = None
+        if sys.stderr.isatty() and _LOG.isEnabledFor(logging.INFO):
+            self._bar = tqdm(desc=name, total=total, unit=unit)
         self._open = ExitStack()
 
     def __call__(self, count: int, **values: float) -> None:
@@ -102,4 +108,4 @@ class StageProgress:
             postfix=text,
             ncols=0,
         )
-        print(line, file=sys.stderr, flush=True)
+        _LOG.info("%s", line)

@@ -9,6 +9,7 @@ with 1.
 
 from __future__ import annotations
 
+import logging
 import time
 import traceback
 from contextlib import suppress
@@ -17,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from skillpress.core.errors import is_user_error
+from skillpress.core.log_lines import set_up
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import sweep
 from skillpress.core.waiting import waiting
@@ -31,6 +33,8 @@ from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
 from skillpress.pipeline.waits import Waits
 from skillpress.pipeline.whole_run import WholeRun, remember, whole_run
 from skillpress.rollouts.workers.launched import LaunchError, launch_of_environment
+
+_LOG = logging.getLogger(__name__)
 
 LOCK_WAIT_SECONDS = 120.0
 """Waiting time for a killed process of the same stage. Its recorder ends when it has recorded everything."""
@@ -63,13 +67,14 @@ class Stage:
         return StageProgress(self.name, total, unit, self.run.check, whole)
 
     def say(self, message: str) -> None:
-        """Print a line for the user."""
-        exit_codes.say(f"{self.name}: {message}")
+        """Tell the user something that is no error."""
+        _LOG.info("%s: %s", self.name, message)
 
 
 def run_stage(name: str) -> int:
     """Run the stage ``name``, or this process's part of it under a launcher; returns the exit code."""
     try:
+        set_up()
         params = load_params()
         entry = read_stage(name)
         if _is_helping_rank(name):
@@ -86,7 +91,7 @@ def run_stage(name: str) -> int:
             raise
         exit_codes.say(f"{name}: {error}")
         return exit_codes.USER_ERROR
-    print(f"{name}: done in {seconds:.1f} s")
+    _LOG.info("%s: done in %.1f s", name, seconds)
     return 0
 
 
@@ -113,9 +118,10 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
     store = ResumeStore(CHECKPOINTS, key)
     store.sweep()
     resumed, values = store.folder.exists(), params.model_dump(mode="json")
+    _LOG.debug("%s: key %s, %s", entry.name, key, "goes on" if resumed else "begins")
     whole = whole_run(entry.name, values)
     if whole is not None:
-        exit_codes.say(f"{entry.name}: {whole.words()}")
+        _LOG.info("%s: %s", entry.name, whole.words())
     run = Recorder(entry.name, params, key, lock)
     run.log_parts({name: ", ".join(parts) for name, parts in fingerprint["parts"].items()})
     started = time.monotonic()

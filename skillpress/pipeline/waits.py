@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 import threading
 import time
 from types import TracebackType
 
-from tqdm import tqdm
-
 from skillpress.core.waiting import heard
+
+_LOG = logging.getLogger(__name__)
 
 FIRST_SECONDS, SECONDS = 5.0, 30.0
 """A wait is said after so many seconds, and then again and again."""
@@ -55,6 +55,4 @@ class Waits:
         """Say what is waited for, if it is time to."""
         if self._what and now >= self._next:
             self._next = now + SECONDS
-            line = f"{self._name}: {self._what} ({now - self._since:.0f} s so far)"
-            tqdm.write(line, file=sys.stderr)  # a bar moves down for it
-            sys.stderr.flush()
+            _LOG.info("%s: %s (%.0f s so far)", self._name, self._what, now - self._since)

@@ -24,6 +24,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Trajectory
+from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, START, TRAINED
 
 FOLDER = Path(__file__).parent
@@ -134,7 +135,7 @@ def main() -> int:
         kept = read_episodes(FOLDER) | {options.run: puzzles_of(options.workspace)}
         write_json(FOLDER / FILE, {run: [asdict(one) for one in kept[run]] for run in sorted(kept)})
     except UserError as error:
-        print(error, file=sys.stderr)
+        exit_codes.say(error)
         return 1
     return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -33,7 +32,7 @@ def make_pages(
         for path, text in files(found, ROOT).items():
             write_text(ROOT / path, text)
     except UserError as error:
-        print(error, file=sys.stderr)
+        exit_codes.say(error)
         return exit_codes.USER_ERROR
     recorded, planned = (sum(of.values()) for of in (results(found).recorded, results(found).planned))
     print(f"{recorded} of {planned} runs; the pages are made anew")

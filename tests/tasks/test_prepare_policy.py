@@ -32,5 +32,5 @@ def test_of_a_program_it_says_if_the_policy_cannot_be_shown_tools(
     monkeypatch.chdir(tmp_path)
     save_policy(policy, BASE_POLICY)
     note_of_tools()
-    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note:")]
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note:")]
     assert len(notes) == bool(said) and all(line.startswith(said) for line in notes)

@@ -11,6 +11,7 @@ are graded once. Grades from before an interruption are kept, and the same comma
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.evaluation.judge.simpleqa import PROMPT, Answered, JudgeCounts, count_grades, grade_answers
 from skillpress.evaluation.paper.method_episodes import write_grades
 from skillpress.evaluation.paper.notebook_qa.scores import submitted
-from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, GRADES, POLICIES
 from skillpress.pipeline.finished.run import FinishedRun, read_unchanged
+
+_LOG = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,9 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     params = evaluation_params("notebook_qa", chosen.model, chosen.params, assignments=chosen.set)
     from skillpress.cli.evaluations.judging import judged  # imports torch
 
-    with looking(
-        lambda line: exit_codes.say(f"judge-answers: {line}")
-    ):  # the model is ours, the runs may not be
+    # The model is ours, the runs may not be.
+    with looking(lambda line: _LOG.warning("judge-answers: %s", line)):
         runs = list(map(read_unchanged, chosen.runs))
     for run in runs:
         if not isinstance(run.params.environment, NotebookQaParameters):

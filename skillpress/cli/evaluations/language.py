@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from skillpress.cli.evaluations.models import check_wording, identify
 from skillpress.cli.evaluations.players import SERVER_OPTIONS, is_url, model_of, refuse_options
 from skillpress.core.errors import ParamsError
 from skillpress.experiment.params import Params
-from skillpress.pipeline.exit_codes import say
+
+_LOG = logging.getLogger(__name__)
 
 EXACT = (
     "every response depends on the prompt, the weights and the seed of its task, rollout and step, and "
@@ -61,7 +63,7 @@ class LanguageModel(PlaysHere):
         """The model's contents and the libraries that compute, including the engine's own."""
         identity = identify(self.model)
         if not check_wording(self.model, params):
-            say(f"{self.label}: {NO_TEMPLATE}")
+            _LOG.warning("%s: %s", self.label, NO_TEMPLATE)
         libraries = {name: version(name) for name in COMPUTING} | params.engine.libraries()
         return {"model": identity} | libraries
 

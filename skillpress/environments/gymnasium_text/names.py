@@ -9,7 +9,7 @@ for true, or is true from the start. Every episode would then be won.
 
 from __future__ import annotations
 
-import warnings
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -18,6 +18,8 @@ import gymnasium
 
 from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
+
+_LOG = logging.getLogger(__name__)
 
 EPISODES, STEPS = 8, 200
 """Maximum number of episodes, and of steps in each."""
@@ -55,7 +57,7 @@ def check_info_keys(section: GymnasiumTextParameters, env: gymnasium.Env[str, st
         )
         if near or place in always:
             raise ParamsError(said)
-        warnings.warn(f"{said}. It may come later: look at it before you train", RuntimeWarning, stacklevel=2)
+        _LOG.warning("%s. It may come later: look at it before you train", said)
 
 
 def told_won(section: GymnasiumTextParameters, facts: Mapping[str, Any]) -> bool:

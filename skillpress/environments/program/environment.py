@@ -12,7 +12,7 @@ program waits for a processor of a busy machine.
 
 from __future__ import annotations
 
-import sys
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,6 +50,8 @@ from skillpress.rollouts.programs.session import (
     gone,
 )
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
+
+_LOG = logging.getLogger(__name__)
 
 StepResult = tuple[str, bool, bool, Info]
 
@@ -189,7 +191,7 @@ class _Episode:
         try:
             remove_tree(self._root)
         except OSError as error:  # what one program has left must not end the others' run
-            print(f"note: {self._root} cannot be removed: {error}", file=sys.stderr)
+            _LOG.warning("note: %s cannot be removed: %s", self._root, error)
 
     def _launch(self) -> None:
         key = self._session.key

@@ -64,7 +64,7 @@ class GameRendering:
         return game_prompt(
             self.opening(state),
             last_turns(state, self.history),
-            steps=_steps(state),
+            steps=steps_taken(state),
             observation=self.observation(state),
             admissible=self.choices(state),
             notes=state.notes,
@@ -72,14 +72,15 @@ class GameRendering:
 
     def continuation(self, state: AgentState) -> str:
         """The current observation and the possible actions."""
-        return game_turn(_steps(state), state.observation, self.choices(state))
+        return game_turn(steps_taken(state), state.observation, self.choices(state))
 
     def response(self, action: str, info: Info) -> str:
         """The action in the environment's own wording, in the tags that the parser reads."""
         return tagged_answer(self.thought, info.action or action)
 
 
-def _steps(state: AgentState) -> int:
+def steps_taken(state: AgentState) -> int:
+    """Number of steps taken so far, by the environment's own count."""
     assert isinstance(state.info.state, CountsSteps), "the environment's state counts its steps"
     return state.info.state.steps
 

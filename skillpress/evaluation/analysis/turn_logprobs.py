@@ -15,7 +15,7 @@ from skillpress.core.trajectory import Step
 from skillpress.models.policy import Policy
 from skillpress.models.policy.passes import PASS_TOKENS
 from skillpress.models.policy.scorers import choose_scorer
-from skillpress.training.loop.samples import Samples
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.scoring_passes import ScoringPasses
 
 
@@ -38,7 +38,7 @@ class TurnScorer:
         sampled = [number for number, turn in enumerate(turns) if turn.response_ids]
         if not sampled:
             return found
-        samples = Samples.of([turns[number] for number in sampled])
-        scored = np.split(self._passes.logprobs(self._scorer, samples), np.cumsum(samples.lengths)[:-1])
+        samples = Batch.of_steps([turns[number] for number in sampled])
+        scored = np.split(self._passes.logprobs(self._scorer, samples), np.cumsum(samples.tokens)[:-1])
         found[sampled] = [logprobs.sum(dtype=np.float64) for logprobs in scored]
         return found

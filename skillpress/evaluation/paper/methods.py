@@ -88,7 +88,6 @@ _GRPO: Keys = _PLAIN | {
 }
 _REINFORCE: Keys = _PLAIN | {
     "algorithm.name": "reinforce_pp",
-    "algorithm.discount": 1.0,
     "reward.shaping": "none",
     "training.minibatches": 1,
 }
@@ -139,12 +138,23 @@ ROWS: Mapping[str, Row] = {
     ),
     "l0": Row(
         L0_METHODS["l0"],
-        _REINFORCE | {"algorithm.select.name": "dynamic_sampling", "algorithm.select.discard": 0.5},
+        _REINFORCE
+        | {
+            "algorithm.discount": 0.95,
+            "algorithm.select.name": "dynamic_sampling",
+            "algorithm.select.discard": 0.5,
+            "algorithm.select.refills": 2,
+        },
         _L0,
     ),
-    "reinforce_pp": Row("L0-RL without its selection", _REINFORCE | {"algorithm.select.name": "none"}, _L0),
+    "reinforce_pp": Row(
+        "L0-RL without its discount and selection",
+        _REINFORCE | {"algorithm.discount": 1.0, "algorithm.select.name": "none"},
+        _L0,
+    ),
 }
-"""The rows of the papers' tables, and L0's gradient alone. L0 does not give the rate of its selection."""
+"""The rows of the papers' tables, and L0's gradient alone. L0's discount and selection are those of its
+released code."""
 
 
 @dataclass(frozen=True)

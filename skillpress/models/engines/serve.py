@@ -20,6 +20,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import logging
 import os
 import shutil
 import signal
@@ -43,6 +44,8 @@ from skillpress.core.lab import SOURCE
 from skillpress.core.storage import make_folder, private
 from skillpress.core.web import is_loopback
 from skillpress.models.engines.launcher import LAUNCHER, SCRATCH
+
+_LOG = logging.getLogger("skillpress.models.engines.serve")
 
 SETTINGS = {
     "VLLM_SERVER_DEV_MODE": "1",  # the calls that change weights
@@ -194,14 +197,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with ModelServer(options, parsed.log or Path(f"server-{parsed.port}.log")) as server:
             if not is_loopback(options.host):
-                print(f"warning: --host {options.host}: {OPEN}", file=sys.stderr, flush=True)
+                _LOG.warning("warning: --host %s: %s", options.host, OPEN)
             server.wait_until_ready(parsed.wait)
             print(f"ready: {options.url} serves {options.model} (log: {server.log})", flush=True)
             status = server.wait()
-            print(f"the server ended with {status}; see {server.log}", file=sys.stderr)
+            _LOG.error("the server ended with %s; see %s", status, server.log)
             return 1
     except UserError as error:
-        print(error, file=sys.stderr)
+        _LOG.error("%s", error)
         return 2
     except KeyboardInterrupt:
         return 0

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import torch
 from transformers import PreTrainedModel
 
+from skillpress.core.chains import Pair
 from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.attention import with_masks
-from skillpress.models.policy.chains import Pair
 from skillpress.models.policy.logits import sliding_window
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.passes import PASS_TOKENS, response_logprobs

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from skillpress.core.chains import Pair, Pairs
 from skillpress.core.trajectory import TokenIds
-from skillpress.models.policy.chains import Pair, Pairs
 from skillpress.models.policy.scoring import Scorer, pack_responses
 
 FAN_OUT = 4

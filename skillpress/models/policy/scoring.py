@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import DynamicCache, PreTrainedModel
 
+from skillpress.core.chains import Pair, Pairs
 from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import TokenIds
-from skillpress.models.policy.chains import Pair, Pairs
 from skillpress.models.policy.logits import sliding_window
 from skillpress.models.policy.token_scores import TokenScores
 

@@ -21,11 +21,12 @@ from collections.abc import Sequence
 
 from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.log_lines import set_up, without_options
+from skillpress.core.redaction import hide_secrets_of_tracebacks
 from skillpress.core.storage import make_folder
 from skillpress.experiment.params import load_params
 from skillpress.pipeline import exit_codes, parent, settings
 from skillpress.pipeline.files import BASE_ROLLOUTS, RESULTS
-from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 from skillpress.pipeline.reproduce.devices import add_device_options, asked_for
 from skillpress.pipeline.reproduce.dvc_call import call_dvc, leave_out_routine
 from skillpress.pipeline.reproduce.launch_script import Machines, add_launch_options, launch_script
@@ -45,6 +46,7 @@ from skillpress.pipeline.whole_run import ALL, STAGES
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     settings.apply_all()
+    words = without_options(sys.argv[1:] if arguments is None else arguments)
     parser = CommandParser(description=__doc__)
     add_variant_options(parser)
     parser.add_argument(
@@ -55,10 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_launch_options(parser)
     parser.add_argument("--remote", help="DVC remote: take from there what other machines have done")
     parser.add_argument("--revision", help="refuse to run at another commit")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args(words)
     if chosen.launch and not chosen.dry_run:
         parser.error("--launch prints a script and submits nothing: say --dry-run with it")
     try:
+        set_up()
         variant = variant_of(chosen)
         variant.values(ROOT)  # overlays are wrong within a second, before torch is imported
         if chosen.launch:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +20,8 @@ from typing import TextIO
 
 from skillpress.core.errors import UserError
 from skillpress.core.storage import make_folder, named_disk_errors
+
+_LOG = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
 DEFAULT_WAIT_SECONDS = float(os.environ.get("SKILLPRESS_LOCK_WAIT", "3600"))
@@ -80,7 +82,7 @@ def _acquire(file: TextIO, what: str, wait_seconds: float) -> None:
                 "nothing was started. Wait for it or stop it, then run again"
             )
         if not announced:
-            print(f"waiting for {_holder(file)}, which uses {what}", file=sys.stderr, flush=True)
+            _LOG.info("waiting for %s, which uses %s", _holder(file), what)
             announced = True
         time.sleep(RETRY_SECONDS)  # only signals could limit a wait for flock, and the flows use those
 

@@ -12,7 +12,7 @@ have its pid by then. Both are removed from the list.
 from __future__ import annotations
 
 import json
-import sys
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ import psutil
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.yaml_files import YamlError, read_yaml_file
+
+_LOG = logging.getLogger(__name__)
 
 LOCK_FILE = Path("dvc.lock")
 ACTIVE_FILE = Path(".dvc/tmp/rwlock")
@@ -84,7 +86,7 @@ def set_broken_files_aside(workspace: Path) -> list[Path]:
             broken.parent.mkdir(parents=True, exist_ok=True)
             path.replace(broken)
             aside.append(broken)
-            print(f"{path}: half-written, now {broken}; DVC makes it anew", file=sys.stderr, flush=True)
+            _LOG.warning("%s: half-written, now %s; DVC makes it anew", path, broken)
     return aside
 
 

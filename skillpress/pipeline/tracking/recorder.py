@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.log_lines import set_up
+from skillpress.core.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.core.storage import make_folder, named_disk_errors, write_text
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
-from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
 
 SETTING = "SKILLPRESS_TRACES"
 """Set in infra/settings.env. It is not a parameter: recording affects no result, so it reruns nothing."""
@@ -202,4 +203,5 @@ def _reply(replies: TextIO, **message: str) -> None:
 
 if __name__ == "__main__":
     hide_secrets_of_tracebacks()
+    set_up()
     leave(main(*sys.argv[1:]))

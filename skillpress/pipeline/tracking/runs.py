@@ -37,12 +37,12 @@ from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from skillpress.core.errors import UserError
+from skillpress.core.redaction import without_secrets
 from skillpress.core.storage import make_folder, make_private_file, named_disk_errors
 from skillpress.core.version import __version__
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.evaluation.paper.methods import flatten, method
 from skillpress.experiment.params import Params
-from skillpress.pipeline.redaction import without_secrets
 from skillpress.pipeline.revision import revision
 from skillpress.pipeline.tracking.episode_trace import StageRecord, log_traces
 

@@ -55,7 +55,7 @@ class PolicyParameters(Section):
     model: Annotated[str, Field(min_length=1)]
     """``scratch``, ``smollm2-135m``, or the name or folder of a Hugging Face model."""
     rendering: str
-    """Wording of the environment, such as compact, text or paper."""
+    """Wording: compact, text, paper, or a file of your own (docs/agents.md)."""
     domain_tokens: list[Literal["markers", "actions", "entities"]]
     """Words that become single tokens of a pretrained model: markers, actions, entities."""
     parser: Annotated[str, registered(PARSERS, RENDERINGS_OWN)]
@@ -169,7 +169,7 @@ class RewardParameters(Section):
     shaping: Annotated[str, registered(SHAPINGS)]
     """What a success pays for: none, constant, round_length, rounds, segcost or bits. Of these ``rounds``
     also charges steps without a skill."""
-    shaping_credit: Credit
+    shaping_credit: Literal["trajectory", "step"]
     """Who pays it: every step of the trajectory the sum, or each step its own part."""
     shaping_weight: NonNegative
     """Lambda, the weight of the shaping."""

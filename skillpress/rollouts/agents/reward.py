@@ -32,7 +32,8 @@ class WeightedMeasure(Section):
     weight: float
     """Factor of the fact in the reward."""
     credit: Credit
-    """Who gets it: every step of the trajectory, or the step alone."""
+    """Who gets it: every step of the ``trajectory``, the ``step`` alone, or, as a ``mean``, every step of the
+    trajectory what it is divided by the number of steps."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ The number of processes affects only the time.
 
 from __future__ import annotations
 
-import warnings
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +26,8 @@ from skillpress.core.trajectory import Task
 from skillpress.rollouts.collection.vector import BrokenEnvironmentError, StepResult
 from skillpress.rollouts.workers.pool import WorkerPool, cores
 from skillpress.rollouts.workers.worker import Failure, WorkerLimits
+
+_LOG = logging.getLogger(__name__)
 
 ENGINE_FAILED = "engine_failed"
 """The outcome of an episode, and the reason of a step, at which engines fail again and again."""
@@ -216,11 +218,13 @@ def cannot(what: str, task: Task, failure: Failure, slot: int | None = None) -> 
 
 
 def _given_up(episode: _Episode, action: object, failure: Failure) -> StepResult:
-    warnings.warn(
-        f"task {episode.task.task_id}: its episode ends after {len(episode.actions)} steps, since the "
-        f"engine failed at {action!r} again and again: {failure.detail}\n{failure.traceback}",
-        RuntimeWarning,
-        stacklevel=2,
+    _LOG.warning(
+        "task %s: its episode ends after %d steps, since the engine failed at %r again and again: %s\n%s",
+        episode.task.task_id,
+        len(episode.actions),
+        action,
+        failure.detail,
+        failure.traceback,
     )
     episode.home = None
     return StepResult(

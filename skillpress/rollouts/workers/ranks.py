@@ -27,6 +27,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Literal, TypeVar
 
 from skillpress.core.errors import UserError
+from skillpress.core.log_lines import set_up
 from skillpress.core.waiting import heard, tell
 from skillpress.rollouts.workers.parent import end_with_parent
 
@@ -209,6 +210,7 @@ def _end(ranks: Sequence[_Rank]) -> None:
 def _serve(connection: Connection, rank: int, size: int, pickled: bytes) -> None:
     """The main function of a rank's process."""
     end_with_parent()
+    set_up()
     signal.signal(signal.SIGTERM, _stopped)
     try:
         work = pickle.loads(pickled)  # here, so that exceptions of its imports are caught

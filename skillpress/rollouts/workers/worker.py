@@ -29,6 +29,7 @@ from typing import Any, Literal
 
 import psutil
 
+from skillpress.core.log_lines import set_up
 from skillpress.rollouts.workers.parent import end_with_parent
 from skillpress.rollouts.workers.ranks import exit_in_words
 
@@ -87,6 +88,7 @@ def serve(connection: Connection, begun: c_longlong, make: Callable[[], Callable
     ``begun`` is the index of the current job, shared with the parent; ``make`` makes what does a job.
     """
     end_with_parent()
+    set_up()
     try:
         do = make()
     except Exception as error:  # noqa: BLE001  the parent decides what to do

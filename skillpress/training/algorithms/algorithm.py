@@ -9,27 +9,81 @@ that it receives.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import SerializeAsAny
 
 from skillpress.core.registry import SELECTIONS
 from skillpress.core.sections import ByName, Mass, NonNegative, Section
-from skillpress.training.algorithms.token_weights import token_weights
 
 if TYPE_CHECKING:  # all stages check parameters; what they import here would be part of their cache keys
     import torch
 
     from skillpress.training.algorithms.batch import Batch, Flags, Floats, Indices, SumOverRanks
     from skillpress.training.algorithms.importance_weights import TruncatedImportance
-    from skillpress.training.algorithms.scored_tokens import ScoredTokens
+
+
+@dataclass(frozen=True)
+class ScoredTokens:
+    """The input of a loss: the response tokens of one pass through the model, whole responses only, response
+    after response. A tensor whose shape is not given is [tokens]."""
+
+    logprobs: torch.Tensor
+    """log pi(v_t) in nats under the current weights; carries the gradient."""
+    old_logprobs: torch.Tensor
+    """Denominators of the ratios: the engine's log-probabilities, or the learner's before the step."""
+    advantages: torch.Tensor
+    weights: torch.Tensor
+    """w_t, see :func:`token_weights`."""
+    response: torch.Tensor
+    """Number of each token's response, counted from 0 within this pass."""
+    reference_logprobs: torch.Tensor | None = None
+    """Log-probabilities of the start policy, NaN where ``kl_weights`` is 0; None if there is no KL term."""
+    kl_weights: torch.Tensor | None = None
+    """Weights of the KL term: w_t over the probability that the start policy scores the token, 0 where it has
+    not; None if it has scored every token, and the weights are w_t."""
+    values: torch.Tensor | None = None
+    """[responses] V of each one's state under the current weights, with gradient; None without a head."""
+    old_values: torch.Tensor | None = None
+    """[responses] the values before the updates of the step; None without a head, as the next two."""
+    value_targets: torch.Tensor | None = None
+    """[responses] the values that they should have had."""
+    value_weights: torch.Tensor | None = None
+    """[responses] weight of each in the values' loss of its update; a whole update's sum to 1 over all
+    processes."""
+    trajectory_sums: torch.Tensor | None = None
+    """[tokens, 4] sums over each token's trajectory (``ratio_levels.py``); None if no loss needs them."""
+
+
+Aggregation = Literal["token_mean", "sequence_mean"]
+"""``token_mean`` gives every token the same weight; ``sequence_mean`` every sample, whatever its length."""
+
+
+def token_weights(lengths: Indices, aggregation: Aggregation, tokens: float, sequences: float) -> Floats:
+    """[samples] weight w of each token of a sample, such that the weights of a whole step sum to 1.
+
+    They are set for the whole step, before it is split into minibatches, passes and processes and before
+    samples without advantage are removed. So neither changes the gradient.
+
+    Args:
+        lengths: [samples] response tokens per sample, at least 1 each.
+        tokens: response tokens of the whole step, over all ranks, skipped samples included.
+        sequences: samples of the whole step, likewise.
+    """
+    if not len(lengths):
+        return np.zeros(0)
+    if aggregation == "token_mean":
+        return np.full(len(lengths), 1.0 / tokens)
+    return 1.0 / (lengths.astype(np.float64) * sequences)
 
 
 class Selection(Section):
     """The ``algorithm.select`` section: which trajectories of a batch teach. Subclass it in its own file."""
 
     name: str
-    """``none``, ``varied_groups`` (DAPO; refills) or ``dynamic_sampling`` (L0; discard)."""
+    """``none``, ``varied_groups`` (DAPO; refills) or ``dynamic_sampling`` (L0; discard, refills)."""
 
     @property
     def most_refills(self) -> int:

@@ -1,20 +1,19 @@
-"""One training step's rollouts as flat arrays. Algorithms read these instead of trajectories.
+"""One training step's rollouts as one table. From collection to the loss, everything reads its columns.
 
 A training step's data takes these forms on its way from the engine to the loss:
 
-    Completion    the engine's response: token ids, and their log-probabilities as an array
     Trajectory    an episode, whose steps have texts, tokens and rewards; files store these
-    Batch         all decisions of a step's groups as arrays [steps] and [trajectories]. It is made once from
-                  the episodes; what is selected and what is replayed are rows of such batches
-    Samples       the decisions at which something was sampled: tokens, log-probabilities and advantages as
-                  arrays [tokens]. They are made once, with their chains; minibatches and passes through the
-                  model are rows
-    ScoredTokens  the samples of one pass as tensors, with the model's log-probabilities; the input of a loss
+    Batch         all episodes of a step as columns of three levels: [trajectories], [steps] and [tokens].
+                  Selection, shaping, advantages and scores add columns; a minibatch is a ``cut`` of it
+    Pass          a cut that passes through the model together, and the same tokens on the model's device
+    ScoredTokens  the columns of a pass that a loss reads, as tensors, with the model's log-probabilities
 
 A reward has named parts, and each part is credited to a trajectory or to a step. A part credited to the
 *trajectory* is a reward of the whole episode, and every step is credited with the sum. A part credited to its
 *step* counts for that step alone. The penalty that shaping takes off a success belongs to the trajectory,
-unless its steps pay their own parts of it (``charges``).
+unless its steps pay their own parts of it (``charges``). A part credited by its *mean* is
+divided by the number of steps, and the trajectory is credited with it: a measure of every step adds at most
+its weight, however long the episode is.
 
 A step here is anything that the policy sampled. If an agent summarises its past, each summary is a step too
 and learns from the episode's result.
@@ -24,11 +23,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.core.trajectory import Credit, Trajectory
+from skillpress.core.chains import Pairs
+from skillpress.core.columns import (
+    PerStep,
+    PerToken,
+    PerTrajectory,
+    chosen,
+    joined,
+    joined_numbers,
+    levels_of,
+    members,
+    renumbered,
+)
+from skillpress.core.logprobs import NO_LOGPROBS, Logprobs
+from skillpress.core.trajectory import Credit, Step, Task, TokenIds, Trajectory
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -40,6 +53,10 @@ CORE = "success"
 DISCOUNT = "discount"
 """The part of the reward that a discount takes off."""
 
+TEACHES, LEFT_OUT, FURTHER, REPLAYED = range(4)
+"""Roles of an episode: it was played for this step and teaches, or ``algorithm.select`` left it out; it is a
+further attempt that ``experience`` asked for; it was played for an earlier step and teaches again."""
+
 SumOverRanks = Callable[[dict[str, float]], dict[str, float]]
 """Adds each value up over the processes that share a training step."""
 
@@ -49,101 +66,187 @@ def one_process(values: dict[str, float]) -> dict[str, float]:
     return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """The rollouts of one training step that one process holds; groups are never split between processes.
 
-    The steps of a trajectory are adjacent and in order; trajectories are in the order of their numbers.
+    The steps of a trajectory are adjacent and in order; trajectories are in the order of their numbers. A
+    ``cut`` has steps in any order, and no columns of trajectories.
     """
 
-    parts: Mapping[str, Floats]
-    """Part of the reward to its values, [steps]; 0 at a step without that part."""
     credit: Mapping[str, Credit]
     """Part of the reward to whether the trajectory or the step is credited with it."""
-    trajectory: Indices
-    """[steps] the number of each step's trajectory, counted from 0."""
-    state: Indices
-    """[steps] a number of the environment's state (``Trajectory.states``). Steps of a group that were taken
-    in the same state share it, whatever their prompts showed of the past."""
-    tokens: Indices
-    """[steps] number of sampled tokens; 0 where the prompt did not fit, so nothing was sampled."""
-    made: Indices
-    """[steps] k, the steps that the episode had made before each."""
-    group: Indices
-    """[trajectories] the number of each trajectory's group, counted from 0."""
-    won: Flags
-    """[trajectories] whether each won its task."""
-    length: Indices
-    """[trajectories] number of steps."""
-    core_reward: Floats
-    """[trajectories] the sum of the part ``success``."""
     core_maximum: float
     """The largest possible core reward."""
     longest_response: int
     """The most tokens of a response (``sampling.max_new_tokens``)."""
-    segments: Floats
-    """[trajectories] seg(s, 𝒞), the number of phrases that the skills need under the step's dictionary; 0
-    before it is fitted, and where there is no dictionary."""
-    penalty: Floats
-    """[trajectories] the penalty that shaping takes off; 0 before shaping."""
-    charges: Floats | None = None
-    """[steps] the part of its trajectory's penalty that each step pays alone; None where trajectories pay."""
-    values: Floats | None = None
-    """[steps] V of each step's state before the updates, 0 where nothing was sampled. None before values are
+
+    group: PerTrajectory[Indices]
+    """The number of each trajectory's group, counted from 0."""
+    won: PerTrajectory[Flags]
+    """Whether each won its task."""
+    length: PerTrajectory[Indices]
+    """Number of steps."""
+    core_reward: PerTrajectory[Floats]
+    """The sum of the part ``success``."""
+    segments: PerTrajectory[Floats]
+    """seg(s, 𝒞), the phrases that the skills need under the step's dictionary; 0 where there is none."""
+    penalty: PerTrajectory[Floats]
+    """The penalty that shaping takes off; 0 before shaping."""
+    role: PerTrajectory[Indices]
+    """What the step does with each: ``TEACHES``, ``LEFT_OUT``, ``FURTHER`` or ``REPLAYED``."""
+    episodes: PerTrajectory[tuple[Trajectory, ...]]
+    """The trajectories themselves, with their texts."""
+    tasks: PerTrajectory[tuple[Task, ...] | None] = None
+    """The task of each; None where nothing reads it."""
+
+    trajectory: PerStep[Indices]
+    """The number of each step's trajectory, counted from 0."""
+    state: PerStep[Indices]
+    """A number of the environment's state (``Trajectory.states``). Steps of a group that were taken in the
+    same state share it, whatever their prompts showed of the past."""
+    tokens: PerStep[Indices]
+    """Number of sampled tokens; 0 where the prompt did not fit, so nothing was sampled."""
+    made: PerStep[Indices]
+    """k, the steps that the episode had made before each."""
+    pairs: PerStep[Pairs]
+    """Prompt and response of each, and which of them extend one another."""
+    parts: PerStep[Mapping[str, Floats]]
+    """Part of the reward to its values; 0 at a step without that part."""
+    charges: PerStep[Floats | None] = None
+    """The part of its trajectory's penalty that each step pays alone; None where trajectories pay."""
+    values: PerStep[Floats | None] = None
+    """V of each step's state before the updates, 0 where nothing was sampled. None before values are
     computed, and where the algorithm asks for no values."""
+    value_targets: PerStep[Floats | None] = None
+    """The values that the states should have had; None without a value head."""
+    value_weights: PerStep[Floats | None] = None
+    """Weight of each state in its update's loss of values; an update's sum to 1 over all processes."""
+    weights: PerStep[Floats]
+    """Weight of each token of the step in the loss of its update; 0 before the updates are planned."""
+    kl_factors: PerStep[Floats | None] = None
+    """1 over the probability that the start policy scores each step, 0 where it does not; None if it scores
+    all steps, and without a KL term (``loop/kl_share.py``)."""
+    trajectory_sums: PerStep[Floats | None] = None
+    """[steps, 4] the sums of each step's whole trajectory (``ratio_levels.py``); NaN where the update's own
+    pass has them (``loop/own_scores.py``), None where no loss needs them."""
+    plain_prompts: PerStep[tuple[TokenIds, ...] | None] = None
+    """The prompts in which lessons are learned; None where these are rollouts."""
+    age: PerStep[Indices | None] = None
+    """Training steps by which the oldest weights that drew a token of each are behind the learner's; None
+    before the updates, and for lessons."""
+
+    logprobs: PerToken[Logprobs]
+    """The engine's log-probabilities, response by response."""
+    advantages: PerToken[Floats]
+    """Advantages; 0 before they are computed."""
+    proximal_logprobs: PerToken[Logprobs | None] = None
+    """The learner's before the step's updates; NaN where the update's own pass has them
+    (``loop/own_scores.py``), None where the engine's are used instead."""
+    reference_logprobs: PerToken[Logprobs | None] = None
+    """The start policy's, NaN where ``kl_factors`` is 0; None before they are computed, or without a KL."""
 
     @classmethod
-    def joined(cls, parts: Sequence[Batch]) -> Batch:
-        """The trajectories of several batches, one batch after another, before shaping. The batches have
-        different groups.
+    def of_steps(
+        cls,
+        steps: Sequence[Step],
+        advantages: Floats | None = None,
+        weights: Floats | None = None,
+        **columns: Any,
+    ) -> Batch:
+        """A cut of these steps, such as lessons, without rewards.
+
+        Args:
+            advantages: as :func:`by_token` takes them; None is 0, for steps that are only scored.
+            weights: None is 0 too.
+        """
+        pairs = Pairs.of([(step.prompt_ids, step.response_ids) for step in steps])
+        none, zeros, tokens = np.zeros(0, np.int64), np.zeros(len(steps)), pairs.response_lengths
+        made = cls(
+            credit={},
+            core_maximum=0.0,
+            longest_response=0,
+            group=none,
+            won=np.zeros(0, np.bool_),
+            length=none,
+            core_reward=np.zeros(0),
+            segments=np.zeros(0),
+            penalty=np.zeros(0),
+            role=none,
+            episodes=(),
+            trajectory=zeros.astype(np.int64),
+            state=zeros.astype(np.int64),
+            tokens=tokens,
+            made=zeros.astype(np.int64),
+            pairs=pairs,
+            parts={},
+            weights=zeros if weights is None else weights,
+            logprobs=np.concatenate([NO_LOGPROBS, *(step.logprobs for step in steps)]),
+            advantages=by_token(zeros if advantages is None else advantages, tokens),
+        )
+        return replace(made, **columns) if columns else made
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """The rows of several batches, one batch after another. The batches have different groups. A column
+        that some of them do not have must be empty there.
 
         Raises:
             ValueError: a part of the reward is credited to steps in one place and to trajectories in another.
         """
+        if len(batches) == 1:
+            return batches[0]
         credit: dict[str, Credit] = {}
-        for part in parts:
-            for name, counts_for in part.credit.items():
+        for batch in batches:
+            for name, counts_for in batch.credit.items():
                 _same_credit(credit, name, counts_for)
-        return cls(
-            parts={
-                name: np.concatenate([part.parts.get(name, np.zeros(len(part.tokens))) for part in parts])
-                for name in credit
-            },
-            credit=credit,
-            trajectory=_one_behind_the_other([part.trajectory for part in parts]),
-            state=_one_behind_the_other([part.state for part in parts]),
-            tokens=np.concatenate([part.tokens for part in parts]),
-            made=np.concatenate([part.made for part in parts]),
-            group=_one_behind_the_other([part.group for part in parts]),
-            won=np.concatenate([part.won for part in parts]),
-            length=np.concatenate([part.length for part in parts]),
-            core_reward=np.concatenate([part.core_reward for part in parts]),
-            core_maximum=parts[0].core_maximum,
-            longest_response=parts[0].longest_response,
-            segments=np.concatenate([part.segments for part in parts]),
-            penalty=np.concatenate([part.penalty for part in parts]),
-        )
+        parts = [{name: batch.parts.get(name, np.zeros(len(batch))) for name in credit} for batch in batches]
+        columns: dict[str, Any] = {"parts": {name: joined([each[name] for each in parts]) for name in credit}}
+        for name in _LEVELS.keys() - columns.keys():
+            each = [getattr(batch, name) for batch in batches]
+            columns[name] = joined_numbers(each) if name in _NUMBERS else joined(each)
+        return replace(batches[0], credit=credit, **columns)
 
     def select(self, rows: Indices) -> Batch:
-        """Only these trajectories, before shaping; ``rows`` are increasing. Groups and states that have none
-        of them left are not counted."""
-        steps = members(rows, self.length)
-        return Batch(
-            parts={name: values[steps] for name, values in self.parts.items()},
-            credit=self.credit,
-            trajectory=np.repeat(np.arange(len(rows)), self.length[rows]),
-            state=_renumbered(self.state[steps]),
-            tokens=self.tokens[steps],
-            made=self.made[steps],
-            group=_renumbered(self.group[rows]),
-            won=self.won[rows],
-            length=self.length[rows],
-            core_reward=self.core_reward[rows],
-            core_maximum=self.core_maximum,
-            longest_response=self.longest_response,
-            segments=self.segments[rows],
-            penalty=self.penalty[rows],
+        """Only these trajectories; ``rows`` are increasing. Groups and states that have none of them left are
+        not counted."""
+        if len(rows) == len(self.group):
+            return self
+        found = self._rows({"trajectories": rows, "steps": members(rows, self.length)})
+        return replace(
+            found,
+            trajectory=np.repeat(np.arange(len(rows)), found.length),
+            state=renumbered(found.state),
+            group=renumbered(found.group),
         )
+
+    def cut(self, steps: Indices) -> Batch:
+        """Only these steps, in this order, without the columns of trajectories."""
+        return self._rows({"trajectories": np.zeros(0, np.int64), "steps": steps})
+
+    def _rows(self, rows: dict[str, Indices]) -> Batch:
+        rows = {**rows, "tokens": members(rows["steps"], self.tokens)}
+        return replace(
+            self, **{name: chosen(getattr(self, name), rows[level]) for name, level in _LEVELS.items()}
+        )
+
+    def __len__(self) -> int:
+        """Number of steps."""
+        return len(self.tokens)
+
+    @property
+    def teaching(self) -> Batch:
+        """The trajectories that teach, replayed ones last."""
+        return self.select(np.flatnonzero((self.role == TEACHES) | (self.role == REPLAYED)))
+
+    def played_as(self, *roles: int) -> list[Trajectory]:
+        """The episodes with one of these roles."""
+        return [each for each, role in zip(self.episodes, self.role, strict=True) if role in roles]
+
+    @property
+    def new(self) -> int:
+        """Number of trajectories that teach and were played for this step; they come before replayed ones."""
+        return int((self.role == TEACHES).sum())
 
     @property
     def groups(self) -> int:
@@ -224,18 +327,26 @@ class Batch:
         return total
 
 
+_LEVELS = levels_of(Batch)
+"""Column to its level."""
+_NUMBERS = ("group", "trajectory", "state")
+"""Columns of numbers that count from 0."""
+
+
 def batch_of(
     trajectories: Sequence[Trajectory],
     groups: Sequence[int],
     core_maximum: float,
     longest_response: int,
+    tasks: Sequence[Task] | None = None,
 ) -> Batch:
-    """The batch of these trajectories, before shaping.
+    """The batch of these trajectories, before shaping; all of them teach.
 
     Args:
         groups: the group of each trajectory, counted from 0.
         core_maximum: the core reward of a perfect episode.
         longest_response: the most tokens of a response (``sampling.max_new_tokens``).
+        tasks: the task of each trajectory.
 
     Raises:
         ValueError: a part of the reward is credited to steps in one place and to trajectories in another.
@@ -249,6 +360,9 @@ def batch_of(
             values.setdefault(part.name, np.zeros(len(steps)))[number] += part.value
     lengths = np.array([len(trajectory.decisions) for trajectory in trajectories], np.int64)
     index = np.repeat(np.arange(len(trajectories)), lengths)
+    for name in (name for name, counts_for in credit.items() if counts_for == "mean"):
+        values[name] /= lengths[index]
+        credit[name] = "trajectory"
     core: Floats = values.get(CORE, np.zeros(len(steps)))
     states: dict[tuple[int, bool, str], int] = {}
     seen = [
@@ -256,51 +370,35 @@ def batch_of(
         for trajectory, group in zip(trajectories, groups, strict=True)
         for state in trajectory.states
     ]
-    return Batch(
-        parts=values,
+    return Batch.of_steps(
+        steps,
         credit=credit,
+        core_maximum=core_maximum,
+        longest_response=longest_response,
+        parts=values,
         trajectory=index,
         state=np.array([states.setdefault(state, len(states)) for state in seen], np.int64),
-        tokens=np.array([len(step.response_ids) for step in steps], np.int64),
         made=np.array([made for trajectory in trajectories for made in trajectory.steps_before], np.int64),
         group=np.array(groups, np.int64),
         won=np.array([trajectory.won for trajectory in trajectories], np.bool_),
         length=lengths,
         core_reward=np.bincount(index, core, minlength=len(trajectories)).astype(np.float64),
-        core_maximum=core_maximum,
-        longest_response=longest_response,
         segments=np.zeros(len(trajectories)),
         penalty=np.zeros(len(trajectories)),
+        role=np.full(len(trajectories), TEACHES),
+        episodes=tuple(trajectories),
+        tasks=None if tasks is None else tuple(tasks),
     )
 
 
-def members(groups: Indices, sizes: Indices) -> Indices:
-    """The positions of some groups' members, one group after another.
-
-    Args:
-        groups: numbers of groups, in any order.
-        sizes: number of members of every group; members are stored group by group.
-    """
-    own = sizes[groups]
-    first = (np.cumsum(sizes) - sizes)[groups]
-    places: Indices = np.arange(own.sum()) + np.repeat(first - (np.cumsum(own) - own), own)
-    return places
+def by_token(values: Floats, tokens: Indices) -> Floats:
+    """[tokens] from values [steps], or from [steps, at least the longest response] with padding."""
+    if values.ndim == 1:
+        return np.repeat(values, tokens)
+    found: Floats = values[np.arange(values.shape[1]) < tokens[:, None]]
+    return found
 
 
 def _same_credit(known: dict[str, Credit], name: str, credit: Credit) -> None:
     if known.setdefault(name, credit) != credit:
         raise ValueError(f"reward part {name!r} is credited both to steps and to trajectories")
-
-
-def _one_behind_the_other(parts: Sequence[Indices]) -> Indices:
-    """The parts joined, with numbers shifted so that no two parts share one. Each part counts from 0."""
-    counts = [int(part.max(initial=-1)) + 1 for part in parts]
-    offsets = np.cumsum([0, *counts[:-1]])
-    return np.concatenate([part + offset for part, offset in zip(parts, offsets, strict=True)])
-
-
-def _renumbered(numbers: Indices) -> Indices:
-    """The numbers replaced by 0, 1, ... in the order in which each first occurs."""
-    _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-    renumbered: Indices = np.argsort(np.argsort(first))[place]
-    return renumbered

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from skillpress.training.algorithms.algorithm import ScoredTokens
 from skillpress.training.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.training.algorithms.group_statistics import Weighting, standardised
 from skillpress.training.algorithms.importance_weights import Corrected
 from skillpress.training.algorithms.kl import outside, with_kl
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
     import torch

@@ -14,7 +14,7 @@ constants at every level: each multiplies the advantage of its token, and rho is
 learner's own policy before the step. They are products over one response at most. Over a trajectory they
 would correct the sampling of earlier turns too, with a variance that grows with every turn. Without the
 weights an engine's rounding adds up over all tokens of a trajectory; with them ratios are 1 at the first
-update of a step. The weights w_t are those of ``token_weights.py``, the KL estimator k3 is that of ``kl.py``.
+update of a step. The weights w_t are those of ``algorithm.py``, the KL estimator k3 is that of ``kl.py``.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from skillpress.training.algorithms.algorithm import Aggregation, ScoredTokens, token_weights
 from skillpress.training.algorithms.batch import Floats, Indices
 from skillpress.training.algorithms.importance_weights import Corrected
 from skillpress.training.algorithms.kl import outside, with_kl
 from skillpress.training.algorithms.ratio_levels import RatioLevel, clipped_units, unit_sums
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
-from skillpress.training.algorithms.token_weights import Aggregation, token_weights
 
 if TYPE_CHECKING:
     import torch

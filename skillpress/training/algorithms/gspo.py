@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from skillpress.training.algorithms.algorithm import ScoredTokens, token_weights
 from skillpress.training.algorithms.batch import Batch, Floats, Indices, SumOverRanks
 from skillpress.training.algorithms.group_statistics import Weighting, standardised
 from skillpress.training.algorithms.importance_weights import Corrected
 from skillpress.training.algorithms.kl import outside, with_kl
 from skillpress.training.algorithms.ratio_levels import clipped_units, unit_sums
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
-from skillpress.training.algorithms.token_weights import token_weights
 
 if TYPE_CHECKING:
     import torch

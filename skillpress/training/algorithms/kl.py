@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
+from skillpress.training.algorithms.algorithm import ScoredTokens
 
 if TYPE_CHECKING:
     import torch

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillpress.training.algorithms.algorithm import Algorithm
+from skillpress.training.algorithms.algorithm import Algorithm, ScoredTokens
 from skillpress.training.algorithms.kl import with_kl
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
     import torch

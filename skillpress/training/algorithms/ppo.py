@@ -33,10 +33,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from skillpress.training.algorithms.algorithm import ScoredTokens
 from skillpress.training.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.training.algorithms.clipped_surrogate import Clipped
 from skillpress.training.algorithms.group_statistics import centred_over_ranks
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
     import torch
@@ -93,9 +93,9 @@ class PPO(Clipped):
         Returns:
             The loss of some responses, and metrics: the policy's, ``value/loss`` and ``value/clip_fraction``.
         """
-        assert tokens.values is not None and tokens.targets is not None
+        old, returns, weights = tokens.old_values, tokens.value_targets, tokens.value_weights
+        assert tokens.values is not None and old is not None and returns is not None and weights is not None
         loss, metrics = super().loss(tokens)
-        old, returns, weights = tokens.targets.old, tokens.targets.returns, tokens.targets.weights
         moved = tokens.values - old
         clipped = old + moved.clamp(-self.value_clip, self.value_clip)
         errors = (tokens.values - returns).square().maximum((clipped - returns).square())

@@ -6,7 +6,7 @@ over its tokens (formal framework, section 1.5: the environment's probabilities 
     log rho_u = sum over t in u of (logp_t - logp_t^old)
     L_u = - 1/|u| sum over t in u of w_t min(rho_u A_t, clip(rho_u, 1 - c_low, 1 + c_high) A_t)
 
-|u| counts its tokens and w_t are the weights of ``token_weights.py``. So if all tokens of a unit have one
+|u| counts its tokens and w_t are the weights of ``algorithm.py``. So if all tokens of a unit have one
 weight and one advantage, the unit has the weight w_u of a single token. This weight keeps the aggregation's
 meaning: since d rho = rho d log rho, the gradient at rho = 1 is that of the token level, sum_t w_t A_t d
 logp_t. With the sum of its tokens' weights instead, a unit's gradient would be |u| times as large, and long

@@ -29,11 +29,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from skillpress.core.chains import Pairs
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import SaveTimer
 from skillpress.core.seeds import generator
 from skillpress.core.storage import atomic_path
-from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import fit_one_pass, pass_rows
 from skillpress.models.policy.policy import Policy
 from skillpress.models.policy.scorers import choose_scorer

@@ -30,7 +30,8 @@ from typing import Protocol, Self
 
 from skillpress.core.engine import Engine, StateDict
 from skillpress.rollouts.collection import CollectionStatistics
-from skillpress.training.loop.groups import Collected, GroupCollector
+from skillpress.training.algorithms.batch import Batch
+from skillpress.training.loop.groups import GroupCollector
 
 STOP_SECONDS = 5.0
 """After an error, playing ahead has this long to stop before the process ends."""
@@ -56,8 +57,9 @@ class RolloutSource(Protocol):
     def begun(self) -> int:
         """The last step whose rollouts were begun, or taken."""
 
-    def __call__(self, step: int) -> Collected:
-        """The rollouts of training step ``step`` (from 1): those played ahead, or else played now."""
+    def __call__(self, step: int) -> tuple[Batch, dict[str, float]]:
+        """The rollouts of training step ``step`` (from 1), played ahead or else now, and metrics of this
+        process's play."""
 
     def begin(self, step: int) -> None:
         """Start playing the rollouts of ``step``, the first that is not begun, with the weights before the
@@ -90,7 +92,7 @@ class Rollouts:
         """``engine``: what the collector's agent samples from; None if it has no weights."""
         self.collect, self._engine = collect, engine
         self._thread = ThreadPoolExecutor(1, "plays ahead")  # the thread starts with the first task
-        self._ahead: dict[int, Future[Collected]] = {}
+        self._ahead: dict[int, Future[tuple[Batch, dict[str, float]]]] = {}
         """Batches that were begun and not taken, in order."""
         self._waiting: dict[int, StateDict] = {}
         """Version to copies of weights that the engine takes between two batches, or never."""
@@ -116,7 +118,7 @@ class Rollouts:
         """See ``RolloutSource``."""
         return max(self._ahead, default=self._step)
 
-    def __call__(self, step: int) -> Collected:
+    def __call__(self, step: int) -> tuple[Batch, dict[str, float]]:
         """See ``RolloutSource``."""
         ahead, self._step = self._ahead.pop(step, None), step
         return self.collect(step, step - 1) if ahead is None else ahead.result()
@@ -155,7 +157,7 @@ class Rollouts:
         if self._engine is not None:
             self._engine.update_weights(weights, version)
 
-    def _play(self, step: int, version: int) -> Collected:
+    def _play(self, step: int, version: int) -> tuple[Batch, dict[str, float]]:
         """Play a batch; runs in the thread. Batches of one version follow each other."""
         weights = self._waiting.pop(version, None)
         if weights is not None and self._engine is not None:

@@ -37,8 +37,12 @@ from skillpress.core.answers import WAIT_SECONDS
 from skillpress.core.engine import Engine, StateDict
 from skillpress.core.trajectory import Trajectory
 from skillpress.rollouts.collection import CollectionStatistics, EpisodeRequest
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.ahead import STOP_SECONDS
-from skillpress.training.loop.groups import Collected, Group, GroupCollector, PlayedGroups, speed
+from skillpress.training.loop.groups import Group, GroupCollector, speed
+
+TOO_OLD = "groups_too_old"
+"""The metric that counts the groups dropped since the last step because their weights were too old."""
 
 
 @dataclass(eq=False)
@@ -115,20 +119,19 @@ class ContinuingRollouts:
         """See ``RolloutSource``."""
         return self._begun
 
-    def __call__(self, step: int) -> Collected:
+    def __call__(self, step: int) -> tuple[Batch, dict[str, float]]:
         """See ``RolloutSource``."""
         if step > self._begun:
             self.begin(step)
 
-        def play(wanted: Sequence[Group], attempt: int) -> PlayedGroups:
+        def play(wanted: Sequence[Group], attempt: int) -> tuple[Batch, Batch]:
             if attempt:  # the first were begun before
                 self._begin(wanted, step)
             return self._taken(step, len(wanted))
 
-        collected = self.collect.gather(step, play)
-        collected.too_old, self._too_old = self._too_old, 0
-        collected.speed = self._speed()
-        return collected
+        played = self.collect.gather(step, play)
+        too_old, self._too_old = self._too_old, 0
+        return played, {TOO_OLD: float(too_old), **self._speed()}
 
     def begin(self, step: int) -> None:
         """See ``RolloutSource``."""
@@ -167,7 +170,7 @@ class ContinuingRollouts:
             insort(self._queue, (group.place, index, group), key=lambda each: each[:2])
         self._changed.notify_all()
 
-    def _taken(self, step: int, wanted: int) -> PlayedGroups:
+    def _taken(self, step: int, wanted: int) -> tuple[Batch, Batch]:
         """Wait for ``wanted`` groups that step ``step`` may learn from, and take them."""
 
         def there() -> bool:
@@ -183,11 +186,12 @@ class ContinuingRollouts:
             for group in taken:
                 self._groups.remove(group)
         size = self.collect.size
-        episodes = [[each.played[index] for index in range(len(each.asked))] for each in taken]
-        return PlayedGroups(
-            tasks=[request.task for each in taken for request in each.asked[:size]],
-            trajectories=[played for each in episodes for played in each[:size]],
-            further=[played for each in episodes for played in each[size:]],
+        both = [[(request, each.played[index]) for index, request in enumerate(each.asked)] for each in taken]
+        first = [pair for pairs in both for pair in pairs[:size]]
+        again = [pair for pairs in both for pair in pairs[size:]]
+        return (
+            self.collect.batch([asked for asked, _ in first], [played for _, played in first]),
+            self.collect.further([asked for asked, _ in again], [played for _, played in again]),
         )
 
     def _unfinished(self) -> list[_GroupInAir]:

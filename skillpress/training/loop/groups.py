@@ -9,17 +9,23 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, cycle, islice
 
 import numpy as np
 
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.rollouts.collection import CollectionStatistics, Collector, Requests, requests
+from skillpress.rollouts.collection import (
+    CollectionStatistics,
+    Collector,
+    EpisodeRequest,
+    Requests,
+    requests,
+)
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.algorithm import Algorithm
-from skillpress.training.algorithms.batch import Batch, batch_of
+from skillpress.training.algorithms.batch import FURTHER, LEFT_OUT, TEACHES, Batch, batch_of
 from skillpress.training.experience.experience import Experience
 
 
@@ -37,56 +43,9 @@ class Group:
         return requests([self.task], size, seed, *place, policy="trained")
 
 
-@dataclass
-class PlayedGroups:
-    """Whole groups, one after another."""
-
-    tasks: list[Task]
-    """``tasks[i]`` is the task of trajectory i."""
-    trajectories: list[Trajectory]
-    further: list[Trajectory]
-    """The further attempts that ``experience`` asked for."""
-
-
-Play = Callable[[Sequence[Group], int], PlayedGroups]
-"""Maps (groups that are needed, number of times that the step has asked before) to as many played groups."""
-
-
-@dataclass
-class Collected:
-    """The episodes that one process learns from in a step, and all that it played for it."""
-
-    tasks: list[Task] = field(default_factory=list)
-    """``tasks[i]`` is the task of trajectory i."""
-    trajectories: list[Trajectory] = field(default_factory=list)
-    """The trajectories that teach."""
-    batch: Batch = field(default_factory=lambda: batch_of([], [], 0.0, 0), compare=False)
-    """The same trajectories as arrays, before shaping."""
-    played: list[Trajectory] = field(default_factory=list)
-    """All played trajectories, including those that were not selected."""
-    further: list[Trajectory] = field(default_factory=list)
-    """The further attempts that ``experience`` asked for; these are not rollouts of the algorithm."""
-    replayed: int = 0
-    """Number of ``trajectories`` that were played for earlier steps (``replay.py``); they are the last
-    ones."""
-    speed: dict[str, float] = field(default_factory=dict)
-    """Metrics of this process's speed."""
-    too_old: int | None = None
-    """Number of groups that were dropped since the last step because their weights were too old
-    (``continuing.py``); None where none can be."""
-
-    @property
-    def new(self) -> int:
-        """Number of ``trajectories`` that were played for this step; they are the first ones."""
-        return len(self.trajectories) - self.replayed
-
-    def add(self, other: Collected) -> None:
-        """Add the episodes of other groups of the same step."""
-        self.batch = Batch.joined([self.batch, other.batch]) if self.played else other.batch
-        self.tasks += other.tasks
-        self.trajectories += other.trajectories
-        self.played += other.played
-        self.further += other.further
+Play = Callable[[Sequence[Group], int], tuple[Batch, Batch]]
+"""Maps (groups that are needed, number of times that the step has asked before) to as many whole groups, one
+after another, and the further attempts that ``experience`` asked for."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +67,8 @@ class GroupCollector:
     experience: Experience | None = None
     """The method that asks for further attempts; None asks for no attempts."""
 
-    def __call__(self, step: int, version: int) -> Collected:
-        """This process's share of training step ``step`` (from 1).
+    def __call__(self, step: int, version: int) -> tuple[Batch, dict[str, float]]:
+        """This process's share of training step ``step`` (from 1), and metrics of its speed.
 
         It does not communicate with other processes, so it can run in a second thread. Messages of two
         threads could arrive in a different order in each process.
@@ -118,9 +77,8 @@ class GroupCollector:
             version: version of the weights that the engine samples from.
         """
         started, before = time.perf_counter(), replace(self.collector.statistics)
-        collected = self.gather(step, lambda wanted, attempt: self._play(wanted, step, version))
-        collected.speed = speed(self.collector.statistics - before, time.perf_counter() - started)
-        return collected
+        played = self.gather(step, lambda wanted, attempt: self._play(wanted, step, version))
+        return played, speed(self.collector.statistics - before, time.perf_counter() - started)
 
     def plan(self, step: int) -> tuple[list[Group], Iterator[Group]]:
         """This process's groups of a step, and endless further groups in place of those that are dropped."""
@@ -130,42 +88,40 @@ class GroupCollector:
         mine = islice(further, self.ranks.rank, None, self.ranks.size)
         return first[share.start : share.stop], mine
 
-    def gather(self, step: int, play: Play) -> Collected:
+    def gather(self, step: int, play: Play) -> Batch:
         """This process's share of a step, from groups that ``play`` gives, until enough of them teach."""
         wanted, further = self.plan(step)
-        collected, missing = Collected(), len(wanted)
-        share = missing
+        found: list[Batch] = []
         for attempt in range(1 + self.algorithm.select.most_refills):
-            if attempt:
-                wanted = list(islice(further, missing))
-            collected.add(self._selected(play(wanted, attempt), step, attempt))
-            missing = share - collected.batch.groups
-            if not missing:
+            played, attempts = play(wanted, attempt)
+            seed = derive(self.seed, "select", step, attempt, self.ranks.rank)
+            kept = self.algorithm.select.kept(played, seed)
+            found += [replace(played, role=np.where(kept, TEACHES, LEFT_OUT)), attempts]
+            wanted = list(islice(further, len(wanted) - len(np.unique(played.group[kept]))))
+            if not wanted:
                 break
-        return collected
+        return Batch.joined([batch for batch in found if len(batch.group)] or found[:1])
 
-    def _play(self, wanted: Sequence[Group], step: int, version: int) -> PlayedGroups:
+    def batch(self, asked: Sequence[EpisodeRequest], played: Sequence[Trajectory]) -> Batch:
+        """The episodes of whole groups that were asked for, one after another."""
+        groups = [index // self.size for index in range(len(played))]
+        tasks = [request.task for request in asked]
+        return batch_of(played, groups, self.core_maximum, self.longest_response, tasks)
+
+    def further(self, asked: Sequence[EpisodeRequest], played: Sequence[Trajectory]) -> Batch:
+        """Further attempts that were asked for."""
+        batch = self.batch(asked, played)
+        return replace(batch, role=np.full(len(played), FURTHER))
+
+    def _play(self, wanted: Sequence[Group], step: int, version: int) -> tuple[Batch, Batch]:
         """Play some groups and the further attempts that they ask for."""
         asked = [request for group in wanted for request in group.requests(self.size, self.seed, step)]
-        tasks, trajectories = [each.task for each in asked], self.collector.collect(asked, version)
-        further: list[Trajectory] = []
+        trajectories = self.collector.collect(asked, version)
+        again: list[EpisodeRequest] = []
         if self.experience is not None:
-            further = self.collector.collect(self.experience.attempts(tasks, trajectories), version)
-        return PlayedGroups(tasks, trajectories, further)
-
-    def _selected(self, played: PlayedGroups, step: int, attempt: int) -> Collected:
-        """Keep the episodes that the algorithm selects."""
-        groups = [index // self.size for index in range(len(played.trajectories))]
-        batch = batch_of(played.trajectories, groups, self.core_maximum, self.longest_response)
-        seed = derive(self.seed, "select", step, attempt, self.ranks.rank)
-        rows = np.flatnonzero(self.algorithm.select.kept(batch, seed))
-        return Collected(
-            tasks=[played.tasks[row] for row in rows],
-            trajectories=[played.trajectories[row] for row in rows],
-            batch=batch.select(rows),
-            played=played.trajectories,
-            further=played.further,
-        )
+            again = self.experience.attempts([each.task for each in asked], trajectories)
+        attempts = self.collector.collect(again, version) if again else []
+        return self.batch(asked, trajectories), self.further(again, attempts)
 
 
 def groups_of_step(tasks: Sequence[Task], count: int, step: int, seed: int) -> list[Group]:

@@ -27,7 +27,7 @@ import math
 
 import numpy as np
 
-from skillpress.models.policy.chains import Pairs
+from skillpress.core.chains import Pairs
 from skillpress.training.algorithms.batch import Floats, Indices
 
 

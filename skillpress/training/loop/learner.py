@@ -25,29 +25,27 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from skillpress.core.columns import members
 from skillpress.core.errors import StorageError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import check_agreement, check_family
-from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.precision import require_masters
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
-from skillpress.models.policy.scoring import Responses, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.algorithm import Algorithm
-from skillpress.training.algorithms.batch import Floats, members
+from skillpress.training.algorithms.batch import Batch, Floats
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
-from skillpress.training.algorithms.scored_tokens import ValueTargets
 from skillpress.training.experience.experience import LessonLoss
-from skillpress.training.loop.lessons import LessonBatch, lesson_batches, lesson_loss, weightless
+from skillpress.training.loop.lessons import lesson_loss, lesson_passes
 from skillpress.training.loop.lora import LoraAdapter, SavedAdapter
 from skillpress.training.loop.measured import Measured
+from skillpress.training.loop.model_pass import Pass, passes, scored, weightless
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.own_scores import completed, prepared
 from skillpress.training.loop.parameters import DEEPSPEED
-from skillpress.training.loop.samples import Pass, Samples, passes
 from skillpress.training.loop.scoring_passes import (
     ReferencePolicy,
     ScoringPasses,
@@ -143,36 +141,39 @@ class Learner:
             in_step=self._in_step,
         )
 
-    def own_logprobs(self, samples: Samples) -> Logprobs:
+    def own_logprobs(self, samples: Batch) -> Logprobs:
         """[tokens] the samples' log-probabilities under the current weights; all ranks call this."""
         return self._passes.logprobs(self.engine, samples)
 
-    def values(self, samples: Samples) -> Floats:
+    def values(self, samples: Batch) -> Floats:
         """[samples] values of their states under the current weights; all ranks call this.
 
         The learner must have a value head, and the samples must have targets.
         """
         return self._passes.values(self.engine, samples)
 
-    def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
+    def with_reference(self, parts: Sequence[Batch]) -> list[Batch]:
         """The parts with the start policy's log-probabilities, if the loss has a KL term. If only some
         samples are drawn for it (``kl_share.py``), no others are scored."""
         if not self.algorithm.kl_coefficient:
             return list(parts)
-        drawn = [part.drawn_for_kl for part in parts]
-        few = self._reference_logprobs([part.select(rows) for part, rows in zip(parts, drawn, strict=True)])
+        drawn = [
+            np.arange(len(part)) if part.kl_factors is None else np.flatnonzero(part.kl_factors)
+            for part in parts
+        ]
+        few = self._reference_logprobs([part.cut(rows) for part, rows in zip(parts, drawn, strict=True)])
         found = []
         for part, rows, logprobs in zip(parts, drawn, few, strict=True):
             reference = np.full_like(part.logprobs, np.nan)
-            reference[members(rows, part.lengths)] = logprobs
+            reference[members(rows, part.tokens)] = logprobs
             found.append(replace(part, reference_logprobs=reference))
         return found
 
     def update(
         self,
-        samples: Samples,
-        lessons: Samples | None = None,
-        compare: Callable[[Samples, Logprobs], None] | None = None,
+        samples: Batch,
+        lessons: Batch | None = None,
+        compare: Callable[[Batch, Logprobs], None] | None = None,
         importance: TruncatedImportance | None = None,
     ) -> Measured:
         """One optimizer step, or no step if no rank has a sample. Returns its measurements over all ranks.
@@ -189,20 +190,20 @@ class Learner:
                 those of the weights before the update (``own_scores.py``).
         """
         shared = self.scorer.shares_prompts
-        if samples.trajectory is not None:
+        if self.algorithm.whole_trajectories:
             together = list(pass_rows(samples.pairs, self.microbatch_tokens, shared))
             samples = prepared(samples, together, self.own_logprobs, importance)
         rows, parts = passes(samples, self.microbatch_tokens, self.ranks.device, shared)
         logprobs: list[torch.Tensor] = []
-        losses = [partial(self._loss, *each, logprobs, importance) for each in self._in_step(parts)]
-        losses += [partial(self._lesson, batch) for batch in self._lessons_in_step(lessons)]
+        losses = [partial(self._loss, each, logprobs, importance) for each in self._in_step(parts)]
+        losses += [partial(self._lesson, each) for each in self._lessons_in_step(lessons)]
         if not losses:
             return Measured()
         self._compare(samples)
         totals: dict[str, float] = defaultdict(float)
-        for index, scored in enumerate(losses):
+        for index, compute in enumerate(losses):
             self.engine.set_gradient_accumulation_boundary(index + 1 == len(losses))
-            loss, metrics = scored()
+            loss, metrics = compute()
             self.engine.backward(loss * self.ranks.size)
             if compare is not None and index + 1 == len(losses):
                 compare(samples, by_sample(samples, rows, logprobs))
@@ -257,7 +258,7 @@ class Learner:
         with deepspeed.zero.GatheredParameters([weight]):  # one at a time: never more than one copy
             return weight.detach().clone()
 
-    def _reference_logprobs(self, parts: Sequence[Samples]) -> list[Logprobs]:
+    def _reference_logprobs(self, parts: Sequence[Batch]) -> list[Logprobs]:
         """Log-probabilities of each part under the start policy: a copy, or the model without its adapter."""
         if self._reference is not None:
             return self._reference.logprobs(parts)
@@ -265,7 +266,7 @@ class Learner:
         with self.adapter.switched_off():
             return [self.own_logprobs(part) for part in parts]
 
-    def _compare(self, samples: Samples) -> None:
+    def _compare(self, samples: Batch) -> None:
         """Before the first update, check that the scores of a few real samples agree with the model's own.
 
         There is no check under ZeRO-3, where a rank without samples would leave the others waiting for its
@@ -280,31 +281,28 @@ class Learner:
 
     def _in_step(self, parts: list[Pass]) -> list[Pass]:
         """The passes, padded so that every rank makes the same ones through the model."""
-        second = any(responses.continuations.shape[1] for _, responses in parts)
+        second = any(each.continued for each in parts)
         count, continued = self.ranks.maximum([len(parts), int(second)])
         parts = parts + [self._weightless()] * (count - len(parts))
-        if continued:
-            parts = [(samples, responses.with_continuations()) for samples, responses in parts]
-        return parts
+        return [each.with_continuations() for each in parts] if continued else parts
 
     def _loss(
-        self,
-        samples: Samples,
-        responses: Responses,
-        scored: list[torch.Tensor],
-        importance: TruncatedImportance | None,
+        self, part: Pass, logprobs_of: list[torch.Tensor], importance: TruncatedImportance | None
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of a pass, and metrics; its log-probabilities are appended to ``scored``."""
+        """The loss of a pass, and metrics; its log-probabilities are appended to ``logprobs_of``."""
+        samples = part.batch
         if bool(self.algorithm.kl_coefficient) != (samples.reference_logprobs is not None):
             raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
-        if self.valued != (samples.targets is not None):
+        if self.valued != (samples.value_targets is not None):
             raise ValueError("samples for a learner with a value head, and no others, have targets")
-        made = {"made": samples.made(self.ranks.device)} if self.valued else {}
-        logprobs, entropies, *values = self.engine(responses, self.temperature, **made)
-        scored.append(logprobs.detach())
-        if importance is not None or samples.trajectory is not None:
+        made = {}
+        if self.valued:
+            made["made"] = torch.tensor(samples.made, dtype=torch.float32, device=self.ranks.device)
+        logprobs, entropies, *values = self.engine(part.responses, self.temperature, **made)
+        logprobs_of.append(logprobs.detach())
+        if importance is not None or samples.trajectory_sums is not None:
             samples = completed(samples, logprobs.detach().cpu().numpy(), importance)
-        tokens = samples.scored(logprobs, *values)
+        tokens = scored(samples, logprobs, *values)
         loss, metrics = self.algorithm.loss(tokens)
         counted = {"entropy": (tokens.weights * entropies).sum(), "weight": tokens.weights.sum()}
         if tokens.reference_logprobs is not None:
@@ -312,37 +310,29 @@ class Learner:
             counted["reference_weight"] = drawn.sum()
         return loss, {**metrics, **counted}
 
-    def _lessons_in_step(self, lessons: Samples | None) -> list[LessonBatch]:
+    def _lessons_in_step(self, lessons: Batch | None) -> list[Pass]:
         """The lessons as passes, padded so that every rank makes the same ones."""
         if lessons is None:
             return []
         most = max(1, token_scores.CHUNK_LOGITS // self.model.config.get_text_config().vocab_size)
         shared, limit = self.scorer.shares_prompts, self.microbatch_tokens
-        batches = lesson_batches(lessons, limit, most, self.ranks.device, shared)
-        second = any(batch.continued for batch in batches)
-        count, continued = self.ranks.maximum([len(batches), int(second)])
-        batches += [weightless(self.ranks.device) for _ in range(count - len(batches))]
-        return [batch.with_continuations() if continued else batch for batch in batches]
+        return self._in_step(lesson_passes(lessons, limit, most, self.ranks.device, shared))
 
-    def _lesson(self, batch: LessonBatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def _lesson(self, taught: Pass) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         if self.lesson_loss is None:
             raise ValueError("lessons for a learner that was made without a loss for them")
-        loss, metrics = lesson_loss(self.engine, batch, self.lesson_loss, self.temperature)
+        loss, metrics = lesson_loss(self.engine, taught, self.lesson_loss, self.temperature)
         return loss, {f"{_OF_LESSONS}{name}": value for name, value in metrics.items()}
 
     def _weightless(self) -> Pass:
-        """A pass of one token with weight 0."""
-        zero, logprob = np.zeros(1), np.zeros(1, np.float32)
-        samples = Samples(
-            pairs=Pairs.of([((0,), (0,))]),
-            logprobs=logprob,
-            advantages=zero,
-            weights=zero,
-            reference_logprobs=logprob if self.algorithm.kl_coefficient else None,
-            targets=ValueTargets(zero, zero, zero, zero) if self.valued else None,
-            trajectory_sums=np.array([[0.0, 1.0, 0.0, 0.0]]),
+        zero, sums = np.zeros(1), np.array([[0.0, 1.0, 0.0, 0.0]])
+        valued = {"values": zero, "value_targets": zero, "value_weights": zero} if self.valued else {}
+        return weightless(
+            self.ranks.device,
+            reference_logprobs=np.zeros(1, np.float32) if self.algorithm.kl_coefficient else None,
+            trajectory_sums=sums if self.algorithm.whole_trajectories else None,
+            **valued,
         )
-        return samples, pack_responses(samples.pairs, self.ranks.device)
 
 
 def _leave_out_second_names(scorer: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:

@@ -28,7 +28,7 @@ from skillpress.skills.library.library import (
 )
 from skillpress.skills.library.phrases import PlayedEpisode, phrase_skills
 from skillpress.skills.library.teacher import taught_skills, transcript
-from skillpress.training.loop.groups import Collected
+from skillpress.training.algorithms.batch import Batch
 
 
 @dataclass
@@ -57,17 +57,18 @@ class LibraryEvolution:
         """Restore the library that ``state_dict`` returned."""
         self.library = library_of(state)
 
-    def __call__(
-        self, step: int, collected: Collected, dictionary: SkillDictionary | None
-    ) -> dict[str, float]:
+    def __call__(self, step: int, new: Batch, dictionary: SkillDictionary | None) -> dict[str, float]:
         """Evolve the library after training step ``step`` was played and its dictionary fitted. Returns
         metrics.
+
+        Args:
+            new: the step's own episodes that teach.
 
         Raises:
             ValueError: an episode's task is not a training task.
         """
         if step % self.every == 0:
-            played = self._episodes(collected)
+            played = self._episodes(new)
             failures = tuple(each.episode for each in played if not each.won)
             version = Version(step=step, failures=failures, added=self._new(played, dictionary))
             self.library = self.library.evolved(version)
@@ -75,9 +76,9 @@ class LibraryEvolution:
         added = len(newest.added) if newest is not None and newest.step == step else 0
         return {"library/skills": float(len(self.library.skills)), "library/added": float(added)}
 
-    def _episodes(self, collected: Collected) -> list[PlayedEpisode]:
+    def _episodes(self, new: Batch) -> list[PlayedEpisode]:
         """The step's episodes of all ranks, in the order of their names."""
-        both = zip(collected.tasks, collected.trajectories, strict=True)
+        both = zip(new.tasks or (), new.episodes, strict=True)
         played = self.ranks.gather([self._episode(task, trajectory) for task, trajectory in both])
         return sorted(played, key=lambda each: each.episode)
 

@@ -19,11 +19,10 @@ import numpy as np
 
 from skillpress.core.logprobs import Logprobs
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import Floats, Indices
+from skillpress.training.algorithms.batch import Batch, Floats, Indices
 from skillpress.training.algorithms.importance_weights import TruncatedImportance, sequence_log_ratios
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.own_scores import with_importance
-from skillpress.training.loop.samples import Samples
 
 QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}
 """Name in a metric to the share of ratios below that quantile."""
@@ -39,9 +38,9 @@ class LogRatios:
     """[responses] tokens of each."""
 
     @classmethod
-    def of(cls, samples: Samples, logprobs: Logprobs) -> LogRatios:
+    def of(cls, samples: Batch, logprobs: Logprobs) -> LogRatios:
         """The log ratios of one rank's responses; ``logprobs`` [tokens] are the learner's."""
-        return cls(logprobs.astype(np.float64) - samples.logprobs, samples.lengths)
+        return cls(logprobs.astype(np.float64) - samples.logprobs, samples.tokens)
 
     def everybodys(self, ranks: Ranks) -> LogRatios:
         """The log ratios of all ranks; all ranks call this."""
@@ -59,8 +58,8 @@ class LogRatios:
 
 
 def correct(
-    parts: Sequence[Samples], importance: TruncatedImportance, learner: Learner
-) -> tuple[list[Samples], list[LogRatios]]:
+    parts: Sequence[Batch], importance: TruncatedImportance, learner: Learner
+) -> tuple[list[Batch], list[LogRatios]]:
     """The samples of a step's updates with proximal log-probabilities and weighted advantages, and their
     ratios; all ranks call this with equally many parts, before the first update."""
     scores = [learner.own_logprobs(part) for part in parts]

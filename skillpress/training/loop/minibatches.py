@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from skillpress.core.columns import members
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import Indices, members
-from skillpress.training.loop.samples import Samples
+from skillpress.training.algorithms.batch import Batch, Indices
 
 
 def updates_of_batch(minibatches: int, minibatch_size: int, samples: int) -> int:
@@ -35,14 +35,32 @@ def updates_of_batch(minibatches: int, minibatch_size: int, samples: int) -> int
     return -(-samples // minibatch_size) or 1 if minibatch_size else minibatches
 
 
-def minibatches(samples: Samples, count: int, ranks: Ranks, random: np.random.Generator) -> list[Samples]:
+def with_advantage(batch: Batch, whole_trajectories: bool) -> Indices:
+    """The steps with an advantage other than 0 at some token, and those that are drawn for the KL term.
+
+    Args:
+        whole_trajectories: add the other steps of their trajectories.
+    """
+    teaching = np.zeros(len(batch), np.bool_)
+    teaching[np.repeat(np.arange(len(batch)), batch.tokens)[batch.advantages != 0]] = True
+    if batch.kl_factors is not None:
+        teaching |= batch.kl_factors > 0
+    if whole_trajectories:
+        teaching = np.isin(batch.trajectory, batch.trajectory[teaching])
+    return np.flatnonzero(teaching)
+
+
+def minibatches(
+    samples: Batch, count: int, ranks: Ranks, random: np.random.Generator, whole_trajectories: bool = False
+) -> list[Batch]:
     """This rank's parts of ``count`` minibatches of all ranks' samples.
 
     Args:
-        samples: this rank's own; all ranks call this together.
+        samples: this rank's own, a cut of its batch; all ranks call this together.
         random: a generator that has the same state on all ranks.
+        whole_trajectories: keep the samples of a trajectory together, in order.
     """
-    everybodys = ranks.gather([_sequences(samples)])
+    everybodys = ranks.gather([_sequences(samples, whole_trajectories)])
     owners = np.repeat(np.arange(ranks.size), [len(part) for part in everybodys])
     costs, lengths = np.concatenate(everybodys).T
     parts = evenly_split(random.permutation(len(costs)), lengths, count)
@@ -52,18 +70,18 @@ def minibatches(samples: Samples, count: int, ranks: Ranks, random: np.random.Ge
             learners[part] = evenly(owners[part], costs[part], ranks.size)
     rows = [members(part, lengths) for part in parts]
     if ranks.size == 1:
-        return [samples.select(part) for part in rows]
+        return [samples.cut(part) for part in rows]
     return _exchanged(samples, rows, np.repeat(owners, lengths), np.repeat(learners, lengths), ranks)
 
 
-def _sequences(samples: Samples) -> Indices:
+def _sequences(samples: Batch, whole_trajectories: bool) -> Indices:
     """[sequences, 2] numbers of tokens and samples of each sequence, or of each whole trajectory."""
     pairs = samples.pairs
     first = np.array([chain.start for chain in pairs.chains], np.int64)
     counted = np.ones((len(pairs), 2), np.int64)
     counted[:, 0] = 0
     counted[first, 0] = [sum(map(len, pairs.rows[chain[-1]])) for chain in pairs.chains]
-    if samples.trajectory is not None:
+    if whole_trajectories:
         first = np.nonzero(np.diff(samples.trajectory, prepend=-1))[0]
     return np.add.reduceat(counted, first) if len(first) else counted
 
@@ -94,16 +112,16 @@ def evenly(owners: Indices, costs: Indices, size: int) -> Indices:
 
 
 def _exchanged(
-    samples: Samples, parts: list[Indices], owners: Indices, learners: Indices, ranks: Ranks
-) -> list[Samples]:
+    samples: Batch, parts: list[Indices], owners: Indices, learners: Indices, ranks: Ranks
+) -> list[Batch]:
     """The samples that this rank learns from, part by part, including samples of other ranks."""
     first = int((owners < ranks.rank).sum())
     leaving = np.nonzero((owners == ranks.rank) & (learners != ranks.rank))[0]
-    travelling = ranks.gather([(leaving, samples.select(leaving - first))])
+    travelling = ranks.gather([(leaving, samples.cut(leaving - first))])
     numbers = np.concatenate([rows for rows, _ in travelling])
-    pool = Samples.concatenate([samples, *(handed for _, handed in travelling)])
+    pool = Batch.joined([samples, *(handed for _, handed in travelling)])
     place = np.full(len(owners), -1, np.int64)
     place[first : first + len(samples)] = np.arange(len(samples))
     foreign = owners[numbers] != ranks.rank
     place[numbers[foreign]] = (len(samples) + np.arange(len(numbers)))[foreign]
-    return [pool.select(place[part[learners[part] == ranks.rank]]) for part in parts]
+    return [pool.cut(place[part[learners[part] == ranks.rank]]) for part in parts]

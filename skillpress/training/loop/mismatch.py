@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skillpress.core.columns import members
 from skillpress.core.errors import UserError
 from skillpress.core.logprobs import Logprobs
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import members
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.log_ratios import LogRatios
-from skillpress.training.loop.samples import Samples
 
 
 class MismatchError(UserError):
@@ -37,7 +37,7 @@ class MismatchCheck:
     exact: bool
     """Whether the engine promises the learner's log-probabilities up to rounding."""
 
-    def __call__(self, samples: Samples, logprobs: Logprobs, step: int) -> dict[str, float]:
+    def __call__(self, samples: Batch, logprobs: Logprobs, step: int) -> dict[str, float]:
         """Metrics of training step ``step``; empty if no rank has a response of the learner's weights.
 
         Args:
@@ -49,8 +49,8 @@ class MismatchCheck:
         """
         assert samples.age is not None
         fresh = np.flatnonzero(samples.age == 0)
-        scores = logprobs[members(fresh, samples.lengths)]
-        found = LogRatios.of(samples.select(fresh), scores).everybodys(self.ranks)
+        scores = logprobs[members(fresh, samples.tokens)]
+        found = LogRatios.of(samples.cut(fresh), scores).everybodys(self.ranks)
         if not len(found.tokens):
             return {}
         differences = np.abs(found.tokens)

@@ -23,14 +23,14 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from skillpress.core.columns import members
 from skillpress.core.logprobs import Logprobs
-from skillpress.training.algorithms.batch import Indices, members
+from skillpress.training.algorithms.batch import Batch, Indices
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
 from skillpress.training.algorithms.ratio_levels import unit_sums
-from skillpress.training.loop.samples import Samples
 
 
-def completed(samples: Samples, logprobs: Logprobs, importance: TruncatedImportance | None) -> Samples:
+def completed(samples: Batch, logprobs: Logprobs, importance: TruncatedImportance | None) -> Batch:
     """The samples of a pass with the inputs of their loss that they do not have yet.
 
     Args:
@@ -40,15 +40,15 @@ def completed(samples: Samples, logprobs: Logprobs, importance: TruncatedImporta
     """
     if importance is not None:
         samples = with_importance(samples, logprobs, importance)
-    return samples if samples.trajectory is None else _with_trajectory_sums(samples, logprobs)
+    return samples if samples.trajectory_sums is None else _with_trajectory_sums(samples, logprobs)
 
 
 def prepared(
-    samples: Samples,
+    samples: Batch,
     rows: Sequence[Indices],
-    score: Callable[[Samples], Logprobs],
+    score: Callable[[Batch], Logprobs],
     importance: TruncatedImportance | None,
-) -> Samples:
+) -> Batch:
     """The samples of an update over whole trajectories, with the scores of those trajectories that no pass
     has as a whole; all ranks call this, since ``score`` needs all.
 
@@ -56,9 +56,9 @@ def prepared(
         rows: the rows of each pass.
         score: returns [tokens] log-probabilities under the current weights.
     """
-    assert samples.trajectory is not None
     split = split_trajectories(samples.trajectory, rows)
-    some = samples.select(split)
+    samples = replace(samples, trajectory_sums=np.full((len(samples), 4), np.nan))
+    some = samples.cut(split)
     some = completed(some, score(some), importance)
     sums = np.full((len(samples), 4), np.nan)
     sums[split] = some.trajectory_sums
@@ -66,7 +66,7 @@ def prepared(
     if importance is None:
         return samples
     proximal, advantages = np.full_like(samples.logprobs, np.nan), samples.advantages.copy()
-    tokens = members(split, samples.lengths)
+    tokens = members(split, samples.tokens)
     proximal[tokens], advantages[tokens] = some.proximal_logprobs, some.advantages
     return replace(samples, proximal_logprobs=proximal, advantages=advantages)
 
@@ -89,7 +89,7 @@ def split_trajectories(trajectory: Indices, rows: Sequence[Indices]) -> Indices:
     return np.flatnonzero(first[unit] != last[unit])
 
 
-def with_importance(samples: Samples, logprobs: Logprobs, importance: TruncatedImportance) -> Samples:
+def with_importance(samples: Batch, logprobs: Logprobs, importance: TruncatedImportance) -> Batch:
     """The samples with proximal log-probabilities and weighted advantages, where they have none yet.
 
     Args:
@@ -97,7 +97,7 @@ def with_importance(samples: Samples, logprobs: Logprobs, importance: TruncatedI
     """
     known = np.full_like(logprobs, np.nan) if samples.proximal_logprobs is None else samples.proximal_logprobs
     missing = np.isnan(known)
-    weights = importance(logprobs.astype(np.float64) - samples.logprobs, samples.lengths)
+    weights = importance(logprobs.astype(np.float64) - samples.logprobs, samples.tokens)
     return replace(
         samples,
         proximal_logprobs=np.where(missing, logprobs, known),
@@ -105,17 +105,16 @@ def with_importance(samples: Samples, logprobs: Logprobs, importance: TruncatedI
     )
 
 
-def _with_trajectory_sums(samples: Samples, logprobs: Logprobs) -> Samples:
+def _with_trajectory_sums(samples: Batch, logprobs: Logprobs) -> Batch:
     """The samples with the sums of their trajectories, where they have none yet: these trajectories must be
     whole.
 
     Args:
         logprobs: [tokens] under the current weights.
     """
-    assert samples.trajectory is not None
-    if not len(samples):
-        return replace(samples, trajectory_sums=np.zeros((0, 4)))
-    lengths = samples.lengths
+    known, lengths = samples.trajectory_sums, samples.tokens
+    if not len(samples) or known is None:
+        return samples
     old = samples.logprobs if samples.proximal_logprobs is None else samples.proximal_logprobs
     _, unit = np.unique(samples.trajectory, return_inverse=True)
     sums = unit_sums(
@@ -124,5 +123,4 @@ def _with_trajectory_sums(samples: Samples, logprobs: Logprobs) -> Samples:
         torch.tensor(np.repeat(samples.weights, lengths)),
         torch.tensor(np.repeat(unit, lengths)),
     ).numpy()[np.cumsum(lengths) - lengths]
-    known = samples.trajectory_sums
-    return replace(samples, trajectory_sums=sums if known is None else np.where(np.isnan(known), sums, known))
+    return replace(samples, trajectory_sums=np.where(np.isnan(known), sums, known))

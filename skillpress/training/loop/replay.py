@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from skillpress.core.errors import StorageError
@@ -33,8 +34,7 @@ from skillpress.core.seeds import generator
 from skillpress.core.tables import scan_table
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import Batch, batch_of
-from skillpress.training.loop.groups import Collected
+from skillpress.training.algorithms.batch import REPLAYED, TEACHES, Batch, batch_of
 
 KIND = "replay"
 """The beginning of the files' names."""
@@ -55,27 +55,24 @@ class ReplayBuffer:
     seed: int
     ranks: Ranks
 
-    def __call__(self, step: int, collected: Collected) -> tuple[Collected, dict[str, float]]:
-        """The batch of training step ``step``: its new episodes, then replayed ones; and metrics.
+    def __call__(self, step: int, played: Batch) -> tuple[Batch, dict[str, float]]:
+        """The batch of training step ``step``: what was played for it, then replayed episodes; and metrics.
 
-        All processes call it together. It also adds the step's new episodes to the buffer.
+        All processes call it together. It also adds the step's new episodes that teach to the buffer.
 
         Raises:
             StorageError: a file that the step may draw from is missing or damaged.
         """
         drawn = self._draw(step)
         again = [each for number, groups in sorted(drawn.items()) for each in self._read(number, groups)]
-        write_rollouts(self.store.part(KIND, step), collected.trajectories)
-        new, numbers = collected.batch, dict[str, int]()
+        write_rollouts(self.store.part(KIND, step), played.played_as(TEACHES))
+        numbers = dict[str, int]()
         groups = [numbers.setdefault(each.group_id, len(numbers)) for each in again]
-        found = replace(
-            collected,
-            tasks=[*collected.tasks, *(self.tasks[each.task_id] for each in again)],
-            trajectories=[*collected.trajectories, *again],
-            batch=Batch.joined([new, batch_of(again, groups, new.core_maximum, new.longest_response)]),
-            replayed=len(again),
-        )
-        return found, {"replay/groups": self.ranks.sum({"groups": float(len(numbers))})["groups"]}
+        if again:
+            tasks = [self.tasks[each.task_id] for each in again]
+            replayed = batch_of(again, groups, played.core_maximum, played.longest_response, tasks)
+            played = Batch.joined([played, replace(replayed, role=np.full(len(again), REPLAYED))])
+        return played, {"replay/groups": self.ranks.sum({"groups": float(len(numbers))})["groups"]}
 
     def forget(self, step: int) -> None:
         """Delete groups that no step after ``step`` can replay; no run may resume from an earlier step."""

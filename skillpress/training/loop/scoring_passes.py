@@ -17,12 +17,13 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from skillpress.core.columns import members
 from skillpress.core.logprobs import Logprobs
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
-from skillpress.models.policy.scoring import Responses, Scorer
-from skillpress.training.algorithms.batch import Floats, Indices, members
-from skillpress.training.loop.samples import Pass, Samples, passes
+from skillpress.models.policy.scoring import Scorer
+from skillpress.training.algorithms.batch import Batch, Floats, Indices
+from skillpress.training.loop.model_pass import Pass, passes
 
 Score = Callable[..., tuple[torch.Tensor, ...]]
 """A scorer: from responses and a temperature to ([tokens] log-probabilities, [tokens] entropies). With a
@@ -42,35 +43,36 @@ class ScoringPasses:
     in_step: Callable[[list[Pass]], list[Pass]] = lambda passes: passes
     """Adds passes if ranks must make the same number; scores of added passes are dropped."""
 
-    def logprobs(self, score: Score, samples: Samples) -> Logprobs:
+    def logprobs(self, score: Score, samples: Batch) -> Logprobs:
         """[tokens] the log-probabilities of the responses."""
-        found = list(self._scored(samples, lambda _, responses: score(responses, self.temperature)))
+        found = list(self._scored(samples, lambda each: score(each.responses, self.temperature)))
         return by_sample(samples, [rows for rows, _ in found], [logprobs for _, (logprobs, *_) in found])
 
-    def values(self, score: Score, samples: Samples) -> Floats:
+    def values(self, score: Score, samples: Batch) -> Floats:
         """[samples] V of the state of each, from a scorer with a value head."""
         found = np.zeros(len(samples))
 
-        def valued(some: Samples, responses: Responses) -> tuple[torch.Tensor, ...]:
-            return score(responses, self.temperature, made=some.made(self.device))
+        def valued(each: Pass) -> tuple[torch.Tensor, ...]:
+            made = torch.tensor(each.batch.made, dtype=torch.float32, device=self.device)
+            return score(each.responses, self.temperature, made=made)
 
         for rows, (_, _, values) in self._scored(samples, valued):
             found[rows] = values.cpu().numpy()
         return found
 
     def _scored(
-        self, samples: Samples, score: Callable[[Samples, Responses], tuple[torch.Tensor, ...]]
+        self, samples: Batch, score: Callable[[Pass], tuple[torch.Tensor, ...]]
     ) -> Iterator[tuple[Indices, tuple[torch.Tensor, ...]]]:
         """The rows of each pass and their scores, without the passes that ``in_step`` added."""
         rows, parts = passes(samples, self.token_limit, self.device, self.shared)
         for index, each in enumerate(self.in_step(parts)):
             with torch.no_grad():
-                scored = score(*each)
+                scored = score(each)
             if index < len(rows):
                 yield rows[index], scored
 
 
-def by_sample(samples: Samples, rows: Sequence[Indices], scored: Sequence[torch.Tensor]) -> Logprobs:
+def by_sample(samples: Batch, rows: Sequence[Indices], scored: Sequence[torch.Tensor]) -> Logprobs:
     """[tokens] log-probabilities in the order of the samples.
 
     Args:
@@ -79,7 +81,7 @@ def by_sample(samples: Samples, rows: Sequence[Indices], scored: Sequence[torch.
     """
     found = np.zeros_like(samples.logprobs)
     for some, logprobs in zip(rows, scored, strict=False):
-        found[members(some, samples.lengths)] = logprobs.float().cpu().numpy()
+        found[members(some, samples.tokens)] = logprobs.float().cpu().numpy()
     return found
 
 
@@ -98,7 +100,7 @@ class ReferencePolicy:
             shared=self._scorer.shares_prompts,
         )
 
-    def logprobs(self, parts: Sequence[Samples]) -> list[Logprobs]:
+    def logprobs(self, parts: Sequence[Batch]) -> list[Logprobs]:
         """The log-probabilities of each part; every rank scores its own, without communication."""
         self._scorer.to(self._passes.device)
         found = [self._passes.logprobs(self._scorer, part) for part in parts]

@@ -28,30 +28,30 @@ from skillpress.core.errors import UserError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Trajectory
-from skillpress.models.policy.chains import in_chains
 from skillpress.rollouts.collection import CollectionStatistics
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.history import PhraseHistory
 from skillpress.training.algorithms.algorithm import Algorithm
-from skillpress.training.algorithms.batch import Batch, Indices
+from skillpress.training.algorithms.batch import FURTHER, LEFT_OUT, TEACHES, Batch, Indices, by_token
 from skillpress.training.experience.experience import Experience
 from skillpress.training.loop.ahead import RolloutSource
+from skillpress.training.loop.continuing import TOO_OLD
 from skillpress.training.loop.describing.action_metrics import ActionMetrics
 from skillpress.training.loop.describing.batch_metrics import batch_metrics
 from skillpress.training.loop.describing.episode_sample import EpisodeSample
-from skillpress.training.loop.groups import Collected
 from skillpress.training.loop.keeping.checkpoint import Stateful
 from skillpress.training.loop.kl_share import kl_factors
 from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.lessons import lessons_of
 from skillpress.training.loop.library_evolution import LibraryEvolution
 from skillpress.training.loop.log_ratios import LogRatios, correct, importance_metrics
 from skillpress.training.loop.measured import Measured, mean_metrics
-from skillpress.training.loop.minibatches import minibatches, updates_of_batch
+from skillpress.training.loop.minibatches import minibatches, updates_of_batch, with_advantage
 from skillpress.training.loop.mismatch import MismatchCheck
+from skillpress.training.loop.model_pass import sampled, sampled_steps
 from skillpress.training.loop.replay import ReplayBuffer
 from skillpress.training.loop.reward_shaping import RewardShaper
-from skillpress.training.loop.samples import Samples, by_token, sampled_steps
-from skillpress.training.loop.state_values import targets_of, with_values
+from skillpress.training.loop.state_values import with_targets, with_values
 
 
 class StaleWeightsError(UserError):
@@ -103,42 +103,36 @@ class TrainingStep:
                 steps.
         """
         clock, done = _Clock(), replace(self.rollouts.statistics)
-        new = collected = self.rollouts(step)
-        refuse_other_ages([*new.trajectories, *new.further], step, self.lag, self.engine, self.ranks)
+        played, told = self.rollouts(step)
+        drawn = played.played_as(TEACHES, FURTHER)
+        refuse_other_ages(drawn, step, self.lag, self.engine, self.ranks)
         for following in range(self.rollouts.begun + 1, until + 1):
             self.rollouts.begin(following)
         ahead = self.rollouts.begun > step
+        new = batch = played.teaching
         replayed: dict[str, float] = {}
         if self.replay is not None:
-            collected, replayed = self.replay(step, new)
+            played, replayed = self.replay(step, played)
+            batch = played.teaching
         seconds = {"rollout": clock.lap()}
 
-        shaped = self.shaper(collected.tasks, collected.trajectories, collected.new)
+        shaped = self.shaper(batch.tasks or (), batch.episodes, batch.new)
         if shaped.dictionaries:
             self.history.record(step, shaped.dictionaries.values())
         evolved = self.evolution(step, new, shaped.dictionary) if self.evolution is not None else {}
-        batch = replace(
-            collected.batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges
-        )
-        samples = Samples.of(sampled_steps(collected.trajectories))
-        rows = np.flatnonzero(batch.tokens > 0)
-        order = in_chains(samples.pairs, batch.trajectory[rows])
-        samples, rows = samples.select(order), rows[order]
+        batch = replace(batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges)
+        rows = sampled(batch)
         seconds["shaping"] = clock.lap()
 
         if not ahead:  # an engine that is playing keeps its memory
             self.engine.sleep()
         if self.algorithm.needs_values:
-            batch = with_values(batch, samples, rows, self.learner)
+            batch = with_values(batch, rows, self.learner)
         advantages = self.algorithm.advantages(batch, self.ranks.sum)
-        samples = replace(
-            samples,
-            advantages=by_token(advantages[rows], samples.lengths),
-            targets=targets_of(batch, rows, self.algorithm, self.ranks.sum),
-            trajectory=self._numbers(batch, rows) if self.algorithm.whole_trajectories else None,
-            age=_ages(collected, rows, step),
-        )
-        metrics = self._update(step, samples, collected)
+        batch = with_targets(batch, self.algorithm, self.ranks.sum)
+        batch = replace(batch, advantages=by_token(advantages, batch.tokens), age=_ages(batch, step))
+        further = played.played_as(FURTHER)
+        metrics = self._update(step, batch, batch.cut(rows), further)
         seconds["update"] = clock.lap()
         self.rollouts.finish()
         seconds["rollout"] += clock.lap()
@@ -146,55 +140,60 @@ class TrainingStep:
         if not ahead:
             self.engine.wake()
         seconds["update"] += clock.lap()
-        self.sample.take(step, collected, batch, advantages)
+        self.sample.take(step, played, batch, advantages)
         return {
-            **batch_metrics(collected.played, batch, advantages, self.ranks, collected.replayed),
+            **batch_metrics(played.played_as(TEACHES, LEFT_OUT), batch, advantages, self.ranks),
             **self.algorithm.describe(batch, self.ranks.sum),
             **replayed,
             **shaped.metrics,
             **evolved,
             **metrics,
-            **(self.experience.metrics(collected.further, self.ranks.sum) if self.experience else {}),
+            **(self.experience.metrics(further, self.ranks.sum) if self.experience else {}),
             "scorer_packed": float(self.learner.scorer.name == "packed"),
-            **self._too_old(collected),
-            **collected.speed,
+            **(self.ranks.sum({TOO_OLD: told.pop(TOO_OLD)}) if TOO_OLD in told else {}),
+            **told,
             **{f"seconds/{name}": value for name, value in seconds.items()},
             **_time_shares(seconds, self.rollouts.statistics - done),
         }
 
-    def _update(self, step: int, samples: Samples, collected: Collected) -> dict[str, float]:
+    def _update(
+        self, step: int, batch: Batch, samples: Batch, further: Sequence[Trajectory]
+    ) -> dict[str, float]:
         """Run the optimizer steps of one batch; means are over the tokens trained (see ``measured.py``).
 
         If nothing was sampled (no prompt fitted, or no trajectory was kept), there is no optimizer step.
 
         Args:
-            samples: the batch's samples, before they have weights.
+            samples: the batch's steps at which something was sampled, before they have weights.
+            further: further attempts, for their lessons.
         """
-        lengths, (age, oldest) = samples.lengths, _token_ages(collected.trajectories, step)
+        lengths, (age, oldest) = samples.tokens, _token_ages(batch.episodes, step)
         totals = self.ranks.sum(
             {"tokens": float(lengths.sum()), "sequences": float(len(samples)), "age": age}
         )
         (oldest,) = self.ranks.maximum([oldest])
         if not totals["tokens"]:
             return {"tokens_sampled": 0.0, "tokens_trained": 0.0}
-        longest = collected.batch.longest_response
+        longest, whole = batch.longest_response, self.algorithm.whole_trajectories
         updates = updates_of_batch(self.minibatches, self.minibatch_size, int(totals["sequences"]))
         samples = self._drawn_for_kl(self._weighed(samples, totals, updates, longest), step)
-        useful = np.arange(len(samples)) if self.algorithm.teaches_everywhere else samples.with_advantage
+        useful = np.arange(len(samples))
+        if not self.algorithm.teaches_everywhere:
+            useful = with_advantage(samples, whole)
         random = generator(self.seed, "minibatches", step, 0)
-        described = {} if self.actions is None else self.actions(collected.trajectories, step)
-        shares = minibatches(samples.select(useful), updates, self.ranks, random)
+        described = {} if self.actions is None else self.actions(batch.episodes, step)
+        shares = minibatches(samples.cut(useful), updates, self.ranks, random, whole)
         importance = self.algorithm.importance_weights
         ratios: list[LogRatios] = []
         if importance is not None:
             later, ratios = correct(shares[1:], importance, self.learner)
             shares = [shares[0], *later]
         shares = self.learner.with_reference(shares)
-        lessons = self._lessons(collected, totals, updates, step)
+        lessons = self._lessons(further, totals, updates, longest, step)
         self.learner.begin_step(step)
         compared: dict[str, float] = {}
 
-        def compare(samples: Samples, logprobs: Logprobs) -> None:
+        def compare(samples: Batch, logprobs: Logprobs) -> None:
             compared.update(self.mismatch(samples, logprobs, step))
             if not made:
                 ratios.append(LogRatios.of(samples, logprobs))
@@ -210,17 +209,15 @@ class TrainingStep:
         staleness = {"staleness": totals["age"] / totals["tokens"], "staleness_oldest": float(oldest)}
         return {**mean_metrics(made), **tokens, **staleness, **compared, **described, **corrected}
 
-    def _weighed(self, samples: Samples, totals: dict[str, float], updates: int, longest: int) -> Samples:
+    def _weighed(self, samples: Batch, totals: dict[str, float], updates: int, longest: int) -> Batch:
         """The samples with weights that sum to 1 over each of ``updates`` updates of about one size."""
-        weights = self.algorithm.token_weights(
-            samples.lengths, totals["tokens"], totals["sequences"], longest
-        )
-        targets = samples.targets
-        if targets is not None:
-            targets = replace(targets, weights=targets.weights * updates)
-        return replace(samples, weights=weights * updates, targets=targets)
+        weights = self.algorithm.token_weights(samples.tokens, totals["tokens"], totals["sequences"], longest)
+        of_values = samples.value_weights
+        if of_values is not None:
+            of_values = of_values * updates
+        return replace(samples, weights=weights * updates, value_weights=of_values)
 
-    def _drawn_for_kl(self, samples: Samples, step: int) -> Samples:
+    def _drawn_for_kl(self, samples: Batch, step: int) -> Batch:
         """The samples with their factors in the KL term, if the reference scores a share of them."""
         share = self.algorithm.kl_share
         if not self.algorithm.kl_coefficient or share == 1:
@@ -229,35 +226,25 @@ class TrainingStep:
         return replace(samples, kl_factors=kl_factors(samples.pairs, share, random))
 
     def _lessons(
-        self, collected: Collected, totals: dict[str, float], updates: int, step: int
-    ) -> Sequence[Samples | None]:
+        self, further: Sequence[Trajectory], totals: dict[str, float], updates: int, longest: int, step: int
+    ) -> Sequence[Batch | None]:
         """The lessons of each update; their tokens have the same weight as a rollout's."""
         if self.experience is None:
             return [None] * updates
-        lessons = Samples.of_lessons(self.experience.lessons(collected.further))
-        lessons = self._weighed(lessons, totals, updates, collected.batch.longest_response)
+        lessons = lessons_of(self.experience.lessons(further))
+        lessons = self._weighed(lessons, totals, updates, longest)
         return minibatches(lessons, updates, self.ranks, generator(self.seed, "lessons", step))
 
-    def _too_old(self, collected: Collected) -> dict[str, float]:
-        """The number of groups dropped by all ranks because of their age; empty where none can be."""
-        if collected.too_old is None:
-            return {}
-        return self.ranks.sum({"groups_too_old": float(collected.too_old)})
 
-    def _numbers(self, batch: Batch, rows: Indices) -> Indices:
-        """[samples] the number of each sample's trajectory, unique over all ranks."""
-        return batch.trajectory[rows] * self.ranks.size + self.ranks.rank
-
-
-def _ages(collected: Collected, rows: Indices, step: int) -> Indices:
-    """[samples] training steps by which the oldest weights that drew a token of each are behind those before
-    ``step``; ``rows`` are the samples' places in the batch's steps."""
+def _ages(batch: Batch, step: int) -> Indices:
+    """[steps] training steps by which the oldest weights that drew a token of each are behind those before
+    ``step``."""
     versions = [
         min((span.version for span in decision.weight_spans), default=each.policy_version)
-        for each in collected.trajectories
+        for each in batch.episodes
         for decision in each.decisions
     ]
-    ages: Indices = step - 1 - np.array(versions, np.int64)[rows]
+    ages: Indices = step - 1 - np.array(versions, np.int64)
     return ages
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -75,9 +74,7 @@ def former(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
 
 @pytest.fixture
 def section(former: ModuleType) -> EnvironmentSection:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        return ByName(ENVIRONMENTS, "environment.name").read({"name": NAME, **PUZZLES})
+    return ByName(ENVIRONMENTS, "environment.name").read({"name": NAME, **PUZZLES})
 
 
 def test_it_makes_what_the_present_form_makes(section: EnvironmentSection) -> None:
@@ -109,9 +106,10 @@ def test_its_section_can_be_sent_to_a_worker_that_plays_it(
     ]
 
 
-def test_whoever_names_it_reads_once_how_it_is_written_now(former: ModuleType) -> None:
-    with pytest.warns(FutureWarning, match=r"former_lab.old: an EnvironmentBundle(.|\n)*class Old\(Envi"):
-        first = environment_class(NAME)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert environment_class(NAME) is first
+def test_whoever_names_it_reads_once_how_it_is_written_now(
+    former: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = environment_class(NAME)
+    said = capsys.readouterr().err
+    assert said.startswith("former_lab.old: an EnvironmentBundle") and "class Old(Envi" in said
+    assert environment_class(NAME) is first and capsys.readouterr().err == ""

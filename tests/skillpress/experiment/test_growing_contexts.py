@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skillpress.core.chains import Pairs, extends
 from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.section import SplitSizes
@@ -17,14 +18,14 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.experiment.scratch import _context_words
 from skillpress.models.policy import Policy
-from skillpress.models.policy.chains import Pairs, extends
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.rollouts.collection import CollectionStatistics, requests
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.imitation.dataset import tokenize, tokenize_growing
 from skillpress.training.imitation.demonstrations import demonstrate
-from skillpress.training.loop.samples import Samples, sampled_steps
+from skillpress.training.loop.model_pass import sampled_steps
 from skillpress.training.loop.scoring_passes import ScoringPasses
 
 ROOT = Path(__file__).parents[3]
@@ -91,7 +92,7 @@ def test_each_step_prefills_its_new_tokens_and_one_that_is_fed_again(played: Pla
 
 def test_the_scorers_log_probabilities_of_an_episode_are_the_engines(played: Played) -> None:
     policy, trajectories, _ = played
-    samples = Samples.of(sampled_steps(trajectories))
+    samples = Batch.of_steps(sampled_steps(trajectories))
     assert len(samples.pairs.chains) == len(trajectories)
     assert sum(len(rows) for rows in pass_rows(samples.pairs, 300)) == len(samples)
     for scorer in (ResponseScorer(policy.model), PackedScorer(policy.model)):

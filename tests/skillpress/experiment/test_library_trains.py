@@ -18,8 +18,7 @@ from skillpress.models.policy import load_policy
 from skillpress.rollouts.collection import requests
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.library.library import FILE, GENERAL, SkillLibrary, read_library, task_class
-from skillpress.training.algorithms.batch import batch_of
-from skillpress.training.loop.groups import Collected
+from skillpress.training.algorithms.batch import Batch, batch_of
 from skillpress.training.loop.library_evolution import LibraryEvolution
 from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights
 from tests.support.programs.training_program import parameters, prepare
@@ -117,7 +116,7 @@ def test_an_evaluation_acts_with_the_library_in_the_policys_folder(folder: Path,
     assert found == {"start": False, "whole": bool(own.skills)}
 
 
-def collected(folder: Path, split: str) -> Collected:
+def collected(folder: Path, split: str) -> Batch:
     tasks = read_tasks(folder / f"{split}.parquet")[:1]
     episodes = [
         Trajectory(
@@ -125,8 +124,7 @@ def collected(folder: Path, split: str) -> Collected:
             won=False, terminated=False, truncated=True, outcome="timeout", policy_version=0, seed=0,
         )
     ]  # fmt: skip
-    batch = batch_of(episodes, [0], 1.0, 4)
-    return Collected(tasks=tasks, trajectories=episodes, batch=batch, played=episodes)
+    return batch_of(episodes, [0], 1.0, 4, tasks)
 
 
 def test_an_episode_of_another_split_is_refused(folder: Path) -> None:

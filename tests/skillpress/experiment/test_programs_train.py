@@ -12,10 +12,10 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from skillpress.core.chains import Pairs, in_chains
 from skillpress.experiment.params import merge, read_yaml
 from skillpress.models.policy import save_policy
-from skillpress.models.policy.chains import Pairs, in_chains
-from skillpress.training.loop import step as training_step
+from skillpress.training.loop import model_pass
 from tests.support.experiment.small_training import train_small
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs.training_program import prepare
@@ -80,7 +80,7 @@ def test_a_step_teaches_the_same_whether_calls_are_scored_as_trees_or_apart(
         sequences.append((len(pairs.select(order).chains), len(pairs.chains)))
         return order if len(sequences) == 1 else np.arange(len(pairs))
 
-    monkeypatch.setattr(training_step, "in_chains", ordered)
+    monkeypatch.setattr(model_pass, "in_chains", ordered)
     trees, found = trained(folder, f"{algorithm}-trees", algorithm)
     apart, expected = trained(folder, f"{algorithm}-apart", algorithm)
     assert 0 < trees["success"] < 1 and trees[OWN[algorithm]] > 0

@@ -26,12 +26,13 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.agents import LanguageAgent
 from skillpress.rollouts.collection import requests
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
-from skillpress.training.algorithms.token_weights import token_weights
+from skillpress.training.algorithms.algorithm import token_weights
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.measured import mean_metrics
+from skillpress.training.loop.model_pass import sampled_steps
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples, sampled_steps
 from tests.support.programs import PROGRAMS, importing
 from tests.support.training.batches import clipped
 
@@ -111,8 +112,8 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     agent = acting(params, policy)
     pair = Experiment(params).collector(agent).collect(requests(tasks[:1], 2, params.seed, "pair"))
     judged = np.repeat([1.0, -1.0], [len(trajectory.steps) for trajectory in pair])
-    samples = Samples.of(sampled_steps(pair), judged)
-    lengths = samples.lengths
+    samples = Batch.of_steps(sampled_steps(pair), judged)
+    lengths = samples.tokens
     weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(samples)))
     join_ranks(Ranks(), free_port())
     model = load_policy(folder / "start").model

@@ -47,7 +47,7 @@ def test_what_has_not_changed_is_not_written_again(write: Write, capsys: pytest.
     stamps = {path: path.stat().st_mtime_ns for path in FINGERPRINTS.iterdir()}
     assert write() == before
     assert {path: path.stat().st_mtime_ns for path in FINGERPRINTS.iterdir()} == stamps
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
 
 
 def test_what_has_changed_is_said_of_the_stages_that_it_reruns(
@@ -57,7 +57,7 @@ def test_what_has_changed_is_said_of_the_stages_that_it_reruns(
     change("training", deepspeed="zero2_bf16")
     after = write()
     assert {stage for stage in after if after[stage] != before[stage]} == {"train_policy"}
-    assert capsys.readouterr().out == "train_policy: changed: zero1_fp32.json, zero2_bf16.json\n"
+    assert capsys.readouterr().err == "train_policy: changed: zero1_fp32.json, zero2_bf16.json\n"
 
 
 def test_thoughts_that_are_imitated_are_an_input_by_their_content(

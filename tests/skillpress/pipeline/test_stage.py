@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -176,9 +177,24 @@ def test_what_the_user_must_put_right_or_stopped_himself_is_not_retried(code: in
     assert not retried(code)
 
 
-def test_a_stage_that_is_done_says_so(outcome: Callable, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        ("error", ""),
+        ("info", r"prepare_tasks: done in [\d.]+ s\n"),
+        ("debug", r"prepare_tasks: key \w+, begins\nprepare_tasks: done in [\d.]+ s\n"),
+    ],
+)
+def test_a_stage_that_is_done_says_so_unless_errors_alone_are_shown(
+    level: str,
+    said: str,
+    outcome: Callable,
+    log_level: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log_level(level)
     assert outcome(lambda stage: None) == (0, "FINISHED", set())
-    assert capsys.readouterr().out.startswith("prepare_tasks: done in ")
+    assert re.fullmatch(said, capsys.readouterr().err)
 
 
 def test_wrong_parameters_are_refused_before_any_work(

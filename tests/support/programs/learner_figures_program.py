@@ -16,18 +16,18 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from skillpress.core.trajectory import Step
 from skillpress.models.policy.policy import copy_model
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
-from skillpress.training.algorithms.token_weights import token_weights
+from skillpress.training.algorithms.algorithm import token_weights
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.measured import mean_metrics
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples
 from tests.support.training.batches import clipped
 
 PARTS = [np.array([4, 0, 2]), np.array([], dtype=np.int64), np.array([5])]
 """Rows of each minibatch; rows 1 and 3 have no advantage."""
 
 
-def samples() -> Samples:
+def samples() -> Batch:
     """Responses of 1 to 6 tokens with a weight per sequence; all weights sum to the number of parts."""
     random = np.random.default_rng(0)
     steps = []
@@ -36,17 +36,17 @@ def samples() -> Samples:
         steps.append(Step(prompt, response, (-3.5,) * length, "", "", "", None, ()))
     lengths = np.array([len(step.response_ids) for step in steps])
     weights = token_weights(lengths, "sequence_mean", float(lengths.sum()), len(steps)) * len(PARTS)
-    return Samples.of(tuple(steps), np.array([1.0, 0.0, -0.5, 0.0, 2.0, -1.0]), weights)
+    return Batch.of_steps(tuple(steps), np.array([1.0, 0.0, -0.5, 0.0, 2.0, -1.0]), weights)
 
 
-def expected(model: GPT2LMHeadModel, batch: Samples) -> dict[str, float]:
+def expected(model: GPT2LMHeadModel, batch: Batch) -> dict[str, float]:
     """The same figures from their definitions, one row of the whole text at a time."""
     weights, figures, norms = [], [], []
     for part in PARTS:
         loss = torch.tensor(0.0)
         for row in part:
             (prompt, response), weight = batch.pairs.rows[row], float(batch.weights[row])
-            alone = batch.select(np.array([row]))
+            alone = batch.cut(np.array([row]))
             logprobs = torch.log_softmax(model(torch.tensor([prompt + response])).logits[0], dim=-1)
             logprobs = logprobs[len(prompt) - 1 : -1]
             chosen = logprobs.gather(1, torch.tensor(response)[:, None]).squeeze(1)
@@ -80,8 +80,8 @@ def main() -> None:
     join_ranks(Ranks(), free_port())
     learner = Learner(model, clipped(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-12), 1.0, 12, Ranks())
     batch = samples()
-    found = mean_metrics([learner.update(batch.select(part)) for part in PARTS])
-    again = mean_metrics([learner.update(batch.select(part)) for part in PARTS])
+    found = mean_metrics([learner.update(batch.cut(part)) for part in PARTS])
+    again = mean_metrics([learner.update(batch.cut(part)) for part in PARTS])
     print(json.dumps({"found": found, "expected": expected(twin, batch), "again": again}))
 
 

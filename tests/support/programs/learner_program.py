@@ -25,11 +25,11 @@ from skillpress.models.policy import Policy, token_scores
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scoring import Responses, ResponseScorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
-from skillpress.training.algorithms.scored_tokens import ValueTargets
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.lora import LoraAdapter
+from skillpress.training.loop.model_pass import scored
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples
 from skillpress.training.loop.value_head import ValueHead
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import GRPO, PPO, algorithm
@@ -42,7 +42,7 @@ TABLES = ("model.embed_tokens.weight", "lm_head.weight")
 ADAMW = AdamW(1e-2, weight_decay=0.1, betas=(0.8, 0.95), gradient_clipping=0.5, warmup_steps=1)
 
 
-def samples(update: int, level: str = "token") -> Samples:
+def samples(update: int, level: str = "token") -> Batch:
     """Twelve samples of different lengths; the weights of all sum to 1.
 
     If the old log-probabilities were far off, all products of ratios would be far outside the clip.
@@ -54,17 +54,18 @@ def samples(update: int, level: str = "token") -> Samples:
         prompt, response = (tuple(map(int, random.integers(2, 50, random.integers(1, 6)))) for _ in range(2))
         steps.append(Step(prompt, response, (old,) * len(response), "", "", "", None, ()))
     tokens = sum(len(step.response_ids) for step in steps)
-    numbers = np.arange(SAMPLES) // 3 if level == "trajectory" else None
+    numbers = np.arange(SAMPLES) // 3
     weights = np.full(SAMPLES, 1.0 / tokens)
-    return Samples.of(tuple(steps), random.normal(size=SAMPLES), weights, trajectory=numbers)
+    return Batch.of_steps(tuple(steps), random.normal(size=SAMPLES), weights, trajectory=numbers)
 
 
-def with_targets(batch: Samples, update: int) -> Samples:
+def with_targets(batch: Batch, update: int) -> Batch:
     """The batch with targets of values, and old values such that some are clipped."""
     random = np.random.default_rng([update, 1])
     old, returns = random.normal(scale=0.3, size=SAMPLES), random.normal(size=SAMPLES)
-    made = random.integers(0, 30, SAMPLES).astype(float)
-    return replace(batch, targets=ValueTargets(old, returns, np.full(SAMPLES, 1.0 / SAMPLES), made))
+    made = random.integers(0, 30, SAMPLES)
+    weights = np.full(SAMPLES, 1.0 / SAMPLES)
+    return replace(batch, values=old, value_targets=returns, value_weights=weights, made=made)
 
 
 Score = Callable[[Responses], torch.Tensor]
@@ -113,8 +114,8 @@ def train_plain_values(policy: Policy, level: str) -> dict[str, torch.Tensor]:
     scorer = ResponseScorer(policy.model)
     head, bias, time = torch.zeros(policy.model.config.hidden_size), torch.zeros(1), torch.zeros(3)
 
-    def values(batch: Samples) -> torch.Tensor:
-        angles = [math.pi * made / 30 for made in batch.targets.made]
+    def values(batch: Batch) -> torch.Tensor:
+        angles = [math.pi * made / 30 for made in batch.made]
         waves = torch.tensor([[math.cos(a), math.cos(2 * a), math.cos(3 * a)] for a in angles])
         prompts = [torch.tensor([prompt]) for prompt, _ in batch.pairs.rows]
         states = [policy.model(ids, output_hidden_states=True).hidden_states[-1][0, -1] for ids in prompts]
@@ -122,7 +123,7 @@ def train_plain_values(policy: Policy, level: str) -> dict[str, torch.Tensor]:
 
     def of_values(update: int) -> torch.Tensor:
         batch = with_targets(samples(update, level), update)
-        old, returns = torch.tensor(batch.targets.old).float(), torch.tensor(batch.targets.returns).float()
+        old, returns = torch.tensor(batch.values).float(), torch.tensor(batch.value_targets).float()
         found = values(batch)
         near = torch.minimum(torch.maximum(found, old - 0.2), old + 0.2)
         return 0.5 * torch.maximum((found - returns) ** 2, (near - returns) ** 2).mean()
@@ -154,7 +155,7 @@ def update_plainly(
         logprobs = score(responses)
         with torch.no_grad():
             start, _ = reference(responses, 1.0)
-        batch = drawn.scored(logprobs)
+        batch = scored(drawn, logprobs)
         ratio, share = ratios(logprobs - batch.old_logprobs, batch.response, level)
         surrogate = share * torch.minimum(ratio * batch.advantages, ratio.clamp(0.8, 1.2) * batch.advantages)
         kl = torch.exp(start - logprobs) - (start - logprobs) - 1
@@ -198,7 +199,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
         )  # fmt: skip
 
     learner = new_learner()
-    check_scores(learner, samples(0).select(np.array(ranks.share(SAMPLES))), configuration)
+    check_scores(learner, samples(0).cut(np.array(ranks.share(SAMPLES))), configuration)
     for update in range(UPDATES):
         if "restore" in options and update == UPDATES - 1:
             folder = Path(f"{output}.checkpoint")
@@ -209,16 +210,16 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
             learner.load(folder)
         learner.begin_step(update + 1)
         batch = with_targets(samples(update, level), update) if valued else samples(update, level)
-        (scored,) = learner.with_reference([batch.select(np.array(ranks.share(SAMPLES)))])
+        (scored,) = learner.with_reference([batch.cut(np.array(ranks.share(SAMPLES)))])
         learner.update(scored)
     values = {"values": torch.tensor(learner.values(with_targets(samples(0), 0)))} if valued else {}
     save({**learner.weights(), **values}, output, rank)
 
 
-def check_scores(learner: Learner, mine: Samples, configuration: str) -> None:
+def check_scores(learner: Learner, mine: Batch, configuration: str) -> None:
     """Before any update the learner scores like the model itself, on whatever devices its weights are."""
     scorer, tolerance = ResponseScorer(tiny_policy().model), 1e-5 if "fp32" in configuration else 0.1
-    own = np.split(learner.own_logprobs(mine), mine.lengths.cumsum()[:-1])
+    own = np.split(learner.own_logprobs(mine), mine.tokens.cumsum()[:-1])
     for pair, found in zip(mine.pairs.rows, own, strict=True):
         with torch.no_grad():
             expected, _ = scorer(pack_responses([pair]), 1.0)

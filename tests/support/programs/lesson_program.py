@@ -15,9 +15,10 @@ import torch
 from skillpress.core.trajectory import Step, TokenIds
 from skillpress.models.policy import Policy, token_scores
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.experience.erl import Internalization
 from skillpress.training.loop.learner import Learner
-from skillpress.training.loop.samples import Samples
+from skillpress.training.loop.lessons import lessons_of
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs.learner_program import ADAMW, samples, save
 from tests.support.training.batches import clipped
@@ -25,7 +26,7 @@ from tests.support.training.batches import clipped
 UPDATES, LESSONS, ALPHA, ETA, TEMPERATURE = 3, 6, 0.7, 0.9, 1.25
 
 
-def lessons(update: int) -> Samples:
+def lessons(update: int) -> Batch:
     """Six lessons, with knowledge of any length above the plain prompt; some responses have one token."""
     random = np.random.default_rng(100 + update)
 
@@ -40,7 +41,7 @@ def lessons(update: int) -> Samples:
             Step(given, response, (-1.0,) * len(response), "", "", "", None, (), plain_prompt_ids=plain)
         )
     weights = np.full(LESSONS, 0.02 * (1 + update))
-    return Samples.of_lessons(steps, weights)
+    return lessons_of(steps, weights)
 
 
 def distributions(policy: Policy, prompt: TokenIds, response: TokenIds) -> torch.Tensor:
@@ -56,7 +57,7 @@ def train_plain(policy: Policy, eta: float) -> dict[str, torch.Tensor]:
         optimizer.param_groups[0]["lr"] = 0.005 if update == 0 else 0.01
         optimizer.zero_grad()
         rows = samples(update)
-        ends = rows.lengths.cumsum()[:-1]
+        ends = rows.tokens.cumsum()[:-1]
         old, advantages = (np.split(each, ends) for each in (rows.logprobs, rows.advantages))
         for row, (prompt, response) in enumerate(rows.pairs.rows):
             logprobs = _taken(distributions(policy, prompt, response), response)
@@ -100,8 +101,8 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
             mine_taught = range(LESSONS) if rank == 0 else range(0)
         learner.begin_step(update + 1)
         rows, taught_rows = np.array(mine, np.int64), np.array(mine_taught, np.int64)
-        measured = learner.update(own.select(rows), taught.select(taught_rows))
-        tokens = int(taught.lengths.sum())
+        measured = learner.update(own.cut(rows), taught.cut(taught_rows))
+        tokens = int(taught.tokens.sum())
         assert measured.lessons["tokens"] == tokens
         np.testing.assert_allclose(measured.lessons["weight"], taught.weights[0] * tokens, rtol=1e-5)
         assert ("kl" in measured.lessons) == ("distill" not in options)

@@ -21,11 +21,12 @@ from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params, load_params
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.imitation.trainer import add_gradients
 from skillpress.training.loop.learner import read_configuration
 from skillpress.training.loop.lora import LoraAdapter
+from skillpress.training.loop.model_pass import passes, scored
 from skillpress.training.loop.parameters import LoraParameters
-from skillpress.training.loop.samples import Samples, passes
 from tests.support.training.batches import clipped
 
 ROOT = Path(__file__).parents[3]
@@ -72,11 +73,11 @@ def resident() -> int:
     return pages * resource.getpagesize()
 
 
-def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
+def there_and_back(scorer: Scorer, batch: Batch, tokens: int) -> None:
     """Make one pass and its gradients, like the learner."""
-    _, ((samples, responses),) = passes(batch, tokens, "cpu", scorer.shares_prompts)
-    logprobs, _ = scorer(responses, 1.0)
-    loss, _ = clipped(0.2, 0.2, 0.0).loss(samples.scored(logprobs))
+    _, (only,) = passes(batch, tokens, "cpu", scorer.shares_prompts)
+    logprobs, _ = scorer(only.responses, 1.0)
+    loss, _ = clipped(0.2, 0.2, 0.0).loss(scored(only.batch, logprobs))
     loss.backward()
 
 
@@ -87,10 +88,10 @@ def imitated(model: LlamaForCausalLM, prompt: int, response: int, rows: int, tok
     add_gradients(scorer, MasterWeights(scorer.parameters()), batch, rows * response, tokens)
 
 
-def samples(prompt: int, response: int, rows: int) -> Samples:
+def samples(prompt: int, response: int, rows: int) -> Batch:
     """``rows`` responses to one prompt."""
     step = Step((1,) * prompt, (2,) * response, (-1.0,) * response, "", "", "", None, ())
-    return Samples.of((step,) * rows, np.ones(rows), np.ones(rows))
+    return Batch.of_steps((step,) * rows, np.ones(rows), np.ones(rows))
 
 
 def most_resident() -> int:

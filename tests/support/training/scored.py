@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
+from skillpress.training.algorithms.algorithm import ScoredTokens
 
 
 def scored(

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from skillpress.training.algorithms.algorithm import Algorithm
+from skillpress.training.algorithms.algorithm import Algorithm, ScoredTokens
 from skillpress.training.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.training.algorithms.kl import reference_kl
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
     import torch

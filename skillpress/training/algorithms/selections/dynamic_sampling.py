@@ -1,7 +1,9 @@
-"""L0's dynamic sampling (L-Zero, section 3.1) discards some perfect and some failed rollouts at random.
+"""L0's dynamic sampling, as its released code has it: some questions that teach little are replaced.
 
-A trajectory whose core reward is 0 or the largest possible is discarded with a probability that the paper
-does not give. All others are kept. Nothing is played in place of the discarded ones.
+A question whose rollouts all have the core reward 0, or all the largest, is dropped with a probability, and
+further questions are played in its place. L-Zero, section 3.1, speaks of trajectories that are dropped one by
+one. That rule is not here: where a core reward is either 0 or the largest, as in all our environments, it
+would drop rollouts by chance alone.
 """
 
 from __future__ import annotations
@@ -18,14 +20,23 @@ from skillpress.training.algorithms.batch import Batch
 
 
 class DynamicSampling(Selection):
-    """Discards extreme trajectories at random."""
+    """Drops groups that are all lost or all won, by chance."""
 
     discard: Annotated[float, Field(ge=0, lt=1)]
-    """Probability of discarding a trajectory of zero or maximal core reward."""
+    """Probability of dropping a group whose core rewards are all 0 or all the largest; L0 released: 0.5."""
+    refills: Annotated[int, Field(ge=0)]
+    """The most times per step that dropped groups are replaced; L0 released: 2."""
+
+    @property
+    def most_refills(self) -> int:
+        """``refills``."""
+        return self.refills
 
     def kept(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
-        """[trajectories] True between the extremes, and for extreme ones that were not discarded."""
-        extreme = (batch.core_reward == 0) | (batch.core_reward >= batch.core_maximum)
-        drawn = generator(seed, "dynamic sampling").random(len(batch.group)) < self.discard
-        kept: NDArray[np.bool_] = ~(extreme & drawn)
+        """[trajectories] True in every group that is mixed, and in the others that were not dropped."""
+        lost, won = np.ones(batch.groups, np.bool_), np.ones(batch.groups, np.bool_)
+        np.logical_and.at(lost, batch.group, batch.core_reward == 0)
+        np.logical_and.at(won, batch.group, batch.core_reward >= batch.core_maximum)
+        drawn = generator(seed, "dynamic sampling").random(batch.groups) < self.discard
+        kept: NDArray[np.bool_] = ~((lost | won) & drawn)[batch.group]
         return kept

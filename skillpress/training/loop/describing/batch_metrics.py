@@ -34,7 +34,7 @@ from skillpress.training.algorithms.group_statistics import alike
 
 
 def batch_metrics(
-    played: Sequence[Trajectory], batch: Batch, advantages: Floats, ranks: Ranks, replayed: int = 0
+    played: Sequence[Trajectory], batch: Batch, advantages: Floats, ranks: Ranks
 ) -> dict[str, float]:
     """The metrics of episodes for one row of the training curve.
 
@@ -42,7 +42,6 @@ def batch_metrics(
         played: all episodes of this rank, including those that were not selected.
         batch: the episodes that teach.
         advantages: those of the steps of ``batch``.
-        replayed: number of episodes of ``batch`` that were played for an earlier step.
     """
     won = [trajectory for trajectory in played if trajectory.won]
     teaching = np.zeros(len(batch.group), np.bool_)
@@ -64,7 +63,7 @@ def batch_metrics(
             "summaries": sum(len(trajectory.summaries) for trajectory in played),
             "invalid": sum(step.invalid is not None for t in played for step in t.steps),
             "taught": len(batch.group),
-            "kept": len(batch.group) - replayed,
+            "kept": batch.new,
             "return": float(batch.returns.sum() + batch.own.sum()),
             "silent": float((~teaching).sum()),
             "advantage": float(size.sum()),

@@ -23,9 +23,8 @@ import polars as pl
 from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import Trajectory
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import Batch, Floats
+from skillpress.training.algorithms.batch import FURTHER, LEFT_OUT, TEACHES, Batch, Floats
 from skillpress.training.loop.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
-from skillpress.training.loop.groups import Collected
 
 STEPS = 10
 """The most training steps that leave groups."""
@@ -50,19 +49,19 @@ class EpisodeSample:
     """The training steps that leave groups."""
     ranks: Ranks
 
-    def take(self, step: int, collected: Collected, batch: Batch, advantages: Floats) -> None:
+    def take(self, step: int, played: Batch, batch: Batch, advantages: Floats) -> None:
         """Store this step's most varied groups, if it is one of ``steps``; all ranks call this.
 
         Args:
-            batch: the episodes of ``collected`` that teach, shaped.
+            batch: the episodes of ``played`` that teach, shaped.
             advantages: those of the decisions of ``batch``.
         """
         if step not in self.steps:
             return
-        chosen = self._most_varied(collected, batch)
-        episodes = [each for each in collected.played if each.group_id in chosen]
-        episodes += [each for each in collected.further if each.group_id.rpartition("/")[0] in chosen]
-        lessons = _lessons(step, collected, batch, advantages, episodes)
+        chosen, attempts = self._most_varied(batch), played.played_as(FURTHER)
+        episodes = [each for each in played.played_as(TEACHES, LEFT_OUT) if each.group_id in chosen]
+        episodes += [each for each in attempts if each.group_id.rpartition("/")[0] in chosen]
+        lessons = _lessons(step, batch, advantages, episodes)
         found = self.ranks.gather([(episodes, lessons)])
         if self.ranks.rank == 0:
             rows = [row for _, part in found for row in part]
@@ -80,15 +79,15 @@ class EpisodeSample:
     def _part(self, step: int) -> TrainedEpisodes:
         return TrainedEpisodes(self.store.part("training", step), self.store.part("advantages", step))
 
-    def _most_varied(self, collected: Collected, batch: Batch) -> set[str]:
+    def _most_varied(self, batch: Batch) -> set[str]:
         """This rank's groups among the step's most varied ones; of equal ones, those played first."""
         returns, rank = _returns(batch), self.ranks.rank
         mine = [
             (-float(np.var(returns[batch.group == group])), rank, int(group))
-            for group in np.unique(batch.group[: collected.new])
+            for group in np.unique(batch.group[: batch.new])
         ]
         best = {group for _, owner, group in sorted(self.ranks.gather(mine))[:GROUPS] if owner == rank}
-        pairs = zip(batch.group.tolist(), collected.trajectories, strict=True)
+        pairs = zip(batch.group.tolist(), batch.episodes, strict=True)
         return {trajectory.group_id for group, trajectory in pairs if group in best}
 
 
@@ -100,10 +99,10 @@ def _returns(batch: Batch) -> Floats:
 
 
 def _lessons(
-    step: int, collected: Collected, batch: Batch, advantages: Floats, episodes: Sequence[Trajectory]
+    step: int, batch: Batch, advantages: Floats, episodes: Sequence[Trajectory]
 ) -> list[tuple[Any, ...]]:
     """Rows of :data:`ADVANTAGE_SCHEMA` for some episodes that this rank has played."""
-    number = {(each.group_id, each.rollout_index): row for row, each in enumerate(collected.trajectories)}
+    number = {(each.group_id, each.rollout_index): row for row, each in enumerate(batch.episodes)}
     first, returns = np.cumsum(batch.length) - batch.length, _returns(batch)
     taught = _per_decision(advantages, batch)
     rows: list[tuple[Any, ...]] = []

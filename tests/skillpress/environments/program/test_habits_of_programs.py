@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from trl.chat_template_utils import qwen2_5_chat_template
 
+from skillpress.core.chains import Pairs, in_chains
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import Step, Task, TokenIds, Trajectory
@@ -18,7 +19,6 @@ from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy
-from skillpress.models.policy.chains import Pairs, in_chains
 from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
 from skillpress.rollouts.programs.agent import ProgramAgent

@@ -9,7 +9,7 @@ from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.parameters import WorkshopParameters
 from tests.support.integrations.served import served
 
-CLIENT = '''
+CLIENT = """
 import json
 from websockets.sync.client import connect
 
@@ -18,7 +18,7 @@ with connect("ws://127.0.0.1:8000/ws", proxy=None) as socket:
     print(json.loads(socket.recv())["data"]["observation"]["text"])
     socket.send(json.dumps({"type": "step", "data": {"message": "deliver piece"}}))
     print(json.loads(socket.recv())["data"]["observation"]["invalid"])
-'''
+"""
 
 
 @pytest.mark.heavy

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from skillpress.core.chains import Pairs
 from skillpress.core.errors import PolicyError
 from skillpress.models.policy.agreement import check_agreement, check_family, example_pairs
-from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.packing import PackedScorer, PackedSequences, first_fit
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from skillpress.core.chains import Pair
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import disagreement
-from skillpress.models.policy.chains import Pair
 from skillpress.models.policy.passes import response_logprobs
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import pack_responses

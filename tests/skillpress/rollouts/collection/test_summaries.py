@@ -34,7 +34,7 @@ from skillpress.models.policy.scoring import pack_responses
 from skillpress.rollouts.agents.summarize import Summarize
 from skillpress.rollouts.collection import Collector, EpisodeLog, SyncVectorEnv, requests, write_in_order
 from skillpress.training.algorithms.batch import batch_of
-from skillpress.training.loop.samples import sampled_steps
+from skillpress.training.loop.model_pass import sampled_steps
 from tests.support.rollouts.walking import TASKS, Countdowner, Walker
 
 WANTED = requests(TASKS, 3, 0, "test")

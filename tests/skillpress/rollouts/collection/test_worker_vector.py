@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,10 +98,11 @@ def test_an_episode_whose_worker_fails_once_is_replayed_and_goes_on(
 
 @pytest.mark.parametrize(("trouble", "detail"), [("dies", "exit code 9"), ("raises", "KeyError: 'the grue'")])
 def test_an_action_that_always_kills_its_worker_ends_its_own_episode_and_no_other(
-    trouble: str, detail: str
+    trouble: str, detail: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with workers() as environments, pytest.warns(RuntimeWarning, match=f"t2: its episode ends.*{detail}"):
+    with workers() as environments:
         found = play(environments, tasks(trouble=trouble, action="walk 3"))
+    assert re.search(f"t2: its episode ends.*{detail}", capsys.readouterr().err)
     assert environments.pool.restarts == LIMITS.attempts
     failed = found.pop(2)
     assert found == UNTROUBLED[:2] + UNTROUBLED[3:]
@@ -174,15 +176,17 @@ def test_a_worker_that_the_kernel_kills_for_lack_of_memory_is_replaced(tmp_path:
         group.rmdir()
 
 
-def test_a_replay_that_comes_out_differently_is_no_continuation(tmp_path: Path) -> None:
+def test_a_replay_that_comes_out_differently_is_no_continuation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nosy's first observation names its process."""
     task = Task("t", "nosy", 0, {"trouble": "dies", "action": "walk 1", "once": str(tmp_path / "once")})
     environments = WorkerVectorEnv(Nosy, 1, LIMITS)
     environments.start({0: task})
     answered(environments, [0])
     environments.step({0: "walk"})
-    with pytest.warns(RuntimeWarning, match="task t replayed differs after 0 actions"):
-        assert answered(environments, [0])[0].info.lost == ENGINE_FAILED
+    assert answered(environments, [0])[0].info.lost == ENGINE_FAILED
+    assert "task t replayed differs after 0 actions" in capsys.readouterr().err
     environments.close()
 
 

@@ -24,8 +24,7 @@ from skillpress.skills.library.parameters import TeacherParameters
 from skillpress.skills.library.phrases import PlayedEpisode
 from skillpress.skills.library.retrieval import by_task
 from skillpress.skills.library.teacher import prompt_of, remembering, rules, taught_skills, transcript
-from skillpress.training.algorithms.batch import batch_of
-from skillpress.training.loop.groups import Collected
+from skillpress.training.algorithms.batch import Batch, batch_of
 from skillpress.training.loop.library_evolution import LibraryEvolution
 from tests.support.rollouts.chat_server import chat_server
 
@@ -44,10 +43,9 @@ def episode(task: Task, rollout: int, won: bool, actions: Sequence[str] = ("rese
     )  # fmt: skip
 
 
-def collected(*played: tuple[Task, int, bool]) -> Collected:
+def collected(*played: tuple[Task, int, bool]) -> Batch:
     trajectories = [episode(*each) for each in played]
-    batch = batch_of(trajectories, [0] * len(played), 1.0, 4)
-    return Collected([task for task, _, _ in played], trajectories, batch, trajectories)
+    return batch_of(trajectories, [0] * len(played), 1.0, 4, [task for task, _, _ in played])
 
 
 def evolution(url: str, folder: Path) -> LibraryEvolution:

@@ -102,6 +102,25 @@ def test_a_discounted_score_is_what_was_earned_before_and_the_discounted_return(
     assert played.discounted(1.0) is played
 
 
+def test_a_measure_of_steps_that_the_trajectory_is_credited_with_rewards_earlier_steps_too() -> None:
+    """L0: each of three good steps has 0.1 for its format and 0.1 for running; the answer is right."""
+    steps = [("format", 0.1, "trajectory"), ("executed", 0.1, "trajectory")]
+    last = [*steps, ("success", 1.0, "trajectory")]
+    played = batch_of([trajectory([step(steps), step(steps), step(last)], won=True)], [0], 1.0, 4)
+    np.testing.assert_allclose(played.rewards_to_go(1.0), [1.6, 1.4, 1.2])
+
+
+def test_a_measure_credited_by_its_mean_adds_at_most_its_weight() -> None:
+    """L0 as released: (0.1 + 0.1) / n at each of n steps, and 0.8 for a right answer; discount 0.95."""
+    steps = [("format", 0.1, "mean"), ("executed", 0.1, "mean")]
+    last = [*steps, ("success", 0.72, "trajectory"), ("has_answer", 0.08, "trajectory")]
+    won = trajectory([step(steps), step(steps), step(last)], won=True)
+    played = batch_of([won, trajectory([step(steps)])], [0, 1], 0.72, 4)
+    np.testing.assert_allclose(played.rewards_to_go(0.95).round(3), [0.912, 0.890, 0.867, 0.2])
+    np.testing.assert_allclose(played.returns, [1.0, 0.2])
+    assert set(played.credit.values()) == {"trajectory"}
+
+
 def test_a_discounted_penalty_of_the_shaping_falls_where_the_success_does() -> None:
     """The last step has 10 - 4, and the step before it half of that."""
     played = replace(batch([[0.0, 10.0]], [0]), penalty=np.array([4.0]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from skillpress.training.algorithms.token_weights import token_weights
+from skillpress.training.algorithms.algorithm import token_weights
 from tests.support.training.batches import clipped
 from tests.support.training.scored import scored
 

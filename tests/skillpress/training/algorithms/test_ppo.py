@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.training.algorithms.algorithm import ScoredTokens
 from skillpress.training.algorithms.batch import Batch, one_process
 from skillpress.training.algorithms.ppo import explained_variance
-from skillpress.training.algorithms.scored_tokens import ScoredTokens, ValueTargets
 from tests.support.training.batches import PPO, algorithm, batch
 from tests.support.training.scored import scored
 
@@ -223,8 +223,13 @@ def tokens_of(
     """Single-token responses without advantage."""
     zeros = torch.zeros(len(values))
     plain = scored(zeros, zeros, zeros, zeros, lengths=[1] * len(values))
-    targets = ValueTargets(*(torch.tensor(each) for each in (old, returns, weights)), made=zeros)
-    return replace(plain, values=values, targets=targets)
+    return replace(
+        plain,
+        values=values,
+        old_values=torch.tensor(old),
+        value_targets=torch.tensor(returns),
+        value_weights=torch.tensor(weights),
+    )
 
 
 def test_the_values_loss_is_the_worse_of_the_plain_and_the_clipped_error_by_hand() -> None:
@@ -266,8 +271,9 @@ def test_any_split_of_the_responses_adds_up(cut: int, seed: int) -> None:
     def part(first: int, last: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         span = slice(sum(lengths[:first]), sum(lengths[:last]))
         some = scored(logprobs[span], old[span], advantages[span], weights[span], lengths=lengths[first:last])
-        targets = ValueTargets(of_values, returns, shares.abs(), values).map(lambda each: each[first:last])
-        return loss(replace(some, values=values[first:last], targets=targets))
+        names = ("values", "old_values", "value_targets", "value_weights")
+        states = zip(names, (values, of_values, returns, shares.abs()), strict=True)
+        return loss(replace(some, **{name: each[first:last] for name, each in states}))
 
     whole, halves = part(0, 12), [part(0, cut), part(cut, 12)]
     torch.testing.assert_close(halves[0][0] + halves[1][0], whole[0])

@@ -17,11 +17,9 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, read_rollouts, rollout_frame, write_rollouts
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import Batch, batch_of, one_process
-from skillpress.training.loop.groups import Collected
+from skillpress.training.algorithms.batch import REPLAYED, Batch, batch_of, one_process
 from skillpress.training.loop.log_ratios import LogRatios
 from skillpress.training.loop.replay import ReplayBuffer
-from skillpress.training.loop.samples import Samples
 from tests.support.episodes import made_step, made_trajectory
 from tests.support.training.batches import (
     CISPO,
@@ -77,8 +75,16 @@ def groups(draw: st.DrawFn) -> list[Trajectory]:
             summaries = [Summary(0, replace(draw(decisions()), action=""))] if draw(st.booleans()) else []
             won = draw(st.booleans())
             found.append(
-                made_trajectory(steps, won=won, group_id=group, rollout_index=index, seed=index, first_observation=draw(st.sampled_from(["", "a"])), summaries=tuple(summaries))
-            )  # fmt: skip
+                made_trajectory(
+                    steps,
+                    won=won,
+                    group_id=group,
+                    rollout_index=index,
+                    seed=index,
+                    first_observation=draw(st.sampled_from(["", "a"])),
+                    summaries=tuple(summaries),
+                )
+            )
     return found
 
 
@@ -95,7 +101,7 @@ def from_a_file(folder: Path, played: Sequence[Trajectory]) -> list[Trajectory]:
 def from_the_buffer(folder: Path, played: Sequence[Trajectory]) -> list[Trajectory]:
     keeping = buffer(folder)
     keeping(1, collected(played))
-    return keeping(2, Collected())[0].trajectories
+    return replayed(keeping)
 
 
 def from_a_resumed_run(folder: Path, played: Sequence[Trajectory]) -> list[Trajectory]:
@@ -103,12 +109,16 @@ def from_a_resumed_run(folder: Path, played: Sequence[Trajectory]) -> list[Traje
     keeping = buffer(folder)
     keeping(1, collected(played))
     keeping.forget(1)
-    return buffer(folder)(2, Collected())[0].trajectories
+    return replayed(buffer(folder))
 
 
-def collected(played: Sequence[Trajectory]) -> Collected:
-    batch = batch_of(played, numbers(played), 10.0, 4)
-    return Collected([TASK] * len(played), list(played), batch, list(played))
+def replayed(keeping: ReplayBuffer) -> list[Trajectory]:
+    """The trajectories of step 2, for which nothing was played."""
+    return keeping(2, collected([]))[0].played_as(REPLAYED)
+
+
+def collected(played: Sequence[Trajectory]) -> Batch:
+    return batch_of(played, numbers(played), 10.0, 4, [TASK] * len(played))
 
 
 def numbers(played: Sequence[Trajectory]) -> list[int]:
@@ -150,7 +160,7 @@ def test_importance_weights_see_the_log_probabilities_that_a_file_keeps(
     tmp_path_factory: pytest.TempPathFactory, played: list[Trajectory]
 ) -> None:
     def ratios(trajectories: Sequence[Trajectory]) -> np.ndarray:
-        samples = Samples.of([step for each in trajectories for step in each.decisions])
+        samples = Batch.of_steps([step for each in trajectories for step in each.decisions])
         return LogRatios.of(samples, np.full_like(samples.logprobs, -0.1)).tokens
 
     after = from_a_file(tmp_path_factory.mktemp("disk"), played)
@@ -169,4 +179,4 @@ def test_a_file_that_names_no_states_is_read_but_not_replayed(tmp_path: Path) ->
     assert read_rollouts(file) == [replace(played[0], steps=(replace(step, state_key=None),))]
     assert list(ROLLOUT_SCHEMA)[-4:] == ["state_key", "kind", "skills", "answer"]
     with pytest.raises(StorageError, match=r"replay-00000001\.parquet: schema is 'rollouts/3'"):
-        keeping(2, Collected())
+        keeping(2, collected([]))

@@ -42,25 +42,29 @@ def test_groups_are_compared_by_the_core_reward_and_not_by_penalties() -> None:
 
 
 @given(GROUPS, st.floats(0, 0.99), st.integers(0, 9))
-def test_dynamic_sampling_never_discards_what_lies_between_the_extremes(
+def test_dynamic_sampling_drops_whole_groups_and_never_a_mixed_one(
     groups: list[list[float]], discard: float, seed: int
 ) -> None:
-    select = {"name": "dynamic_sampling", "discard": discard}
-    kept = selected(groups, select, seed)
-    core = [reward for group in groups for reward in group]
-    assert all(keep for keep, reward in zip(kept, core, strict=True) if reward == 5.0)
-    assert kept == selected(groups, select, seed), "the same seed draws the same"
+    select = {"name": "dynamic_sampling", "discard": discard, "refills": 0}
+    kept = iter(selected(groups, select, seed))
+    for group in groups:
+        (keep,) = {next(kept) for _ in group}
+        assert keep or set(group) in ({0.0}, {10.0})
+    assert selected(groups, select, seed) == selected(groups, select, seed), "the same seed draws the same"
 
 
-def test_dynamic_sampling_discards_extremes_at_its_rate() -> None:
+def test_dynamic_sampling_drops_uniform_groups_at_its_rate() -> None:
     """Five standard deviations of 4000 draws at 0.3 are sqrt(4000 x 0.3 x 0.7) x 5 = 145."""
-    kept = selected([[0.0, 10.0]] * 2000, {"name": "dynamic_sampling", "discard": 0.3})
-    assert abs((4000 - sum(kept)) - 1200) < 145
-    other = selected([[0.0, 10.0]] * 2000, {"name": "dynamic_sampling", "discard": 0.3}, seed=1)
-    assert kept != other
+    uniform = [[0.0, 0.0], [10.0, 10.0]] * 2000
+    kept = selected(uniform, {"name": "dynamic_sampling", "discard": 0.3, "refills": 2})
+    assert abs((8000 - sum(kept)) / 2 - 1200) < 145
+    assert kept != selected(uniform, {"name": "dynamic_sampling", "discard": 0.3, "refills": 2}, seed=1)
 
 
 def test_an_empty_batch_has_nothing_to_select() -> None:
-    for select in ({"name": "varied_groups", "refills": 1}, {"name": "dynamic_sampling", "discard": 0.5}):
+    for select in (
+        {"name": "varied_groups", "refills": 1},
+        {"name": "dynamic_sampling", "discard": 0.5, "refills": 0},
+    ):
         kept = algorithm(GRPO, select=select).select.kept(batch_of([], [], 10.0, 4), 0)
         assert kept.dtype == np.bool_ and not len(kept)

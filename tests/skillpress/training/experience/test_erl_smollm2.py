@@ -20,8 +20,7 @@ from skillpress.experiment.training_job import experience
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.rollouts.collection import requests
 from skillpress.training.experience.erl import LEARNED, REQUEST, Internalization
-from skillpress.training.loop.lessons import lesson_batches, lesson_loss
-from skillpress.training.loop.samples import Samples
+from skillpress.training.loop.lessons import lesson_loss, lesson_passes, lessons_of
 
 ROOT = Path(__file__).parents[4]
 OVERLAY = """
@@ -65,8 +64,8 @@ def test_a_language_model_reflects_on_failures_and_is_taught_without_it(tmp_path
             assert LEARNED not in plain and "Countdown" in plain
         assert episode.steps[0].plain_prompt_ids == first.steps[0].prompt_ids, "the same first state"
     lesson = second[0].steps[0]
-    samples = Samples.of_lessons([lesson], np.full(1, 0.5))
-    (batch,) = lesson_batches(samples, 2048, 1000, torch.device("cpu"), True)
+    samples = lessons_of([lesson], np.full(1, 0.5))
+    (batch,) = lesson_passes(samples, 2048, 1000, torch.device("cpu"), True)
     with torch.no_grad():
         found, _ = lesson_loss(ResponseScorer(policy.model), batch, Internalization(0.5, 2.0), 1.0)
         plain, held = (

@@ -13,10 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.chains import Pairs
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import SaveTimer
 from skillpress.models.policy import Policy
-from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.rollouts.workers.distributed import Ranks

@@ -14,13 +14,13 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from skillpress.core.chains import Pairs
 from skillpress.core.errors import StorageError
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.resume import SaveTimer
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.models.policy import Policy
-from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer

@@ -51,22 +51,22 @@ def in_process(make: Callable[[], Environment] = Countdowner) -> Rollouts:
 
 def test_a_batch_played_ahead_has_the_episodes_that_it_would_have_had_and_says_whose_it_is() -> None:
     with in_process() as plain, in_process() as ahead:
-        now = plain(3)
+        now, _ = plain(3)
         ahead.begin(3)
         ahead.finish()
-        before = ahead(3)
-    assert {trajectory.policy_version for trajectory in now.played} == {2}
-    assert {trajectory.policy_version for trajectory in before.played} == {1}
-    assert [replace(trajectory, policy_version=2) for trajectory in before.played] == now.played
-    assert before.batch.group.tolist() == now.batch.group.tolist()
+        before, speed = ahead(3)
+    assert {trajectory.policy_version for trajectory in now.episodes} == {2}
+    assert {trajectory.policy_version for trajectory in before.episodes} == {1}
+    assert [replace(trajectory, policy_version=2) for trajectory in before.episodes] == [*now.episodes]
+    assert before.group.tolist() == now.group.tolist()
     assert before.tasks == now.tasks
-    assert before.speed["decisions_per_environment_step"] == 1
+    assert speed["decisions_per_environment_step"] == 1
 
 
 def test_what_was_begun_is_taken_once_and_the_next_step_is_played_when_it_is_asked_for() -> None:
     with in_process() as ahead:
         ahead.begin(2)
-        versions = [{t.policy_version for t in ahead(step).played} for step in (2, 3)]
+        versions = [{t.policy_version for t in ahead(step)[0].episodes} for step in (2, 3)]
     assert versions == [{0}, {2}]
 
 
@@ -93,7 +93,7 @@ def test_playing_says_nothing_to_the_other_ranks() -> None:
     """Collectives of two threads would start in a different order on each rank, and wait forever."""
     with rollouts(SyncVectorEnv(Countdowner), SilentRanks()) as ahead:
         ahead.begin(2)
-        assert len(ahead(2).played) == 4, "its half of the groups"
+        assert len(ahead(2)[0].episodes) == 4, "its half of the groups"
 
 
 def test_an_error_in_the_thread_is_raised_where_the_step_waits_with_the_place_where_it_happened() -> None:
@@ -133,7 +133,7 @@ def test_environments_in_worker_processes_live_on_from_batch_to_batch_whichever_
         for step in (1, 2, 3):
             if step == 2:
                 ahead.begin(step)
-            assert len(ahead(step).played) == 8
+            assert len(ahead(step)[0].episodes) == 8
         assert environments.pool.restarts == 0
 
 
@@ -149,7 +149,7 @@ def test_batch_n_is_played_by_weights_n_less_1_less_the_lag_but_never_by_those_b
     played: dict[int, set[tuple[int, int]]] = {}
     with Rollouts(groups, agent.engine) as ahead:
         for step in range(1, 10):
-            batch = ahead(step).played
+            batch = ahead(step)[0].episodes
             played[step] = {(t.policy_version, s.prompt_ids[0]) for t in batch for s in t.steps}
             for following in range(ahead.begun + 1, min(step + lag, -(-step // 4) * 4) + 1):
                 ahead.begin(following)

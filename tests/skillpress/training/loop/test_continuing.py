@@ -20,9 +20,10 @@ from skillpress.core.trajectory import Task, Trajectory
 from skillpress.experiment.params import load_params
 from skillpress.rollouts.collection import Collector, EpisodeRequest, SyncVectorEnv
 from skillpress.rollouts.workers.distributed import Ranks
+from skillpress.training.algorithms.batch import FURTHER, LEFT_OUT, TEACHES, Batch
 from skillpress.training.loop.ahead import Rollouts
-from skillpress.training.loop.continuing import ContinuingRollouts
-from skillpress.training.loop.groups import Collected, GroupCollector
+from skillpress.training.loop.continuing import TOO_OLD, ContinuingRollouts
+from skillpress.training.loop.groups import GroupCollector
 from tests.support.rollouts.walking import TASKS, Countdowner
 from tests.support.rollouts.walking_weights import Holder
 
@@ -62,18 +63,18 @@ class Learner:
     played: dict[int, list[Trajectory]] = field(default_factory=dict)
     too_old: dict[int, int] = field(default_factory=dict)
 
-    def take(self, updates: Callable[[], object] = lambda: None) -> Collected:
+    def take(self, updates: Callable[[], object] = lambda: None) -> Batch:
         """One training step; ``updates`` takes as long as the updates of its weights."""
         self.step += 1
-        collected = self.rollouts(self.step)
+        played, metrics = self.rollouts(self.step)
         for following in range(self.rollouts.begun + 1, min(self.step + self.lag, self.last) + 1):
             self.rollouts.begin(following)
         updates()
         self.rollouts.finish()
         self.rollouts.update_weights({"w": torch.tensor([float(self.step)])}, self.step)
-        self.played[self.step] = collected.played
-        self.too_old[self.step] = collected.too_old or 0
-        return collected
+        self.played[self.step] = played.played_as(TEACHES, LEFT_OUT)
+        self.too_old[self.step] = int(metrics[TOO_OLD])
+        return played
 
     def settle(self, kept: int = 0) -> None:
         """Wait for all groups in the air to finish, except for the number that the test keeps back.
@@ -231,7 +232,7 @@ def test_dropped_groups_of_a_selection_are_replaced_and_all_are_learned_or_judge
     with learner(Holder(), 2, 4, algorithm=algorithm("varied_groups")) as found:
         kept = [found.take() for _ in range(4)]
         refills = 4 * 8
-        assert all(each.batch.groups == 4 for each in kept), "every step has its groups"
+        assert all(each.teaching.groups == 4 for each in kept), "every step has its groups"
         everything = names([trajectory for played in found.played.values() for trajectory in played])
         assert len(everything) > 16 and set(everything.values()) == {2}
         assert planned(range(1, 5), found.rollouts.collect) <= everything
@@ -255,10 +256,10 @@ class SecondTries:
 def test_further_attempts_belong_to_their_groups() -> None:
     with learner(Holder(), 2, 4, experience=SecondTries()) as found:
         for step in range(1, 5):
-            collected = found.take()
-            assert len(collected.played) == 8
-            failed = Counter(f"{t.group_id}/second" for t in collected.played if not t.won)
-            assert names(collected.further) == failed, step
+            played = found.take()
+            assert len(found.played[step]) == 8
+            failed = Counter(f"{t.group_id}/second" for t in found.played[step] if not t.won)
+            assert names(played.played_as(FURTHER)) == failed, step
 
 
 def test_what_was_played_ahead_is_kept_while_the_engine_rests() -> None:
@@ -299,11 +300,11 @@ def test_an_error_beside_what_is_played_ends_that_too() -> None:
 def test_with_nothing_ahead_the_episodes_are_those_of_lock_step() -> None:
     agent = Holder()
     with learner(agent, 1, 0) as found:
-        mine = found.take().played
+        mine = found.take().episodes
         groups = found.rollouts.collect
         found.rollouts.rest()
         with Rollouts(groups) as lockstep:
-            theirs = lockstep(1).played
+            theirs = lockstep(1)[0].episodes
     assert [(t.group_id, t.rollout_index, t.actions) for t in mine] == [
         (t.group_id, t.rollout_index, t.actions) for t in theirs
     ]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.chains import Pairs
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.rollouts.collection import Collector, SyncVectorEnv
@@ -92,7 +93,7 @@ def collect(
     ranks: Ranks = Ranks(),  # noqa: B008
 ) -> tuple[list[str], list[str], list[int]]:
     """(tasks that teach, tasks played, their groups), with two rollouts each; ``keep`` selects."""
-    found = GroupCollector(
+    played, _ = GroupCollector(
         tasks=TASKS,
         collector=Collector(SyncVectorEnv(Countdowner), Walker(), 8),
         algorithm=algorithm(GRPO, select=Chosen(name="chosen", refills=refills, keep=keep)),
@@ -103,11 +104,13 @@ def collect(
         seed=0,
         ranks=ranks,
     )(1, 0)
-    assert [task.task_id for task in found.tasks] == [t.task_id for t in found.trajectories]
-    assert_equal(found.batch, batch_of(found.trajectories, found.batch.group.tolist(), 10.0, 4))
-    numbers = found.batch.group.tolist()
-    assert sorted(set(numbers)) == list(range(found.batch.groups))
-    return [task.task_id for task in found.tasks], [t.task_id for t in found.played], numbers
+    found = played.teaching
+    assert found.tasks is not None
+    assert [task.task_id for task in found.tasks] == [each.task_id for each in found.episodes]
+    assert_equal(found, batch_of(found.episodes, found.group.tolist(), 10.0, 4, found.tasks))
+    numbers = found.group.tolist()
+    assert sorted(set(numbers)) == list(range(found.groups))
+    return [task.task_id for task in found.tasks], [t.task_id for t in played.episodes], numbers
 
 
 def assert_equal(one: Batch, other: Batch) -> None:
@@ -117,8 +120,13 @@ def assert_equal(one: Batch, other: Batch) -> None:
     for name, values in other.parts.items():
         np.testing.assert_array_equal(values, one.parts[name])
     for each in fields(Batch):
-        if each.name not in ("parts", "credit"):
-            np.testing.assert_array_equal(getattr(one, each.name), getattr(other, each.name), each.name)
+        mine, others = getattr(one, each.name), getattr(other, each.name)
+        if isinstance(mine, Pairs):
+            assert mine.rows == others.rows and mine.goes_on.tolist() == others.goes_on.tolist()
+        elif isinstance(mine, np.ndarray):
+            np.testing.assert_array_equal(mine, others, each.name)
+        elif each.name not in ("parts", "credit"):
+            assert mine == others, each.name
 
 
 def everything(batch: Batch) -> np.ndarray:

@@ -14,17 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from skillpress.core.chains import Pair, Pairs
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Step
-from skillpress.models.policy.chains import Pair, Pairs
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
-from skillpress.training.algorithms.scored_tokens import ScoredTokens
+from skillpress.training.algorithms.algorithm import ScoredTokens
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.kl_share import factors_of, kl_factors, units
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.measured import Measured, mean_metrics
+from skillpress.training.loop.minibatches import with_advantage
+from skillpress.training.loop.model_pass import passes, scored
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples, passes
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import (
     CISPO,
@@ -49,14 +51,14 @@ UNITS = [0, 0, 0, 1, 2, 1, 3]
 """The unit of each pair, written by hand: sequences that begin with the same prompt are one unit."""
 
 
-def samples_of(pairs: list[Pair], advantages: np.ndarray) -> Samples:
+def samples_of(pairs: list[Pair], advantages: np.ndarray) -> Batch:
     """Samples with random log-probabilities and weights that differ."""
     random = np.random.default_rng(0)
     steps = [
         Step(prompt, response, tuple(random.uniform(-3, 0, len(response))), "", "", "", None, ())
         for prompt, response in pairs
     ]
-    return Samples.of(steps, advantages, random.uniform(0.5, 1.5, len(pairs)))
+    return Batch.of_steps(steps, advantages, random.uniform(0.5, 1.5, len(pairs)))
 
 
 def test_sequences_that_begin_alike_are_one_unit_and_so_are_steps_that_extend_one_another() -> None:
@@ -80,15 +82,15 @@ def test_the_mean_over_all_draws_is_the_whole_term_with_its_gradient(
     loss = algorithm(section, kl_coefficient=0.3).loss
     samples = samples_of(PAIRS, np.linspace(-1, 1, len(PAIRS)))
     random = np.random.default_rng(1)
-    logprobs, reference = random.uniform(-3, 0, (2, int(samples.lengths.sum())))
-    owner = np.repeat(np.arange(len(PAIRS)), samples.lengths)
+    logprobs, reference = random.uniform(-3, 0, (2, int(samples.tokens.sum())))
+    owner = np.repeat(np.arange(len(PAIRS)), samples.tokens)
 
     def found(factors: np.ndarray | None) -> np.ndarray:
         """The loss, the term and the gradient of each token."""
         seen = reference if factors is None else np.where(factors[owner] > 0, reference, np.nan)
-        scored = replace(samples, reference_logprobs=seen, kl_factors=factors).scored(torch.tensor(logprobs))
+        tokens = scored(replace(samples, reference_logprobs=seen, kl_factors=factors), torch.tensor(logprobs))
         current = torch.tensor(logprobs, requires_grad=True)
-        total, metrics = loss(double(scored, logprobs=current, reference_logprobs=torch.tensor(seen)))
+        total, metrics = loss(double(tokens, logprobs=current, reference_logprobs=torch.tensor(seen)))
         total.backward()
         assert current.grad is not None
         return np.array([float(total.detach()), float(metrics["reference_kl"]), *current.grad.tolist()])
@@ -140,8 +142,8 @@ def test_a_step_teaches_everywhere_only_if_the_kl_term_is_everywhere() -> None:
     assert not algorithm(GRPO, kl_coefficient=0.1, kl_share=0.5).teaches_everywhere
     samples = samples_of(PAIRS, np.array([0, 0, 1, 0, 0, 0, 0.0]))
     some = replace(samples, kl_factors=np.array([0, 0, 0, 0, 2, 0, 2.0]))
-    assert samples.with_advantage.tolist() == [2]
-    assert some.with_advantage.tolist() == [2, 4, 6]
+    assert with_advantage(samples, False).tolist() == [2]
+    assert with_advantage(some, False).tolist() == [2, 4, 6]
 
 
 def test_the_mean_kl_divides_by_the_weights_of_the_tokens_that_the_reference_scored() -> None:
@@ -165,22 +167,22 @@ def test_the_reference_scores_what_is_drawn_and_nothing_else(learner: Learner) -
     factors = np.array([0, 0, 2, 2, 0, 0, 0.0])
     (some,) = learner.with_reference([replace(samples, kl_factors=factors)])
     assert whole.reference_logprobs is not None and some.reference_logprobs is not None
-    drawn = np.repeat(factors > 0, samples.lengths)
+    drawn = np.repeat(factors > 0, samples.tokens)
     np.testing.assert_allclose(some.reference_logprobs[drawn], whole.reference_logprobs[drawn], atol=1e-5)
     assert np.isnan(some.reference_logprobs[~drawn]).all()
 
 
-def gradients(samples: Samples) -> dict[str, torch.Tensor]:
+def gradients(samples: Batch) -> dict[str, torch.Tensor]:
     """Gradients of a loss with a KL term at the weights of the tiny policy, by passes of their own."""
     model = tiny_policy().model
     scorer, loss = ResponseScorer(model), clipped(0.2, 0.2, 0.5).loss
-    for part, responses in passes(samples, 20, "cpu")[1]:
-        total, _ = loss(part.scored(scorer(responses, 1.0)[0]))
+    for part in passes(samples, 20, "cpu")[1]:
+        total, _ = loss(scored(part.batch, scorer(part.responses, 1.0)[0]))
         total.backward()
     return {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
 
 
-def shifted(part: Samples) -> Samples:
+def shifted(part: Batch) -> Batch:
     """The samples with a reference that is less sure of every token, so that the KL term has a gradient."""
     assert part.reference_logprobs is not None
     return replace(part, reference_logprobs=part.reference_logprobs - np.float32(0.5))
@@ -189,7 +191,7 @@ def shifted(part: Samples) -> Samples:
 def test_samples_that_are_neither_drawn_nor_have_an_advantage_change_no_gradient(learner: Learner) -> None:
     samples = samples_of(PAIRS, np.array([0, 0, 1, 0, 0, 0, -1.0]))
     samples = replace(samples, kl_factors=np.array([2, 2, 2, 0, 0, 0, 0.0]))
-    whole, few = learner.with_reference([samples, samples.select(samples.with_advantage)])
+    whole, few = learner.with_reference([samples, samples.cut(with_advantage(samples, False))])
     assert len(whole) == 7 and len(few) == 4
     found = [gradients(shifted(part)) for part in (whole, few)]
     assert found[0] and found[0].keys() == found[1].keys()

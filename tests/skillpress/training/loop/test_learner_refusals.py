@@ -15,9 +15,9 @@ from skillpress.core.trajectory import Step
 from skillpress.models.policy import PolicyError
 from skillpress.models.policy.agreement import example_pairs
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples
 from tests.support.models.families import family
 from tests.support.training.batches import clipped
 
@@ -40,10 +40,10 @@ def learner(model: PreTrainedModel) -> Learner:
     return Learner(model, clipped(0.2, 0.2, 0.0), "zero0_fp32", AdamW(0.1), 1.0, 100, Ranks())
 
 
-def samples(*prompts: tuple[int, ...]) -> Samples:
+def samples(*prompts: tuple[int, ...]) -> Batch:
     """A response of three tokens to each prompt."""
     steps = [Step(prompt, (3, 4, 5), (-4.0,) * 3, "", "", "", None, ()) for prompt in prompts]
-    return Samples.of(tuple(steps), np.ones(len(steps)), np.full(len(steps), 0.1))
+    return Batch.of_steps(tuple(steps), np.ones(len(steps)), np.full(len(steps), 0.1))
 
 
 def unseen(model: PreTrainedModel) -> int:

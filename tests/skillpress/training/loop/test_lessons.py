@@ -14,8 +14,8 @@ from skillpress.core.trajectory import Step
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.training.experience.erl import Internalization
-from skillpress.training.loop.lessons import kl_of, lesson_batches, lesson_loss, weightless
-from skillpress.training.loop.samples import Samples
+from skillpress.training.loop.lessons import kl_of, lesson_loss, lesson_passes, lessons_of
+from skillpress.training.loop.model_pass import weightless
 from tests.support import nursery
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs import PROGRAMS
@@ -65,7 +65,7 @@ TAUGHT = (
     lesson((5,), (2, 2, 2), (11, 12)),
     lesson((3, 4), (9, 8), (6, 6, 6, 6)),
 )
-LESSONS = Samples.of_lessons(TAUGHT, np.array([0.1, 0.2, 0.3, 0.4]))
+LESSONS = lessons_of(TAUGHT, np.array([0.1, 0.2, 0.3, 0.4]))
 
 
 def loss_and_gradients(
@@ -76,7 +76,7 @@ def loss_and_gradients(
 ) -> tuple[float, dict[str, torch.Tensor]]:
     policy = tiny_policy()
     score, total = scorer(policy.model), 0.0
-    for batch in lesson_batches(LESSONS, token_limit, most, CPU, score.shares_prompts):
+    for batch in lesson_passes(LESSONS, token_limit, most, CPU, score.shares_prompts):
         loss, _ = lesson_loss(score, batch, Internalization(*coefficients), 1.0)
         loss.backward()
         total += float(loss.detach())
@@ -116,12 +116,12 @@ def by_the_models_own_pass(alpha: float, eta: float) -> tuple[float, dict[str, t
 
 
 def test_no_pass_has_more_response_tokens_than_it_may_and_every_lesson_is_in_one() -> None:
-    batches = lesson_batches(LESSONS, 1000, 4, CPU, True)
-    counts = [len(batch.weights) for batch in batches]
+    batches = lesson_passes(LESSONS, 1000, 4, CPU, True)
+    counts = [len(batch.responses.targets) for batch in batches]
     assert max(counts) <= 4 and sum(counts) == 10
     for batch in batches:
-        assert torch.equal(batch.plain.targets, batch.given.targets)
-    assert sorted(token for batch in batches for token in batch.plain.targets.tolist()) == sorted(
+        assert batch.given is not None and torch.equal(batch.responses.targets, batch.given.targets)
+    assert sorted(token for batch in batches for token in batch.responses.targets.tolist()) == sorted(
         token for step in TAUGHT for token in step.response_ids
     )
 
@@ -136,8 +136,8 @@ def test_a_pass_that_only_keeps_step_with_other_ranks_teaches_nothing() -> None:
 
 def test_where_knowledge_changes_nothing_the_kl_is_zero_and_so_is_its_gradient() -> None:
     policy = tiny_policy()
-    same = Samples.of_lessons([lesson((3, 4), (), (5, 6))], np.ones(1))
-    (batch,) = lesson_batches(same, 1000, 1000, CPU, True)
+    same = lessons_of([lesson((3, 4), (), (5, 6))], np.ones(1))
+    (batch,) = lesson_passes(same, 1000, 1000, CPU, True)
     loss, metrics = lesson_loss(ResponseScorer(policy.model), batch, Internalization(0.0, 1.0), 1.0)
     loss.backward()
     assert abs(float(metrics["kl"])) < 1e-6

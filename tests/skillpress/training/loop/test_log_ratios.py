@@ -12,15 +12,16 @@ import torch
 from skillpress.core.trajectory import Step
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.log_ratios import correct, importance_metrics
 from skillpress.training.loop.mismatch import MismatchCheck, MismatchError
+from skillpress.training.loop.model_pass import scored
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import clipped
-from tests.support.training.scored import scored
+from tests.support.training.scored import scored as tokens_of
 
 TEMPERATURE = 0.7
 
@@ -47,8 +48,8 @@ def steps() -> tuple[Step, ...]:
     return tuple(made)
 
 
-def samples(steps: tuple[Step, ...]) -> Samples:
-    return Samples.of(steps, np.linspace(-1, 1, len(steps)), np.ones(len(steps)))
+def samples(steps: tuple[Step, ...]) -> Batch:
+    return Batch.of_steps(steps, np.linspace(-1, 1, len(steps)), np.ones(len(steps)))
 
 
 def shifted(step: Step, nats: float) -> Step:
@@ -69,7 +70,7 @@ def test_the_learners_scores_and_the_references_are_the_models_own(
 def test_scores_stay_with_their_samples(learner: Learner, steps: tuple[Step, ...]) -> None:
     (scored,) = learner.with_reference([samples(steps)])
     rows = np.array([5, 0, 41])
-    few = scored.select(rows)
+    few = scored.cut(rows)
     expected = np.concatenate([steps[row].logprobs for row in rows])
     assert few.reference_logprobs is not None
     np.testing.assert_allclose(few.reference_logprobs, expected, atol=1e-5)
@@ -132,7 +133,7 @@ def test_an_update_is_compared_before_it_changes_a_weight(learner: Learner, step
     before = learner.weights()["model.embed_tokens.weight"].clone()
     told: list[np.ndarray] = []
 
-    def refuse(of: Samples, logprobs: np.ndarray) -> None:
+    def refuse(of: Batch, logprobs: np.ndarray) -> None:
         assert of is batch
         told.append(logprobs)
         raise MismatchError("no")
@@ -153,7 +154,7 @@ def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_ar
     importance = TruncatedImportance(level, 2.0)
     (found,), ratios = correct([surer], importance, learner)
     metrics = importance_metrics(ratios, importance, Ranks())
-    batch = found.scored(torch.zeros(len(found.logprobs)))
+    batch = scored(found, torch.zeros(len(found.logprobs)))
     lengths = np.array([len(step.response_ids) for step in steps])
     each = 0.5 ** (lengths if level == "sequence" else np.ones(len(steps)))
     np.testing.assert_allclose(batch.advantages, surer.advantages * np.repeat(each, lengths), rtol=1e-4)
@@ -178,6 +179,6 @@ def test_weighting_advantages_is_weighting_the_surrogate() -> None:
     logprobs, old, advantages = (torch.randn(200, generator=random) for _ in range(3))
     weights = torch.rand(200, generator=random) + 0.1
     loss = clipped(0.2, 0.3, 0.0).loss
-    inside, _ = loss(scored(logprobs, old, weights * advantages, torch.ones(200)))
-    outside, _ = loss(scored(logprobs, old, advantages, weights))
+    inside, _ = loss(tokens_of(logprobs, old, weights * advantages, torch.ones(200)))
+    outside, _ = loss(tokens_of(logprobs, old, advantages, weights))
     torch.testing.assert_close(inside, outside)

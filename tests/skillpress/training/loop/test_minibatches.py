@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from skillpress.core.trajectory import Step
 from skillpress.rollouts.workers.distributed import Ranks
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.minibatches import evenly, evenly_split, minibatches, updates_of_batch
-from skillpress.training.loop.samples import Samples
 from tests.support.training.thread_ranks import on_ranks
 
 
-def samples(lengths: list[int], first: int) -> Samples:
+def samples(lengths: list[int], first: int) -> Batch:
     """One sample per length; its advantage is its number."""
     steps = tuple(Step((1,) * length, (2,), (-1.0,), "", "", "", None, ()) for length in lengths)
     numbers = np.arange(first, first + len(lengths), dtype=np.float64)
-    return Samples.of(steps, numbers, numbers / 10)
+    return Batch.of_steps(steps, numbers, numbers / 10)
 
 
-def contents(parts: list[Samples]) -> Counter[tuple[int, float, float]]:
+def contents(parts: list[Batch]) -> Counter[tuple[int, float, float]]:
     """(prompt length, advantage, weight) of all samples."""
     return Counter(
         (len(prompt), advantage, weight)
@@ -41,7 +41,7 @@ LENGTHS = st.lists(st.integers(1, 50), min_size=0, max_size=30)
 def test_a_minibatch_is_the_same_whoever_brings_its_samples(
     lengths: list[list[int]], count: int, seed: int
 ) -> None:
-    def learn(ranks: Ranks) -> list[Samples]:
+    def learn(ranks: Ranks) -> list[Batch]:
         first = sum(len(part) for part in lengths[: ranks.rank])
         own = samples(lengths[ranks.rank], first)
         return minibatches(own, count, ranks, np.random.default_rng(seed))
@@ -72,11 +72,11 @@ def episode(number: int, steps: int) -> list[Step]:
 def test_steps_that_go_on_from_one_another_stay_together_and_in_order(
     lengths: list[list[int]], count: int, seed: int
 ) -> None:
-    def learn(ranks: Ranks) -> list[Samples]:
+    def learn(ranks: Ranks) -> list[Batch]:
         episodes = [episode(10 * ranks.rank + n, steps) for n, steps in enumerate(lengths[ranks.rank])]
         steps = tuple(step for each in episodes for step in each)
         zeros = np.zeros(len(steps))
-        return minibatches(Samples.of(steps, zeros, zeros), count, ranks, np.random.default_rng(seed))
+        return minibatches(Batch.of_steps(steps, zeros, zeros), count, ranks, np.random.default_rng(seed))
 
     shared = on_ranks(len(lengths), learn)
     found: Counter[tuple[int, int]] = Counter()
@@ -90,12 +90,12 @@ def test_steps_that_go_on_from_one_another_stay_together_and_in_order(
     )
 
 
-def played(lengths: list[int], first: int) -> Samples:
+def played(lengths: list[int], first: int) -> Batch:
     """Trajectories with these numbers of samples, numbered from ``first``; advantages are the numbers."""
     numbers = np.repeat(np.arange(first, first + len(lengths)), lengths)
     places = [place for length in lengths for place in range(length)]
     steps = tuple(Step((1,) * (place + 1), (2,), (-1.0,), "", "", "", None, ()) for place in places)
-    return Samples.of(steps, numbers.astype(float), np.zeros(len(numbers)), trajectory=numbers)
+    return Batch.of_steps(steps, numbers.astype(float), np.zeros(len(numbers)), trajectory=numbers)
 
 
 @settings(max_examples=50)
@@ -107,22 +107,27 @@ def played(lengths: list[int], first: int) -> Samples:
 def test_where_trajectories_stay_whole_a_rank_has_all_of_one_in_one_minibatch_and_in_order(
     lengths: list[list[int]], count: int, seed: int
 ) -> None:
-    def learn(ranks: Ranks) -> list[Samples]:
+    def learn(ranks: Ranks) -> list[Batch]:
         first = sum(map(len, lengths[: ranks.rank]))
-        return minibatches(played(lengths[ranks.rank], first), count, ranks, np.random.default_rng(seed))
+        return minibatches(
+            played(lengths[ranks.rank], first), count, ranks, np.random.default_rng(seed), True
+        )
 
     everything = [length for own in lengths for length in own]
-    alone = minibatches(played(everything, 0), count, Ranks(), np.random.default_rng(seed))
+    alone = minibatches(played(everything, 0), count, Ranks(), np.random.default_rng(seed), True)
     shared = on_ranks(len(lengths), learn)
     for number, whole in enumerate(alone):
         assert contents([rank[number] for rank in shared]) == contents([whole])
-    held = [Counter(part.trajectory.tolist()) for rank in shared for part in rank]
+    held = [Counter(part.advantages.astype(int).tolist()) for rank in shared for part in rank]
     assert sorted(number for part in held for number in part) == list(range(len(everything)))
     assert all(part[number] == everything[number] for part in held for number in part)
     for part in (part for rank in shared for part in rank):
-        assert part.trajectory.tolist() == part.advantages.tolist(), "samples and numbers travel together"
+        numbers = set(zip(part.trajectory.tolist(), part.advantages.tolist(), strict=True))
+        assert len(numbers) == len({*part.trajectory.tolist()}) == len({*part.advantages.tolist()})
         prompts = [prompt for prompt, _ in part.pairs.rows]
-        for number, (prompt, after) in zip(part.trajectory, pairwise((*prompts, ())), strict=True):
+        for number, (prompt, after) in zip(
+            part.advantages.astype(int), pairwise((*prompts, ())), strict=True
+        ):
             assert len(prompt) == everything[number] or len(after) == len(prompt) + 1, "in order"
 
 

@@ -15,12 +15,13 @@ from skillpress.core.trajectory import Step
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.training.algorithms.batch import Batch
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.log_ratios import correct
+from skillpress.training.loop.model_pass import passes, scored
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.own_scores import completed, prepared, split_trajectories, with_importance
-from skillpress.training.loop.samples import Samples, passes
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import GSPO, algorithm, clipped
 
@@ -28,7 +29,7 @@ LIMIT = 40
 """Tokens of a pass, so that there are several passes."""
 
 
-def episodes(growing: bool) -> Samples:
+def episodes(growing: bool) -> Batch:
     """Six episodes of three steps, as an engine sampled them that is off by up to half a nat a token."""
     random = np.random.default_rng(0)
     steps = []
@@ -41,7 +42,7 @@ def episodes(growing: bool) -> Samples:
             said = tuple(map(int, random.integers(2, 50, 2)))
             prompt = (*prompt, *response, *said) if growing else said
     weights = random.uniform(0.01, 0.02, len(steps))
-    return Samples.of(steps, random.normal(size=len(steps)), weights, trajectory=np.arange(18) // 3)
+    return Batch.of_steps(steps, random.normal(size=len(steps)), weights, trajectory=np.arange(18) // 3)
 
 
 class Gradients:
@@ -51,28 +52,28 @@ class Gradients:
         self.model, self.loss = tiny_policy().model.double(), loss
         self.scorer = ResponseScorer(self.model)
 
-    def scores(self, samples: Samples) -> Logprobs:
+    def scores(self, samples: Batch) -> Logprobs:
         """[tokens] from passes before the update."""
         found = np.zeros_like(samples.logprobs)
-        owner = np.repeat(np.arange(len(samples)), samples.lengths)
+        owner = np.repeat(np.arange(len(samples)), samples.tokens)
         rows, parts = passes(samples, LIMIT, "cpu")
-        for some, (_, responses) in zip(rows, parts, strict=True):
+        for some, part in zip(rows, parts, strict=True):
             with torch.no_grad():
-                logprobs = self.scorer(responses, 1.0)[0].numpy()
-            lengths = np.split(logprobs, samples.lengths[some].cumsum()[:-1])
+                logprobs = self.scorer(part.responses, 1.0)[0].numpy()
+            lengths = np.split(logprobs, samples.tokens[some].cumsum()[:-1])
             for row, values in zip(some, lengths, strict=True):
                 found[owner == row] = values
         return found
 
     def __call__(
-        self, samples: Samples, importance: TruncatedImportance | None = None, limit: int = LIMIT
+        self, samples: Batch, importance: TruncatedImportance | None = None, limit: int = LIMIT
     ) -> torch.Tensor:
         """All gradients in one row."""
         self.model.zero_grad()
-        for part, responses in passes(samples, limit, "cpu")[1]:
-            logprobs, _ = self.scorer(responses, 1.0)
-            whole = completed(part, logprobs.detach().numpy(), importance)
-            self.loss(whole.scored(logprobs))[0].backward()
+        for part in passes(samples, limit, "cpu")[1]:
+            logprobs, _ = self.scorer(part.responses, 1.0)
+            whole = completed(part.batch, logprobs.detach().numpy(), importance)
+            self.loss(scored(whole, logprobs))[0].backward()
         return torch.cat([weight.grad.flatten() for weight in self.model.parameters()])
 
 
@@ -94,7 +95,7 @@ def test_importance_weights_from_the_pass_are_those_of_a_pass_before(
     level: Literal["token", "sequence"], loss: Callable[..., Any]
 ) -> None:
     gradients, importance = Gradients(loss), TruncatedImportance(level, 1.5)
-    samples = replace(episodes(growing=False), trajectory=None)
+    samples = episodes(growing=False)
     scored = with_importance(samples, gradients.scores(samples), importance)
     assert (scored.advantages != samples.advantages).all()
     same(gradients(samples, importance), gradients(scored))
@@ -111,14 +112,15 @@ def test_sums_of_trajectories_from_the_pass_are_those_of_all_samples_in_one_pass
     importance = TruncatedImportance("token", 1.5) if weighted else None
     samples, scored = episodes(growing), []
 
-    def score(some: Samples) -> Logprobs:
+    def score(some: Batch) -> Logprobs:
         scored.append(len(some))
         return gradients.scores(some)
 
     ready = prepared(samples, list(pass_rows(samples.pairs, LIMIT)), score, importance)
     assert len(list(pass_rows(samples.pairs, LIMIT))) > 1
     assert scored == [0] if growing else scored[0] > 0
-    same(gradients(ready, importance), gradients(samples, importance, limit=10_000))
+    unknown = replace(samples, trajectory_sums=np.full((len(samples), 4), np.nan))
+    same(gradients(ready, importance), gradients(unknown, importance, limit=10_000))
 
 
 def test_a_trajectory_is_split_if_two_passes_have_samples_of_it() -> None:

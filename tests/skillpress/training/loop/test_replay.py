@@ -12,8 +12,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import RewardPart, Step, Task, Trajectory, WeightSpan
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import batch_of
-from skillpress.training.loop.groups import Collected
+from skillpress.training.algorithms.batch import REPLAYED, Batch, batch_of
 from skillpress.training.loop.replay import ReplayBuffer
 from tests.support.training.thread_ranks import on_ranks
 
@@ -36,31 +35,27 @@ def decision(prompt: int, number: int = 0) -> Step:
     )
 
 
-def collected(step: int, lag: int = 0, ranks: Ranks = Ranks()) -> Collected:  # noqa: B008
+def collected(step: int, lag: int = 0, ranks: Ranks = Ranks()) -> Batch:  # noqa: B008
     """This process's share of a step's new groups."""
-    found = Collected()
-    for number in ranks.share(GROUPS):
-        for index in range(SIZE):
-            found.tasks.append(TASKS[f"t{number}"])
-            found.trajectories.append(
-                Trajectory(
-                    task_id=f"t{number}",
-                    group_id=f"train/{step}/t{number}",
-                    rollout_index=index,
-                    steps=(decision(10 * step + index, step), decision(10 * step + index + 5, step)),
-                    won=True,
-                    terminated=True,
-                    truncated=False,
-                    outcome="won",
-                    policy_version=step - 1 - lag,
-                    seed=number,
-                    first_observation="O_0",
-                )
-            )
-    found.played = list(found.trajectories)
-    numbers = [row // SIZE for row in range(len(found.trajectories))]
-    found.batch = batch_of(found.trajectories, numbers, 10.0, 4)
-    return found
+    both = [(number, index) for number in ranks.share(GROUPS) for index in range(SIZE)]
+    played = [
+        Trajectory(
+            task_id=f"t{number}",
+            group_id=f"train/{step}/t{number}",
+            rollout_index=index,
+            steps=(decision(10 * step + index, step), decision(10 * step + index + 5, step)),
+            won=True,
+            terminated=True,
+            truncated=False,
+            outcome="won",
+            policy_version=step - 1 - lag,
+            seed=number,
+            first_observation="O_0",
+        )
+        for number, index in both
+    ]
+    groups = [row // SIZE for row in range(len(played))]
+    return batch_of(played, groups, 10.0, 4, [TASKS[f"t{number}"] for number, _ in both])
 
 
 def buffer(
@@ -74,8 +69,8 @@ def buffer(
     return ReplayBuffer(store=store, tasks=TASKS, groups=groups, staleness=staleness, seed=seed, ranks=ranks)
 
 
-def replayed(batch: Collected) -> list[Trajectory]:
-    return batch.trajectories[batch.new :]
+def replayed(batch: Batch) -> list[Trajectory]:
+    return batch.played_as(REPLAYED)
 
 
 def test_the_first_step_has_nothing_to_replay_and_the_second_replays_the_first_as_it_was(
@@ -83,15 +78,15 @@ def test_the_first_step_has_nothing_to_replay_and_the_second_replays_the_first_a
 ) -> None:
     keeping, first = buffer(tmp_path, groups=GROUPS), collected(1)
     batch, metrics = keeping(1, first)
-    assert batch == first and metrics == {"replay/groups": 0.0}
+    assert batch is first and metrics == {"replay/groups": 0.0}
     second = collected(2)
     batch, metrics = keeping(2, second)
     assert metrics == {"replay/groups": float(GROUPS)}
-    assert batch.trajectories == second.trajectories + first.trajectories, "every token and number of them"
-    assert batch.tasks == second.tasks + first.tasks and batch.played == second.played
+    assert batch.episodes == second.episodes + first.episodes, "every token and number of them"
+    assert batch.tasks == (second.tasks or ()) + (first.tasks or ())
     numbers = [number for number in range(8) for _ in range(2)]
-    assert batch.batch.group.tolist() == numbers, "groups of their own"
-    assert (batch.new, batch.replayed) == (8, 8)
+    assert batch.group.tolist() == numbers, "groups of their own"
+    assert (batch.new, len(replayed(batch))) == (8, 8)
 
 
 @settings(max_examples=20)
@@ -138,13 +133,13 @@ def test_after_a_checkpoint_all_is_forgotten_that_nobody_can_replay_and_no_more(
     """A run that resumes from the checkpoint of step 4 draws the same groups as before, and the same as a run
     that deletes nothing. Groups of steps 1 and 2 are too old for step 5."""
     keeping = buffer(tmp_path / "whole")
-    whole = [keeping(step, collected(step))[0] for step in range(1, 8)]
+    whole = [keeping(step, collected(step))[0].episodes for step in range(1, 8)]
     resumed = buffer(tmp_path / "resumed")
     for step in range(1, 7):
         resumed(step, collected(step))
     resumed.forget(4)
     assert [number for number, _ in resumed.store.parts("replay")] == [3, 4, 5, 6]
-    assert [resumed(step, collected(step))[0] for step in (5, 6, 7)] == whole[4:]
+    assert [resumed(step, collected(step))[0].episodes for step in (5, 6, 7)] == whole[4:]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.scoring import pack_responses
-from skillpress.training.loop.samples import (
-    Samples,
-    passes,
-    sampled_steps,
-)
+from skillpress.training.algorithms.batch import Batch
+from skillpress.training.loop.minibatches import with_advantage
+from skillpress.training.loop.model_pass import passes, sampled_steps, scored
 
 tokens = st.lists(st.integers(1, 99), min_size=1, max_size=6).map(tuple)
 
@@ -26,15 +24,15 @@ def make_steps(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[Step
     ]
 
 
-def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Samples:
-    return Samples.of(make_steps(rows), np.arange(1.0, len(rows) + 1), np.full(len(rows), 0.5))
+def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Batch:
+    return Batch.of_steps(make_steps(rows), np.arange(1.0, len(rows) + 1), np.full(len(rows), 0.5))
 
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=8))
 def test_what_the_loss_needs_follows_its_tokens(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
     samples = make_samples(rows)
     targets = pack_responses(samples.pairs).targets
-    tokens = samples.scored(torch.zeros(len(targets)))
+    tokens = scored(samples, torch.zeros(len(targets)))
     expected = [(float(n), token) for n, (_, response) in enumerate(rows, 1) for token in response]
     assert [*zip(tokens.advantages.tolist(), targets.tolist(), strict=True)] == expected
     torch.testing.assert_close(tokens.old_logprobs, -targets.float())
@@ -47,10 +45,10 @@ def test_passes_hold_every_sample_once_within_the_token_limit(
     rows: list[tuple[tuple[int, ...], tuple[int, ...]]], limit: int
 ) -> None:
     places, parts = passes(make_samples(rows), limit, "cpu")
-    advantages = np.concatenate([np.unique(samples.advantages) for samples, _ in parts])
+    advantages = np.concatenate([np.unique(part.batch.advantages) for part in parts])
     assert sorted(advantages.tolist()) == [float(n) for n in range(1, len(rows) + 1)]
-    assert [(own + 1).tolist() for own in places] == [[*dict.fromkeys(p.advantages)] for p, _ in parts]
-    assert all(responses.size <= limit for _, responses in parts)
+    assert [(own + 1).tolist() for own in places] == [[*dict.fromkeys(p.batch.advantages)] for p in parts]
+    assert all(part.responses.size <= limit for part in parts)
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 60), st.integers(8, 40))
@@ -59,8 +57,8 @@ def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
 ) -> None:
     """A shared prompt's tokens count once; its keys and values, and the logits, count for each response."""
     _, parts = passes(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu")
-    assert sum(len(responses.owner) for _, responses in parts) == rows
-    for _, responses in parts:
+    assert sum(len(part.responses.owner) for part in parts) == rows
+    for responses in (part.responses for part in parts):
         held = len(responses.owner)
         if held > 1:
             assert len(responses.targets) <= limit
@@ -69,9 +67,9 @@ def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
 
 def test_steps_with_the_same_prompt_meet_in_one_pass_and_share_it() -> None:
     rows = [((1, 2, 3), (4, 5)), ((9, 9, 9), (7,)), ((1, 2, 3), (6,))]
-    _, ((_, responses),) = passes(make_samples(rows), 100, "cpu")
-    assert responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
-    assert responses.owner.tolist() == [0, 0, 1]
+    _, (part,) = passes(make_samples(rows), 100, "cpu")
+    assert part.responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
+    assert part.responses.owner.tolist() == [0, 0, 1]
 
 
 def test_steps_that_go_on_from_one_another_are_one_sequence_of_a_pass() -> None:
@@ -83,14 +81,12 @@ def test_steps_that_go_on_from_one_another_are_one_sequence_of_a_pass() -> None:
         ((1, 2, 9, 4), (5,)),
     ]
     _, parts = passes(make_samples(rows), 100, "cpu")
-    longer, shorter = sorted(parts, key=lambda each: -each[1].continuations.shape[1])
-    samples, responses = longer
-    assert responses.continuations.tolist() == [[3, 4, 5, 6, 7]]
-    assert responses.targets.tolist() == [3, 5, 6, 8]
-    assert samples.advantages.tolist() == [1, 2, 2, 3]
-    samples, responses = shorter
-    assert responses.continuations.tolist() == [[9, 4]]
-    assert samples.advantages.tolist() == [4, 5]
+    longer, shorter = sorted(parts, key=lambda each: -each.responses.continuations.shape[1])
+    assert longer.responses.continuations.tolist() == [[3, 4, 5, 6, 7]]
+    assert longer.responses.targets.tolist() == [3, 5, 6, 8]
+    assert longer.batch.advantages.tolist() == [1, 2, 2, 3]
+    assert shorter.responses.continuations.tolist() == [[9, 4]]
+    assert shorter.batch.advantages.tolist() == [4, 5]
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 80))
@@ -104,9 +100,9 @@ def test_sequences_of_a_pass_differ_less_than_twofold_and_stay_within_the_limit(
             rows.append((prompt, (step + 1,)))
             prompt = (*prompt, step + 1, 99)
     _, parts = passes(make_samples(rows), limit, "cpu")
-    assert sum(len(responses.targets) for _, responses in parts) == sum(lengths)
-    assert sum(len(responses.owner) for _, responses in parts) == len(lengths)
-    for _, responses in parts:
+    assert sum(len(part.responses.targets) for part in parts) == sum(lengths)
+    assert sum(len(part.responses.owner) for part in parts) == len(lengths)
+    for responses in (part.responses for part in parts):
         widths = responses.continuation_lengths
         assert len(widths) == 1 or responses.size <= limit
         assert widths.max() < 2 * max(1, int(widths.min()))
@@ -118,7 +114,7 @@ def test_every_sampled_step_carries_its_advantage_and_others_are_no_samples() ->
         return Trajectory("t", "g", 0, steps, False, False, True, "timeout", 0, 0)
 
     trajectories = [played((2,), (), (3, 4)), played(()), played((5,))]
-    samples = Samples.of(sampled_steps(trajectories), np.array([1.0, 3.0, 5.0]))
+    samples = Batch.of_steps(sampled_steps(trajectories), np.array([1.0, 3.0, 5.0]))
     assert samples.pairs.rows == (((1,), (2,)), ((1,), (3, 4)), ((1,), (5,)))
     assert samples.advantages.tolist() == [1.0, 3.0, 3.0, 5.0]
     assert samples.logprobs.tolist() == [-0.5] * 4
@@ -127,21 +123,21 @@ def test_every_sampled_step_carries_its_advantage_and_others_are_no_samples() ->
 def test_an_advantage_may_differ_from_token_to_token() -> None:
     steps = make_steps([((1,), (2, 3)), ((1,), (4,)), ((1,), (5, 6, 7))])
     credit = np.array([[0.1, 0.2, 9.0], [0.0, 9.0, 9.0], [0.4, 0.5, 0.6]])  # 9 is padding
-    samples = Samples.of(steps, credit, np.ones(3))
+    samples = Batch.of_steps(steps, credit, np.ones(3))
     np.testing.assert_allclose(samples.advantages, [0.1, 0.2, 0.0, 0.4, 0.5, 0.6])
     some = np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 9.0], [1.0, 0.0, 0.0]])
-    teaching = Samples.of(steps, some, np.ones(3)).with_advantage
+    teaching = with_advantage(Batch.of_steps(steps, some, np.ones(3)), False)
     assert teaching.tolist() == [0, 2]
-    assert not len(Samples.of(()).with_advantage)
+    assert not len(with_advantage(Batch.of_steps(()), False))
 
 
 def test_where_trajectories_stay_whole_one_advantage_makes_all_of_a_trajectory_teach() -> None:
     steps = make_steps([((1,), (2,))] * 5)
     advantages, numbers = np.array([0.0, 0.0, 0.0, -2.0, 0.0]), np.array([7, 7, 4, 4, 9])
-    samples = Samples.of(steps, advantages, np.ones(5), trajectory=numbers)
-    assert samples.with_advantage.tolist() == [2, 3]
-    assert samples.select(samples.with_advantage).trajectory.tolist() == [4, 4]
-    assert Samples.concatenate([samples, samples]).trajectory.tolist() == [*numbers, *numbers]
+    samples = Batch.of_steps(steps, advantages, np.ones(5), trajectory=numbers)
+    teaching = with_advantage(samples, True)
+    assert teaching.tolist() == [2, 3] and samples.cut(teaching).trajectory.tolist() == [4, 4]
+    assert Batch.joined([samples, samples]).trajectory.tolist() == [*numbers, *(numbers + 10)], "others"
 
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=8), st.data())
@@ -152,9 +148,11 @@ def test_selected_rows_are_the_samples_of_those_decisions(
     order = data.draw(st.permutations(range(len(rows))))
     some = order[: data.draw(st.integers(0, len(rows)))]
     again = [place for place in range(len(some)) if data.draw(st.booleans())]
-    found = make_samples(rows).select(np.array(some, np.int64)).select(np.array(again, np.int64))
+    found = make_samples(rows).cut(np.array(some, np.int64)).cut(np.array(again, np.int64))
     steps, wanted = make_steps(rows), [some[place] for place in again]
-    expected = Samples.of([steps[row] for row in wanted], np.array(wanted) + 1.0, np.full(len(wanted), 0.5))
+    expected = Batch.of_steps(
+        [steps[row] for row in wanted], np.array(wanted) + 1.0, np.full(len(wanted), 0.5)
+    )
     assert found.pairs.rows == expected.pairs.rows
     for name in ("logprobs", "advantages", "weights"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

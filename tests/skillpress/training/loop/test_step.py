@@ -22,9 +22,9 @@ from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.buffer import Success
 from skillpress.skills.fit import fit
 from skillpress.skills.parameters import SkillParameters
-from skillpress.training.loop.groups import Collected
+from skillpress.training.algorithms.batch import Batch, batch_of
+from skillpress.training.loop.model_pass import sampled_steps
 from skillpress.training.loop.reward_shaping import RewardShaper, Shaped, centred
-from skillpress.training.loop.samples import Samples, sampled_steps
 from skillpress.training.loop.step import StaleWeightsError, TrainingStep, refuse_other_ages
 
 ROOT = Path(__file__).parents[4]
@@ -220,7 +220,7 @@ def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
         learner=nothing, mismatch=nothing, engine=nothing, ranks=Ranks(),
         sample=nothing,
     )  # fmt: skip
-    found = step._update(1, Samples.of(sampled_steps(played)), Collected(trajectories=played))
+    found = step._update(1, batch_of(played, [0] * 4, 10.0, 4), Batch.of_steps(sampled_steps(played)), [])
     assert found == {"tokens_sampled": 0.0, "tokens_trained": 0.0}
 
 

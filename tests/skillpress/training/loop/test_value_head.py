@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,17 +12,15 @@ import torch
 from transformers import PreTrainedModel
 
 from skillpress.core.trajectory import Step, Trajectory
-from skillpress.models.policy.chains import in_chains
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
-from skillpress.training.algorithms.batch import batch_of, one_process
+from skillpress.training.algorithms.batch import Batch, batch_of, one_process
 from skillpress.training.algorithms.ppo import explained_variance
-from skillpress.training.algorithms.scored_tokens import ValueTargets
 from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.model_pass import sampled
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.samples import Samples
-from skillpress.training.loop.state_values import targets_of, with_values
+from skillpress.training.loop.state_values import with_targets, with_values
 from skillpress.training.loop.value_head import ValuedScorer, ValueHead
 from tests.support.models.families import family
 from tests.support.models.tiny import tiny_policy
@@ -91,27 +90,32 @@ def learner() -> Learner:
     return Learner(model, method, "zero1_fp32", AdamW(3e-3), 1.0, 200, Ranks(), value_head=head)
 
 
-def samples() -> Samples:
+def samples() -> Batch:
     """States whose value is a fifth of their last number, 0 to 1.8."""
     random = np.random.default_rng(0)
     prompts = [tuple(map(int, random.integers(2, 12, 4))) for _ in range(60)]
     steps = tuple(Step(prompt, (3,), (-3.5,), "", "", "", None, ()) for prompt in prompts)
     returns = np.array([(prompt[-1] - 2) / 5 for prompt in prompts])
-    nothing = np.zeros(len(steps))
-    targets = ValueTargets(nothing, returns, np.full(len(steps), 1 / len(steps)), nothing)
-    return Samples.of(steps=steps, advantages=nothing, weights=nothing, targets=targets)
+    return targeted(steps, returns)
+
+
+def targeted(steps: Sequence[Step], returns: np.ndarray, **columns: np.ndarray) -> Batch:
+    """Steps whose values are to be these."""
+    weights = np.full(len(steps), 1 / len(steps))
+    return Batch.of_steps(
+        steps, values=np.zeros(len(steps)), value_targets=returns, value_weights=weights, **columns
+    )
 
 
 def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
     """The old values are computed again before each update, as in a training step."""
     batch = samples()
-    assert batch.targets is not None
     explained = []
     for update in range(61):
         values = learner.values(batch)
-        explained.append(explained_variance(values, batch.targets.returns, one_process))
+        explained.append(explained_variance(values, batch.value_targets, one_process))
         learner.begin_step(update + 1)
-        learner.update(replace(batch, targets=replace(batch.targets, old=values)))
+        learner.update(replace(batch, values=values))
     assert explained[0] == 0
     assert explained[10] < explained[30] < explained[60]
     assert explained[60] > 0.9
@@ -119,18 +123,17 @@ def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
 
 def test_samples_without_targets_are_refused_by_a_learner_with_a_value_head(learner: Learner) -> None:
     with pytest.raises(ValueError, match="with a value head, and no others, have targets"):
-        learner.update(replace(samples(), targets=None))
+        learner.update(replace(samples(), value_targets=None))
 
 
 def test_targets_stay_with_their_samples() -> None:
     batch = samples()
-    assert batch.targets is not None
     rows = np.array([7, 0, 31])
-    chosen, joined = batch.select(rows), Samples.concatenate([batch.select(rows), batch.select(rows[:1])])
-    assert chosen.targets is not None and joined.targets is not None
-    np.testing.assert_array_equal(chosen.targets.returns, batch.targets.returns[rows])
-    np.testing.assert_array_equal(joined.targets.returns, batch.targets.returns[[7, 0, 31, 7]])
-    assert joined.targets.made.tolist() == [0.0] * 4
+    chosen, joined = batch.cut(rows), Batch.joined([batch.cut(rows), batch.cut(rows[:1])])
+    assert batch.value_targets is not None
+    np.testing.assert_array_equal(chosen.value_targets, batch.value_targets[rows])
+    np.testing.assert_array_equal(joined.value_targets, batch.value_targets[[7, 0, 31, 7]])
+    assert joined.made.tolist() == [0] * 4
 
 
 def episode(length: int) -> Trajectory:
@@ -145,16 +148,15 @@ def test_values_of_states_that_differ_in_time_alone_come_apart(learner: Learner)
     """The return falls from 1 to 0 as time passes; only the head sees the time."""
     made = np.arange(40) % LONGEST
     step = Step((3, 4), (3,), (-3.5,), "", "", "", None, ())
-    nothing, returns = np.zeros(40), 1.0 - made / LONGEST
-    targets = ValueTargets(nothing, returns, np.full(40, 1 / 40), made.astype(float))
-    batch = Samples.of(steps=(step,) * 40, advantages=nothing, weights=nothing, targets=targets)
+    returns = 1.0 - made / LONGEST
+    batch = targeted((step,) * 40, returns, made=made)
     for update in range(60):
         values = learner.values(batch)
         learner.begin_step(update + 1)
-        learner.update(replace(batch, targets=replace(targets, old=values)))
+        learner.update(replace(batch, values=values))
     explained = explained_variance(learner.values(batch), returns, one_process)
     assert explained is not None and explained > 0.5
-    alike = learner.values(replace(batch, targets=replace(targets, made=nothing)))
+    alike = learner.values(replace(batch, made=np.zeros_like(made)))
     assert np.ptp(alike) < 1e-5
 
 
@@ -166,11 +168,10 @@ def test_values_belong_to_their_steps_in_whatever_order_the_samples_are(learner:
         for prompt in prompts
     ]
     played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0, 4)
-    rows, sampled = np.array([0, 2, 3, 4]), Samples.of([step for step in said if step.response_ids])
-    order = in_chains(sampled.pairs, np.zeros(4, np.int64))
-    assert order.tolist() == [0, 2, 1, 3]
-    expected = with_values(played, sampled, rows, learner).values
-    found = with_values(played, sampled.select(order), rows[order], learner).values
+    rows = sampled(played)
+    assert rows.tolist() == [0, 3, 2, 4]
+    expected = with_values(played, np.array([0, 2, 3, 4]), learner).values
+    found = with_values(played, rows, learner).values
     assert expected is not None and found is not None
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert expected[1] == 0 and len(set(expected.round(4))) == 5
@@ -191,11 +192,11 @@ def test_the_head_has_a_learning_rate_of_its_own() -> None:
 def test_what_states_are_to_learn_leaves_out_steps_without_a_prompt_and_weighs_the_others_alike() -> None:
     played = batch([[0.0, 0.0, 10.0], [0.0]], [0, 1])
     played = replace(played, tokens=np.array([2, 0, 2, 2]), values=np.array([0.5, 0.0, 0.25, 0.75]))
-    targets = targets_of(played, np.array([0, 2, 3]), algorithm(PPO), one_process)
-    assert targets is not None and targets.made.tolist() == [0, 2, 0]
-    assert targets.old.tolist() == [0.5, 0.25, 0.75]
-    np.testing.assert_allclose(targets.returns, [1.0, 1.0, 0.0])
-    np.testing.assert_allclose(targets.weights, [1 / 3] * 3)
+    found = with_targets(played, algorithm(PPO), one_process).cut(np.array([0, 2, 3]))
+    assert found.made.tolist() == [0, 2, 0] and found.values is not None
+    assert found.values.tolist() == [0.5, 0.25, 0.75]
+    np.testing.assert_allclose(found.value_targets, [1.0, 1.0, 0.0])
+    np.testing.assert_allclose(found.value_weights, [1 / 3] * 3)
 
 
 def test_two_ranks_find_together_what_one_finds() -> None:
@@ -211,10 +212,10 @@ def test_two_ranks_find_together_what_one_finds() -> None:
         mine = slice(0, 1 if ranks.size > 1 else 4) if ranks.rank == 0 else slice(1, 4)
         count = len(rewards[mine])
         played = replace(batch(rewards[mine], range(count)), values=np.concatenate(values[mine]))
-        targets = targets_of(played, np.arange(len(played.tokens)), method, ranks.sum)
-        assert targets is not None
+        weights = with_targets(played, method, ranks.sum).value_weights
+        assert weights is not None
         advantages = method.advantages(played, ranks.sum)
-        return targets.weights.tolist(), method.describe(played, ranks.sum), advantages
+        return weights.tolist(), method.describe(played, ranks.sum), advantages
 
     (whole,), halves = on_ranks(1, part), on_ranks(2, part)
     assert halves[0][0] + halves[1][0] == pytest.approx(whole[0]) and sum(whole[0]) == pytest.approx(1)

@@ -73,9 +73,16 @@ def test_f1_is_never_below_exact_match_nor_the_judge_below_f1() -> None:
 def episodes(said: Sequence[tuple[str, str | None]], recorded: bool = True) -> MethodEpisodes:
     """One episode for each (task, answer); a question of MuSiQue and one of HotpotQA."""
     played = [
-        made_trajectory((Step((), (), (), "", "x", "", None, (), answer=answer if recorded else None),), task_id=task, rollout_index=index, terminated=answer is not None, truncated=answer is None, outcome="timeout" if answer is None else "wrong_answer")
+        made_trajectory(
+            (Step((), (), (), "", "x", "", None, (), answer=answer if recorded else None),),
+            task_id=task,
+            rollout_index=index,
+            terminated=answer is not None,
+            truncated=answer is None,
+            outcome="timeout" if answer is None else "wrong_answer",
+        )
         for index, (task, answer) in enumerate(said)
-    ]  # fmt: skip
+    ]
     of_hotpotqa = {"question": "?", "answers": ["Iliad", "no"], "dataset": "hotpotqa"}
     of_musique = {"question": "?", "answers": ["no", "nobody"], "dataset": "musique"}
     tasks = {"h": Task("h", "notebook_qa", 0, of_hotpotqa), "m": Task("m", "notebook_qa", 0, of_musique)}

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts, rollout_frame, scan_rollouts
-from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
+from skillpress.core.trajectory import RewardPart, Step, Summary, Trajectory
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.algorithms.batch import batch_of
+from skillpress.training.algorithms.batch import LEFT_OUT, TEACHES, Batch, batch_of
 from skillpress.training.loop.describing.episode_sample import GROUPS, EpisodeSample, sampled_steps
 from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes, scan_advantages
-from skillpress.training.loop.groups import Collected
 from tests.support.training.thread_ranks import on_ranks
 
 KEY = ["task_id", "group_id", "rollout_index"]
@@ -57,16 +56,12 @@ def group(task: str, *rewards: float) -> list[Trajectory]:
     return [episode(task, rollout, reward) for rollout, reward in enumerate(rewards)]
 
 
-def collected(played: Sequence[Trajectory], teaching: Sequence[Trajectory] | None = None) -> Collected:
+def collected(played: Sequence[Trajectory], teaching: Sequence[Trajectory] | None = None) -> Batch:
     """Played episodes, of which ``teaching`` teach (None: all)."""
-    found = list(played if teaching is None else teaching)
     numbers: dict[str, int] = {}
-    return Collected(
-        tasks=[Task(each.task_id, "x", 0, {}) for each in found],
-        trajectories=found,
-        batch=batch_of(found, [numbers.setdefault(each.group_id, len(numbers)) for each in found], 10.0, 4),
-        played=list(played),
-    )
+    groups = [numbers.setdefault(each.group_id, len(numbers)) for each in played]
+    roles = [TEACHES if teaching is None or each in teaching else LEFT_OUT for each in played]
+    return replace(batch_of(played, groups, 10.0, 4), role=np.array(roles))
 
 
 def taken(
@@ -78,7 +73,8 @@ def taken(
 ) -> TrainedEpisodes:
     """The sample of a training of one step; advantages are 0, 1, 2 ... by default."""
     found = collected(played, teaching)
-    batch = replace(found.batch, penalty=found.batch.won * 2.0, segments=found.batch.won * 3.0)
+    batch = found.teaching
+    batch = replace(batch, penalty=batch.won * 2.0, segments=batch.won * 3.0)
     given = np.arange(float(len(batch.tokens))) if advantages is None else advantages
     sample = EpisodeSample(ResumeStore(folder, "key"), [1], ranks)
     sample.take(1, found, batch, given)

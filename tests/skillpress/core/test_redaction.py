@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.pipeline.redaction import without_secrets
+from skillpress.core.redaction import without_secrets
 
 SAFE = st.text("abcXYZ019_.~!$^*()+-%/@:#?&=", min_size=1, max_size=20)
 """Passwords as people type them into an address, unescaped."""
@@ -81,7 +81,7 @@ def test_a_long_text_is_looked_through_once(letters: str) -> None:
 
 def test_an_error_that_ends_a_process_is_shown_without_them() -> None:
     program = (
-        "from skillpress.pipeline.redaction import hide_secrets_of_tracebacks as hide; hide()\n"
+        "from skillpress.core.redaction import hide_secrets_of_tracebacks as hide; hide()\n"
         "raise RuntimeError('cannot open postgresql://me:' + 'hunter2' + '@host/db')"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -92,7 +92,7 @@ def test_an_error_that_ends_a_process_is_shown_without_them() -> None:
 def test_an_error_that_ends_a_thread_is_shown_without_them_too() -> None:
     program = (
         "from threading import Thread\n"
-        "from skillpress.pipeline.redaction import hide_secrets_of_tracebacks as hide; hide()\n"
+        "from skillpress.core.redaction import hide_secrets_of_tracebacks as hide; hide()\n"
         "def fail(): raise RuntimeError('cannot open postgresql://me:' + 'hunter2' + '@host/db')\n"
         "thread = Thread(target=fail); thread.start(); thread.join()"
     )

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillpress.core.chains import Pair, Pairs, extends, in_chains
 from skillpress.models.policy.agreement import check_agreement
-from skillpress.models.policy.chains import Pair, Pairs, extends, in_chains
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers
