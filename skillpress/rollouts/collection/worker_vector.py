@@ -219,12 +219,8 @@ def cannot(what: str, task: Task, failure: Failure, slot: int | None = None) -> 
 
 def _given_up(episode: _Episode, action: object, failure: Failure) -> StepResult:
     _LOG.warning(
-        "task %s: its episode ends after %d steps, since the engine failed at %r again and again: %s\n%s",
-        episode.task.task_id,
-        len(episode.actions),
-        action,
-        failure.detail,
-        failure.traceback,
+        f"task {episode.task.task_id}: its episode ends after {len(episode.actions)} steps, since the "
+        f"engine failed at {action!r} again and again: {failure.detail}\n{failure.traceback}"
     )
     episode.home = None
     return StepResult(
