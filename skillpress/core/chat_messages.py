@@ -80,8 +80,8 @@ def holds_thought(kind: str) -> bool:
 
 
 def call_of(name: Any, arguments: Any, identity: Any) -> ToolCall:
-    """A call whose arguments are a mapping or a JSON text. None, an empty text and ``null`` are no arguments.
-    Any other value, and one that cannot be sent on, is kept under ``raw``."""
+    """A call whose arguments are a mapping or a JSON text. None, an empty text and ``null`` mean an empty
+    mapping. Any other value, and one that cannot be sent on, is kept under ``raw``."""
     if isinstance(arguments, str):
         try:
             found = json.loads(arguments or "{}")

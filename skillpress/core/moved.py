@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from multiprocessing import parent_process
 from typing import Any
 
 from skillpress.core.errors import ParamsError
+
+_LOG = logging.getLogger(__name__)
 
 MOVED = {
     "console": "cli",
@@ -67,6 +69,7 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
     return found
 
 
-@cache  # Python would tell it again after any change of its filters, such as torch's import makes
+@cache
 def _tell(note: str) -> None:
-    warnings.warn(note, FutureWarning, stacklevel=2)
+    """Warn with this note, once in a process."""
+    _LOG.warning("%s", note)

@@ -261,7 +261,7 @@ def load(registry: Registry, name: str) -> Any:
     if not _fits(found, registry.has):
         needed = f"has no {registry.has}" if registry.has else "cannot be called"
         raise UnknownPartError(
-            f"{part.target} is no part for {registry.parameter}: it {needed}"
+            f"{part.target} is not a part for {registry.parameter}: it {needed}"
             f"{_one_of_a_module(part.module, registry.has) or '; see docs/extending.md'}"
         )
     return found

@@ -67,7 +67,7 @@ class Stage:
         return StageProgress(self.name, total, unit, self.run.check, whole)
 
     def say(self, message: str) -> None:
-        """Tell the user something that is no error."""
+        """Tell the user a fact, unless errors alone are shown."""
         _LOG.info("%s: %s", self.name, message)
 
 

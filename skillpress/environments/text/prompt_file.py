@@ -1,4 +1,4 @@
-"""A prompt in a file of one's own: ``policy.rendering: prompts/mine.jinja``.
+"""A prompt in a file: ``policy.rendering: prompts/mine.jinja``.
 
 A checkpoint that another project trained is so evaluated on that project's prompt. The file is a Jinja
 template of the user turn; :data:`FIELDS` is what it may use. It is rendered in Jinja's sandbox, so it reaches
@@ -85,7 +85,7 @@ def prompt_file(section: EnvironmentSection, name: str, history: int) -> PromptF
     """The rendering by the template in this file, which shows at most ``history`` past turns.
 
     Raises:
-        ParamsError: there is no such file, it is no template, it uses a field that does not exist, or the
+        ParamsError: the file does not exist or is not a template, it uses a field that does not exist, or the
             environment has no rendering ``text`` in whose place it could be.
     """
     usual = section.renderings().get("text", lambda shown: None)(history)

@@ -12,6 +12,7 @@ parent handles Ctrl-C; in the process it is blocked from the start.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import pickle
 import signal
@@ -32,6 +33,8 @@ import psutil
 from skillpress.core.log_lines import set_up
 from skillpress.rollouts.workers.parent import end_with_parent
 from skillpress.rollouts.workers.ranks import exit_in_words
+
+_LOG = logging.getLogger(__name__)
 
 START_SECONDS = 120.0
 """A process that is not ready by then counts as hung; importing an engine takes seconds."""
@@ -257,6 +260,7 @@ class Worker:
             "grew": f"its process grew beyond {GROWTH * self._cap() / 2**20:.0f} MiB",
             "raised": raised.error if raised else "",
         }
+        _LOG.debug("a worker process is replaced: %s", details[reason])
         self.replace()
         if position == NOT_READY:
             raise WorkerPoolError(f"a worker process could not start: {details[reason]}")

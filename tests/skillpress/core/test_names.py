@@ -104,7 +104,7 @@ def test_a_class_of_an_installed_package_is_recorded_with_its_version(install: I
         ("no_lab.methods:Mine", "no module no_lab is in .*lab or among the installed packages"),
         ("a_lab.method:Mine", "no module a_lab.method is in"),
         ("a_lab.methods:Mime", "a_lab.methods has no 'Mime'; did you mean 'Mine'?"),
-        ("a_lab.methods:Bare", "a_lab.methods:Bare is no part for algorithm.name: it has no advantages"),
+        ("a_lab.methods:Bare", "a_lab.methods:Bare is not a part for algorithm.name: it has no advantages"),
         ("a_lab.methods:NUMBER", "it has no advantages"),
         *(
             (wrong, r"did you mean 'a_lab\.methods:Mine'\?")
@@ -129,7 +129,7 @@ def test_a_wrong_name_is_refused_with_what_there_is_and_the_nearest(name: str, s
 
 
 def test_what_is_no_function_is_refused_where_one_is_needed(lab: Path) -> None:
-    with pytest.raises(ParamsError, match=r"is no part for reward\.shaping: it cannot be called"):
+    with pytest.raises(ParamsError, match=r"is not a part for reward\.shaping: it cannot be called"):
         lookup(SHAPINGS, "a_lab.methods:NUMBER", "reward.shaping")
 
 
