@@ -1,4 +1,4 @@
-"""Trajectories become passes through the model, whose log-probabilities return to their tokens."""
+"""Steps become passes through the model, whose log-probabilities return to their tokens."""
 
 from __future__ import annotations
 
