@@ -72,9 +72,16 @@ def passes(
 
 def weightless(device: torch.device | str, **columns: Any) -> Pass:
     """A pass of one token with weight 0, for ranks that must make as many passes as others."""
-    logprobs = np.zeros(1, np.float32)
-    words = {"thought": "", "action": "", "observation": ""}
-    token = Step((0,), (0,), logprobs=logprobs, invalid=None, reward_parts=(), **words)
+    token = Step(
+        prompt_ids=(0,),
+        response_ids=(0,),
+        logprobs=np.zeros(1, np.float32),
+        thought="",
+        action="",
+        observation="",
+        invalid=None,
+        reward_parts=(),
+    )
     batch = Batch.of_steps([token], **columns)
     responses = pack_responses(batch.pairs, device)
     return Pass(batch, responses, given=responses)
