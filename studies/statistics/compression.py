@@ -14,7 +14,7 @@ constant:
 
 ``corpus`` is held constant because the number of training successes is the training success in the gap. By
 chance alone, more successes widen the gap and lower the certificate, which is a bound from that many samples.
-So the two would correlate even if all policies were the same. ``benchmarks/compression_null.py`` simulates
+So the two would correlate even if all policies were the same. ``compression_null.py`` simulates
 it.
 """
 

@@ -63,7 +63,7 @@ def test_the_page_states_the_model_that_is_fitted(repository: Path) -> None:
 
 def test_the_null_simulation_stands_on_the_page_as_it_was_recorded(repository: Path) -> None:
     page = (repository / "studies/study/plan.md").read_text(encoding="utf-8")
-    recorded = read_json(repository / "benchmarks/results/compression_null.json")
+    recorded = read_json(repository / "studies/statistics/compression_null.json")
     rows = {"length": "length", "length_and_corpus": "length and corpus",
             "within_seeds": "length, corpus and the seed's level"}  # fmt: skip
     for name, words in rows.items():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import atanh, sqrt, tanh
 from pathlib import Path
 
-from benchmarks.compression_null import given_the_length_alone, null_probes
 from skillpress.experiment.params import load_params
 from studies.statistics.compression import HELD, gaps, predict
+from studies.statistics.compression_null import given_the_length_alone, null_probes
 
 
 def interval(correlation: float, rows: int, held: int) -> tuple[float, float]:

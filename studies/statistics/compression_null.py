@@ -1,6 +1,6 @@
 """Question 6 of the study with a known truth: no policy differs in anything that its gap depends on.
 
-    python -m benchmarks.compression_null [--repeats 40] [--result FILE]
+    python -m studies.statistics.compression_null [--repeats 40] [--result FILE]
 
 It imitates cooking's probes: 5 seeds of 8 runs with 9 probes of 128 training and 128 unseen tasks, analysed
 by the study's own code. Episodes are won by chance alone: 88.7% on training tasks and 34.8% on unseen ones,
@@ -36,7 +36,7 @@ from skillpress.skills.parameters import SkillParameters
 from skillpress.training.loop.describing.probes import TRAIN, UNSEEN, ProbedEpisode, probe_rows
 from studies.statistics.compression import gaps, partial_correlation, predict
 
-RESULT = Path(__file__).parent / "results" / "compression_null.json"
+RESULT = Path(__file__).with_suffix(".json")
 SEEDS, RUNS, PROBES, TASKS = 5, 8, 9, 128
 WON = {TRAIN: 0.887, UNSEEN: 0.348}
 """The share of tasks won, by split."""
