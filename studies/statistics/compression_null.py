@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     truths: tuple[Truth, ...] = ("alike", "seeds_differ")
     found = {str(truth): measured(truth, chosen.repeats, skills) for truth in truths}
     write_json(
-        chosen.result, {"what": str(__doc__).splitlines()[0], "repeats": chosen.repeats, **shape, **found}
+        chosen.result, {"what": __doc__.splitlines()[0], "repeats": chosen.repeats, **shape, **found}
     )
 
 
