@@ -123,9 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     shape = {"seeds": SEEDS, "runs_of_a_seed": RUNS, "probes_of_a_run": PROBES, "tasks_of_a_probe": TASKS}
     truths: tuple[Truth, ...] = ("alike", "seeds_differ")
     found = {str(truth): measured(truth, chosen.repeats, skills) for truth in truths}
-    write_json(
-        chosen.result, {"what": __doc__.splitlines()[0], "repeats": chosen.repeats, **shape, **found}
-    )
+    write_json(chosen.result, {"what": __doc__.splitlines()[0], "repeats": chosen.repeats, **shape, **found})
 
 
 if __name__ == "__main__":
