@@ -13,8 +13,8 @@ import numpy as np
 
 from skillpress.core.seeds import derive, generator
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.skills import skill
-from skillpress.environments.section import SplitSizes, projection_without_keys
+from skillpress.environments.countdown.skills import CountdownProjection, skill
+from skillpress.environments.section import SplitSizes
 
 Sequences = list[tuple[str, ...]]
 
@@ -22,7 +22,7 @@ ALFWORLD = ("Explore", "Take", "Transport", "Deliver", "Transform")
 COOKING = (
     "Read_Recipe", "Inspect", "Explore", "Open", "Take", "Deliver", "Cut", "Cook", "Prepare_Meal", "Eat_Meal",
 )  # fmt: skip
-COUNTDOWN = projection_without_keys("countdown").alphabet
+COUNTDOWN = CountdownProjection().alphabet
 
 
 def alfworld_like(count: int, seed: int) -> Sequences:
