@@ -10,8 +10,6 @@ from skillpress.core.storage import write_json
 from skillpress.experiment import imitation
 from skillpress.pipeline.files import BASE_POLICY, RESULTS, load_tasks, split_file, write_curve
 
-_LOG = logging.getLogger("skillpress.tasks")
-
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
 
@@ -44,7 +42,8 @@ def note_of_tools() -> None:
     from skillpress.models.policy.chat_template import saved_without_tools
 
     if reason := saved_without_tools(BASE_POLICY):
-        _LOG.warning("note: %s. The first request with tools would end the run.", reason)
+        said = "note: %s. The first request with tools would end the run."
+        logging.getLogger("skillpress.tasks").warning(said, reason)
 
 
 def warm_start(stage: Stage) -> imitation.ImitationResult:

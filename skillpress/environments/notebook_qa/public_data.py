@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -248,7 +247,7 @@ def source(text: str) -> Source:
     return Source(dataset, split, Path(file))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = CommandParser(
         prog="python -m skillpress.environments.notebook_qa.public_data", description=__doc__
@@ -263,11 +262,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise UserError(f"{chosen.folder}: is there already; name a new folder")
         counts = convert([source(text) for text in chosen.sources], chosen.folder)
     except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+        parser.exit(2, f"{error}\n")
     print(", ".join(f"{name}: {count:,}" for name, count in counts.items()))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

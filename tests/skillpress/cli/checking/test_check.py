@@ -77,7 +77,7 @@ def test_the_environment_of_a_new_lab_passes_by_its_name_alone(
 def test_what_is_wrong_is_one_line_with_a_remedy_and_the_exit_code(
     line: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(line.Walk, "observation_space", Text(max_length=64))
+    monkeypatch.setattr(line, "AnyText", lambda length: Text(max_length=length))
     words = ["check", "--params", "params/my_lab.yaml", "--tasks", "4"]
     assert main(words) == exit_codes.USER_ERROR
     said = capsys.readouterr()
@@ -207,7 +207,9 @@ def test_an_episode_that_does_not_end_is_found(
 
 def test_a_space_that_is_too_small_for_actions_is_found(line: ModuleType, look: Look) -> None:
     class Narrow(line.Walk):  # type: ignore[name-defined,misc]
-        action_space = Text(max_length=5, charset=printable)
+        def __init__(self, max_steps: int) -> None:
+            super().__init__(max_steps)
+            self.action_space = Text(max_length=5, charset=printable)
 
     findings = look(Narrow)
     assert wrong(findings) == ["spaces"]

@@ -283,7 +283,7 @@ def test_servers_take_nothing_of_the_learners_memory() -> None:
         ("alfworld", "38,400"),
         ("textworld_cooking", "38,400"),
         ("countdown", "38,400"),
-        ("notebook_qa", "102,400"),
+        ("notebook_qa", "480,000"),
     ],
 )
 def test_the_papers_experiments_can_be_dry_run_here(
