@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 
-
 Column = TypeVar("Column")
 PerTrajectory = Annotated[Column, "trajectories"]
 PerStep = Annotated[Column, "steps"]
@@ -77,3 +76,11 @@ def members(groups: Indices, sizes: Indices) -> Indices:
     first = (np.cumsum(sizes) - sizes)[groups]
     places: Indices = np.arange(own.sum()) + np.repeat(first - (np.cumsum(own) - own), own)
     return places
+
+
+def by_token(values: NDArray[np.float64], tokens: Indices) -> NDArray[np.float64]:
+    """[tokens] from values [steps], or from [steps, at least the longest response] with padding."""
+    if values.ndim == 1:
+        return np.repeat(values, tokens)
+    found: NDArray[np.float64] = values[np.arange(values.shape[1]) < tokens[:, None]]
+    return found

@@ -32,6 +32,7 @@ from skillpress.core.registry import ENVIRONMENTS, RENDERINGS, lookup
 from skillpress.core.sections import ByName, NonNegativeInt, PositiveInt, Section
 from skillpress.core.trajectory import Skills, Task, TokenIds, Trajectory
 from skillpress.environments.splits import refuse_repetitions
+from skillpress.environments.text.prompts import Prompted
 
 Hosting = Literal["in_process", "workers", "threads"]
 """``in_process``, for steps of microseconds: in the process that plays. ``workers``, for engines that
@@ -358,27 +359,6 @@ class EnvironmentSection(Section):
             on_task(count)
         self.check_tasks([task for tasks in made.values() for task in tasks])
         return made
-
-
-@dataclass(frozen=True)
-class Prompted:
-    """The rendering by :meth:`EnvironmentSection.prompt`."""
-
-    section: EnvironmentSection
-    history: int | None
-    parser: str = "plain"
-
-    def prompt(self, state: AgentState) -> str:
-        """The section's prompt."""
-        return self.section.prompt(state)
-
-    def continuation(self, state: AgentState) -> str:
-        """The same: the section has one text for a state."""
-        return self.section.prompt(state)
-
-    def response(self, action: str, info: Info) -> str:
-        """The action."""
-        return action
 
 
 def environment_class(name: str) -> type[EnvironmentSection]:

@@ -13,7 +13,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,22 +34,23 @@ READ = (
 """The columns of Parquet files that are read: TriviaQA's others hold gigabytes."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """A row of ``questions.parquet``."""
-
-    id: str
-    dataset: str
-    split: str
-    question: str
-    answers: Sequence[str]
-    """Aliases of one answer, each once."""
-    supporting_titles: Sequence[str] = ()
-    kind: str | None = None
-
-
 Paragraph = tuple[str, str]
 """(title, text)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as a data set has it."""
+
+    question: str
+    answers: Sequence[str]
+    """Aliases of one answer; none where the data set has no answer."""
+    id: str = ""
+    """Empty if the data set gives its questions no ids."""
+    titles: Sequence[str] = ()
+    """Titles of the paragraphs that hold the answer."""
+    kind: str | None = None
+    paragraphs: Sequence[Paragraph] = ()
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Source:
     split: str
     file: Path
 
-    def read(self) -> Iterator[tuple[Question, Sequence[Paragraph]] | None]:
-        """Each question with its paragraphs; None for one without an answer.
+    def read(self) -> Iterator[Question]:
+        """Its questions in order.
 
         Raises:
             UserError: the file cannot be read, or a row has another form.
@@ -74,45 +75,17 @@ class Source:
                     f"{self.file}: row {number} is not a question of {self.dataset} in its published form "
                     f"({type(error).__name__}: {error}); its keys are {', '.join(map(str, row))[:200]}"
                 ) from error
-            if found is None or not found.answers:
-                yield None
-                continue
-            name = found.id or f"{self.split}-{number}"
-            question = Question(
-                id=name if found.id and not found.prefixed else f"{self.dataset}-{name}",
-                dataset=self.dataset,
-                split=self.split,
-                question=found.question,
-                answers=list(dict.fromkeys(found.answers)),
-                supporting_titles=list(dict.fromkeys(found.titles)),
-                kind=found.kind,
-            )
-            yield question, found.paragraphs
+            yield found if found.id else replace(found, id=f"{self.dataset}-{self.split}-{number}")
 
 
-@dataclass(frozen=True)
-class _Read:
-    """What a row says."""
-
-    question: str
-    answers: Sequence[str]
-    id: str = ""
-    """Empty if the data set numbers no questions."""
-    prefixed: bool = False
-    """Whether the data set's name is put before the id."""
-    titles: Sequence[str] = ()
-    kind: str | None = None
-    paragraphs: Sequence[Paragraph] = ()
-
-
-def _two_hops(row: Mapping[str, Any], kind: str | None = None) -> _Read:
+def _two_hops(row: Mapping[str, Any], kind: str | None = None) -> Question:
     """HotpotQA and 2WikiMultihopQA: lists of [title, sentences], or columns of titles and of sentences."""
     facts, context = _decoded(row["supporting_facts"]), _decoded(row["context"])
     if isinstance(context, Mapping):
         sentences = context["sentences"] if "sentences" in context else context["content"]
         context = list(zip(context["title"], sentences, strict=True))
     titles = facts["title"] if isinstance(facts, Mapping) else [fact[0] for fact in facts]
-    return _Read(
+    return Question(
         question=row["question"],
         answers=[row["answer"]] if row["answer"] else [],
         id=_first(row, "_id", "id"),
@@ -122,14 +95,12 @@ def _two_hops(row: Mapping[str, Any], kind: str | None = None) -> _Read:
     )
 
 
-def _musique(row: Mapping[str, Any]) -> _Read | None:
-    """None for a question that its paragraphs do not answer."""
-    if not row.get("answerable", True):
-        return None
+def _musique(row: Mapping[str, Any]) -> Question:
+    """Its paragraphs do not answer some questions."""
     paragraphs = row["paragraphs"]
-    return _Read(
+    return Question(
         question=row["question"],
-        answers=[row["answer"], *row["answer_aliases"]],
+        answers=[row["answer"], *row["answer_aliases"]] if row.get("answerable", True) else [],
         id=row["id"],
         titles=[each["title"] for each in paragraphs if each["is_supporting"]],
         kind=row["id"].partition("__")[0],
@@ -137,35 +108,35 @@ def _musique(row: Mapping[str, Any]) -> _Read | None:
     )
 
 
-def _triviaqa(row: Mapping[str, Any]) -> _Read:
+def _triviaqa(row: Mapping[str, Any]) -> Question:
     answer = {name.lower(): value for name, value in _first(row, "answer", "Answer").items()}
-    return _Read(
+    return Question(
         question=_first(row, "question", "Question"),
         answers=[answer["value"], *(answer["aliases"] or [])] if answer["value"] else [],
-        id=_first(row, "question_id", "QuestionId"),
-        prefixed=True,
+        id=f"triviaqa-{_first(row, 'question_id', 'QuestionId')}",
     )
 
 
-def _nq_open(row: Mapping[str, Any]) -> _Read:
+def _nq_open(row: Mapping[str, Any]) -> Question:
     answer = row["answer"]
-    return _Read(row["question"], [answer] if isinstance(answer, str) else list(answer))
+    return Question(row["question"], [answer] if isinstance(answer, str) else list(answer))
 
 
-READERS: Mapping[str, Callable[[Mapping[str, Any]], _Read | None]] = {
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Question]] = {
     "hotpotqa": _two_hops,
     "2wikimultihopqa": lambda row: _two_hops(row, row["type"]),
     "musique": _musique,
     "triviaqa": _triviaqa,
     "nq_open": _nq_open,
-    "simpleqa": lambda row: _Read(row["problem"], [row["answer"]]),
-    "bamboogle": lambda row: _Read(row["Question"], [row["Answer"]]),
+    "simpleqa": lambda row: Question(row["problem"], [row["answer"]]),
+    "bamboogle": lambda row: Question(row["Question"], [row["Answer"]]),
 }
 """Data set to what a row of it says."""
 
 
 def _first(row: Mapping[str, Any], *names: str) -> Any:
-    return next((row[name] for name in names if name in row), None) or row[names[0]]
+    """The value under the first of these names that the row has."""
+    return row[next((name for name in names if name in row), names[0])]
 
 
 def _decoded(value: Any) -> Any:
@@ -210,25 +181,33 @@ def convert(sources: Sequence[Source], folder: Path) -> Counter[str]:
         UserError: a file cannot be read, or there is no question.
     """
     counts: Counter[str] = Counter()
-    questions: dict[tuple[str, str], Question] = {}
+    questions: dict[tuple[str, str], dict[str, Any]] = {}
     paragraphs: dict[str, Paragraph] = {}
     for source in sources:
         for found in source.read():
-            if found is None:
+            if not found.answers:
                 counts["without an answer"] += 1
                 continue
-            question, context = found
-            if questions.setdefault((source.dataset, question.id), question) is not question:
+            if (source.dataset, found.id) in questions:
                 counts["ids that came before"] += 1
                 continue
             counts[f"{source.dataset} {source.split}"] += 1
-            for title, text in context:
+            questions[source.dataset, found.id] = {
+                "id": found.id,
+                "dataset": source.dataset,
+                "split": source.split,
+                "question": found.question,
+                "answers": list(dict.fromkeys(found.answers)),
+                "supporting_titles": list(dict.fromkeys(found.titles)),
+                "kind": found.kind,
+            }
+            for title, text in found.paragraphs:
                 name = sha256(f"{title}\n{text}".encode()).hexdigest()[:16]
                 paragraphs.setdefault(f"p{name}", (title, text))
     if not questions:
         raise UserError(f"{', '.join(str(source.file) for source in sources)}: no question with an answer")
     with atomic_directory(folder) as made:
-        pl.DataFrame(list(map(asdict, questions.values())), schema=COLUMNS).write_parquet(made / QUESTIONS)
+        pl.DataFrame(list(questions.values()), schema=COLUMNS).write_parquet(made / QUESTIONS)
         texts = [(name, *each) for name, each in paragraphs.items()]
         columns = {"id": pl.String, "title": pl.String, "text": pl.String}
         pl.DataFrame(texts, schema=columns, orient="row").write_parquet(made / PARAGRAPHS)

@@ -21,10 +21,10 @@ from skillpress.environments.section import (
     EnvironmentSection,
     Hosting,
     Projection,
-    Prompted,
     SharedEnvironments,
     SplitSizes,
 )
+from skillpress.environments.text.prompts import Prompted
 from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import Reader
 

@@ -79,6 +79,34 @@ class GameRendering:
         return tagged_answer(self.thought, info.action or action)
 
 
+class WritesPrompts(Protocol):
+    """A section with one wording."""
+
+    def prompt(self, state: AgentState) -> str:
+        """The prompt in a state."""
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """The rendering by the section's own ``prompt``."""
+
+    section: WritesPrompts
+    history: int | None
+    parser: str = "plain"
+
+    def prompt(self, state: AgentState) -> str:
+        """The section's prompt."""
+        return self.section.prompt(state)
+
+    def continuation(self, state: AgentState) -> str:
+        """The same: the section has one text for a state."""
+        return self.section.prompt(state)
+
+    def response(self, action: str, info: Info) -> str:
+        """The action."""
+        return action
+
+
 def steps_taken(state: AgentState) -> int:
     """Number of steps taken so far, by the environment's own count."""
     assert isinstance(state.info.state, CountsSteps), "the environment's state counts its steps"

@@ -11,9 +11,8 @@ A training step's data takes these forms on its way from the engine to the loss:
 A reward has named parts, and each part is credited to a trajectory or to a step. A part credited to the
 *trajectory* is a reward of the whole episode, and every step is credited with the sum. A part credited to its
 *step* counts for that step alone. The penalty that shaping takes off a success belongs to the trajectory,
-unless its steps pay their own parts of it (``charges``). A part credited by its *mean* is
-divided by the number of steps, and the trajectory is credited with it: a measure of every step adds at most
-its weight, however long the episode is.
+unless its steps pay their own parts of it (``charges``). A part credited by its *mean* is divided by the
+number of steps, and the trajectory is credited with it: a measure of every step adds at most its weight.
 
 A step here is anything that the policy sampled. If an agent summarises its past, each summary is a step too
 and learns from the episode's result.
@@ -33,6 +32,7 @@ from skillpress.core.columns import (
     PerStep,
     PerToken,
     PerTrajectory,
+    by_token,
     chosen,
     joined,
     joined_numbers,
@@ -389,14 +389,6 @@ def batch_of(
         episodes=tuple(trajectories),
         tasks=None if tasks is None else tuple(tasks),
     )
-
-
-def by_token(values: Floats, tokens: Indices) -> Floats:
-    """[tokens] from values [steps], or from [steps, at least the longest response] with padding."""
-    if values.ndim == 1:
-        return np.repeat(values, tokens)
-    found: Floats = values[np.arange(values.shape[1]) < tokens[:, None]]
-    return found
 
 
 def _same_credit(known: dict[str, Credit], name: str, credit: Credit) -> None:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from skillpress.core.columns import by_token
 from skillpress.core.engine import Engine
 from skillpress.core.errors import UserError
 from skillpress.core.logprobs import Logprobs
@@ -32,7 +33,7 @@ from skillpress.rollouts.collection import CollectionStatistics
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.history import PhraseHistory
 from skillpress.training.algorithms.algorithm import Algorithm
-from skillpress.training.algorithms.batch import FURTHER, LEFT_OUT, TEACHES, Batch, Indices, by_token
+from skillpress.training.algorithms.batch import FURTHER, LEFT_OUT, TEACHES, Batch, Indices
 from skillpress.training.experience.experience import Experience
 from skillpress.training.loop.ahead import RolloutSource
 from skillpress.training.loop.continuing import TOO_OLD

@@ -317,34 +317,6 @@ def test_a_file_that_changed_is_not_shown_as_what_it_was(tmp_path: Path) -> None
     assert list(traces_at(found, Wanted(), [0, 2, 3])) == []
 
 
-ODD = {
-    "half of a pair": r'"half \ud800"',
-    "an integer of 400 digits": "1" * 400,
-    "an integer of 5,000 digits": "1" * 5000,
-    "NaN": "NaN",
-    "infinity": "-Infinity",
-    "a number beyond all": "1e999",
-    "nothing": "null",
-    "a zero byte": r'"\u0000"',
-    "a list": "[[]]",
-    "a mapping": '{"": {"\\ud800": 1}}',
-    "a time of any form": '"03/01/26 25:61"',
-}
-
-
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("field", ["id", "task_id", "model", "created", "solved", "messages", "any \\udc00"])
-def test_an_odd_value_in_any_field_costs_one_line_at_most(odd: str, field: str, tmp_path: Path) -> None:
-    changed = json.dumps(chat())[1:-1] + f', "{field}": {ODD[odd]}'
-    (tmp_path / "log").write_text(f"{json.dumps(chat())}\n{{{changed}}}\n")
-    found = read(tmp_path / "log")
-    assert len(found) == (1 if field == "messages" else 2) and found.good_lines + found.bad_lines == 2
-    for text in (*found.task, *found.version, *(bad.why for bad in found.bad)):
-        text.encode()
-    for _, trace in traces_at(found, Wanted(), range(len(found))):
-        trace.name.encode()
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4)

@@ -9,6 +9,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from skillpress.logs.fields import Wanted
+from skillpress.logs.formats import format_of, read_record
+from skillpress.logs.trace import Trace
+
 Call = tuple[str, dict[str, Any], str]
 CALLS: list[Call] = [
     ("search", {"text": "gcd"}, "gcd.py:1"),
@@ -702,3 +706,10 @@ OTHERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "OpenTelemetry's events": ("OpenTelemetry spans", otlp_events),
 }
 """Records whose format says something else of the run."""
+
+
+def read(record: Any) -> Trace:
+    """A record as its format reads it."""
+    known = format_of(record)
+    assert known is not None
+    return read_record(known, record, Wanted())

@@ -18,7 +18,8 @@ from skillpress.cli.checking.check import trial
 from skillpress.cli.checking.checks import CheckFinding
 from skillpress.cli.command import main
 from skillpress.core.interface import Info
-from skillpress.environments.section import Prompted, environment_class
+from skillpress.environments.section import environment_class
+from skillpress.environments.text.prompts import Prompted
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
