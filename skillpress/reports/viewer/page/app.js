@@ -1,7 +1,7 @@
 // The page: it picks the view for the address, and holds the search, the help and the previous list.
 
 import { render } from "./vendor/preact.mjs";
-import { useEffect, useRef, useState } from "./vendor/preact-hooks.mjs";
+import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
 import { CompareView } from "./compare.js";
 import { DictionaryView, PhraseView } from "./dictionary.js";
@@ -20,7 +20,7 @@ const PATIENCE = 1_000;
 
 function useRoute() {
   const [route, setRoute] = useState(parse(window.location.hash));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const moved = () => setRoute(parse(window.location.hash));
     window.addEventListener("hashchange", moved);
     return () => window.removeEventListener("hashchange", moved);
@@ -53,7 +53,7 @@ function Search({ route, field }) {
   const inList = route.view === "episodes";
   const [text, setText] = useState(route.filters.get("text") ?? "");
   const waiting = useRef(0);
-  useEffect(() => setText(route.filters.get("text") ?? ""), [route]);
+  useLayoutEffect(() => setText(route.filters.get("text") ?? ""), [route]);
   const search = (value, to) => {
     const filters = new URLSearchParams(inList ? route.filters : "");
     for (const name of ["text", "offset"]) filters.delete(name);
@@ -108,10 +108,11 @@ function Head({ about, route, field, help }) {
 }
 
 // A new view starts at its heading; another step of the same episode keeps the scroll position.
+// It runs before the view is drawn: later, it would take the focus from a row that was chosen meanwhile.
 function useViewFocus(route) {
   const place = route.view + "/" + (route.view === "episode" ? route.parts[0] : route.parts.join("/"));
   const before = useRef(place);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (before.current === place) return;
     before.current = place;
     window.scrollTo(0, 0);

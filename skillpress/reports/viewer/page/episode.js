@@ -1,6 +1,6 @@
 // One episode: its facts, its strip of skills, its steps as a list, and the chosen step whole.
 
-import { useEffect, useRef, useState } from "./vendor/preact-hooks.mjs";
+import { useLayoutEffect, useRef, useState } from "./vendor/preact-hooks.mjs";
 import { conversations, tree } from "./conversations.js";
 import { html } from "./html.js";
 import { count, figure, signed, whole } from "./format.js";
@@ -85,7 +85,7 @@ function Entry({ decision, name, id, current, call, from }) {
 function Timeline({ episode, calls, names, position }) {
   const here = useRef(null);
   const list = useRef(null);
-  useEffect(() => keepInSight(list.current, here.current), [position]);
+  useLayoutEffect(() => keepInSight(list.current, here.current), [position]);
   return html`<nav class="timeline" aria-label="Steps" ref=${list}>
     <ol>
       ${episode.decisions.map(
@@ -154,10 +154,11 @@ function Opened({ episode, step }) {
     if (next !== undefined) turnTo(link.episode(episode.id, next));
   };
   const togglePrompt = () => setPromptOpen(!promptOpen);
-  useEffect(() => {
+  // Before the episode is drawn: an effect after it may come later than the next key.
+  useLayoutEffect(() => {
     cameFrom.current.opened = plain(episode.id);
   }, [episode.id]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (chosen.current?.getBoundingClientRect().top < 0) chosen.current.scrollIntoView();
   }, [position]);
   useKeys({

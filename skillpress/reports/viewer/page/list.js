@@ -1,6 +1,6 @@
 // The list of episodes, with filters beside it, fifty rows per page and an address for every state.
 
-import { useEffect, useState } from "./vendor/preact-hooks.mjs";
+import { useEffect, useLayoutEffect, useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
 import { activeFilters, Chips, Facets } from "./facets.js";
 import { count, percent, whole } from "./format.js";
@@ -80,7 +80,7 @@ function useListKeys(filters, offset, total) {
 }
 
 function useFocusOnReturn(found, cameFrom) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!found || !cameFrom.current.opened) return;
     const rows = [...document.querySelectorAll("tr[data-id]")];
     rows.find((row) => row.dataset.id === cameFrom.current.opened)?.querySelector("a.row").focus();
@@ -97,7 +97,7 @@ export function ListView({ filters }) {
   const total = found.value?.total ?? 0;
   useListKeys(filters, offset, total);
   useFocusOnReturn(found.value, cameFrom);
-  useEffect(() => {
+  useLayoutEffect(() => {
     cameFrom.current.filters = filters.toString();
     cameFrom.current.ids = found.value?.rows.map((row) => row.id) ?? [];
     cameFrom.current.offset = offset;
