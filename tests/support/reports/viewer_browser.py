@@ -41,8 +41,11 @@ class Watched:
         return self.page
 
     def settled(self) -> None:
-        """Wait until nothing is being loaded."""
-        self.until("document.querySelector('main h1') && !document.querySelector('.waiting, .stale')")
+        """Wait until the view of the address is drawn and nothing is being loaded."""
+        self.until(
+            "document.querySelector('main h1') && !document.querySelector('.waiting, .stale')"
+            " && document.querySelector('main').dataset.place === location.hash"
+        )
 
     def until(self, condition: str) -> None:
         """Wait until an expression is true; Playwright's own way needs ``eval``, which the page forbids."""

@@ -142,7 +142,7 @@ function App({ source, about, dictionary }) {
   return html`<${Shared.Provider} value=${{ source, about, dictionary, cameFrom }}>
     <${Sought.Provider} value=${(sought ?? "").toLowerCase()}>
       <${Head} about=${about} route=${route} field=${field} help=${help} />
-      <main id="main"><${View} route=${route} /></main>
+      <main id="main" data-place=${route.place}><${View} route=${route} /></main>
       <${Help} dialog=${dialog} />
     <//>
   <//>`;

@@ -23,11 +23,11 @@ function decoded(part) {
   }
 }
 
-// {view, parts, filters}; an empty address is the list of episodes.
+// {place, view, parts, filters}; an empty address is the list of episodes.
 export function parse(hash) {
   const [path, query = ""] = hash.replace(/^#?\/?/, "").split(/\?(.*)/s);
   const [view, ...parts] = path.split("/").map(decoded);
-  return { view: view || "episodes", parts, filters: new URLSearchParams(query) };
+  return { place: hash, view: view || "episodes", parts, filters: new URLSearchParams(query) };
 }
 
 // Change the address without a new entry in the browser's history, as from step to step.

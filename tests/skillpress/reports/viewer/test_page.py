@@ -251,29 +251,21 @@ def test_the_next_episode_may_stand_on_the_next_page(both, watch):
 def test_keys_turn_pages(both, watch):
     watched = watch(both)
     watched.go("episodes")
-    watched.press("n", "n", "n")
-    assert watched.place == "episodes?offset=100"
-    watched.press("p")
-    assert watched.place == "episodes?offset=50"
+    watched.press("n", "n", "n", to="episodes?offset=100")
+    watched.press("p", to="episodes?offset=50")
 
 
 def test_keys_lead_through_the_steps_without_filling_the_history(both, watch):
     watched = watch(both)
     page = watched.go("episode/0-1")
     entries = page.evaluate("history.length")
-    watched.press("j", "ArrowRight", "ArrowLeft", "j", "k")
-    assert watched.place == "episode/0-1/1"
-    watched.press(*["j"] * 12)
-    assert watched.place == "episode/0-1/6"
+    watched.press("j", "ArrowRight", "ArrowLeft", "j", "k", to="episode/0-1/1")
+    watched.press(*["j"] * 12, to="episode/0-1/6")
     assert page.evaluate("history.length") == entries
     watched.press("v")
     assert page.locator(".prompt .text").count() == 1
-    watched.press("c")
-    assert watched.place == "group/0-1"
-    watched.press("d")
-    assert watched.place == "dictionary"
-    watched.press("e")
-    assert watched.place == "episodes"
+    for key, place in {"c": "group/0-1", "d": "dictionary", "e": "episodes"}.items():
+        watched.press(key, to=place)
 
 
 def test_keys_do_nothing_in_fields_and_help_closes(both, watch):
