@@ -101,8 +101,8 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
                 code = process.wait(limit_seconds)
             except subprocess.TimeoutExpired as error:
                 raise ExperimentTooSlowError(
-                    f"{variant.name} was not done after {error.timeout / 60:.0f} minutes and was stopped; "
-                    f"started again, it goes on from its last checkpoint. See {log}\n{tail(log)}"
+                    f"{variant.name} did not finish within {error.timeout / 60:.0f} minutes and was stopped; "
+                    f"if it is started again, it resumes from its last checkpoint. See {log}\n{tail(log)}"
                 ) from None
     if code:
         said = f"see {log}\n{tail(log)}"
@@ -218,7 +218,7 @@ def variants_of(
         for cell in product(*keys):
             label = " ".join([*([Path(method).stem] if method else []), *map(assigned_name, cell)])
             if label in found:
-                raise ParamsError(f"--grid: {label} is there twice; name different values")
+                raise ParamsError(f"--grid: {label} occurs twice; name different values")
             found[label or "default"] = Variant(overlays, None, (*assignments, *cell))
     return found
 

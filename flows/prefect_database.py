@@ -101,8 +101,8 @@ def _wait_for(lock: TextIO, file: Path) -> None:
             return
         if time.monotonic() > ends:
             raise PrefectDatabaseError(
-                f"{lock.name}: another process has made Prefect's database for {SECONDS:g} seconds and is "
-                f"not done; end it and start again (its log: {file.with_name(LOG)})"
+                f"{lock.name}: another process has made Prefect's database for {SECONDS:g} seconds and has "
+                f"not finished; end it and start again (its log: {file.with_name(LOG)})"
             )
         time.sleep(0.2)
 

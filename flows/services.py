@@ -124,7 +124,7 @@ class Services:
         """Raise ``ServiceError`` if a process ended by itself."""
         for name, process in self._started:
             if process.poll() is not None:
-                raise ServiceError(f"{name} has ended by itself with {exit_in_words(process.returncode)}")
+                raise ServiceError(f"{name} ended unexpectedly with {exit_in_words(process.returncode)}")
 
     def run(self) -> None:
         """Wait until an interrupt, or until one of the processes ends."""

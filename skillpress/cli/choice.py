@@ -81,7 +81,7 @@ def check_seeds_of_one_benchmark(experiments: Sequence[Path]) -> None:
         if different := [name for name in mine if mine[name] != first[name]]:
             raise ParamsError(
                 f"{experiment / 'params.yaml'}: {', '.join(different)} not as in "
-                f"{experiments[0] / 'params.yaml'}; name seeds of one benchmark, or look at each by itself"
+                f"{experiments[0] / 'params.yaml'}; name seeds of one benchmark, or look at each separately"
             )
 
 

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.format == "datasets":
         layers.need(["train"])
     if output.exists():
-        raise UserError(f"--output: {output} is there already; name another place")
+        raise UserError(f"--output: {output} exists already; name another path")
     count = episodes_of(chosen.rollouts)
     if not count:
         raise UserError(f"{chosen.rollouts}: holds no episode; name another file")

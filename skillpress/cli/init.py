@@ -61,7 +61,7 @@ def write_lab(folder: Path) -> None:
         InitError: the path is a file, or the folder is not empty.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InitError(f"{folder}: is there already and not empty; name another folder")
+        raise InitError(f"{folder}: exists already and is not empty; name another folder")
     name = folder.resolve().name
     written = contents(name)
     for place, content in written.items():
@@ -98,7 +98,7 @@ class Manifest:
         """
         if not (folder / MANIFEST).is_file():
             raise InitError(f"{folder}: `skillpress init` did not write this lab: it has no {MANIFEST}")
-        values = read_schema(folder / MANIFEST, SCHEMA, "take it from the repository's history")
+        values = read_schema(folder / MANIFEST, SCHEMA, "restore it from the repository's history")
         try:
             found = cls(str(values["name"]), str(values["version"]), {**values["files"]})
             for place in map(Path, found.files):
@@ -106,7 +106,9 @@ class Manifest:
                     raise InitError(f"{folder / MANIFEST}: names {place}, which is not inside the lab")
             return found
         except (KeyError, TypeError) as error:
-            raise InitError(f"{folder / MANIFEST}: damaged; take it from the repository's history") from error
+            raise InitError(
+                f"{folder / MANIFEST}: damaged; restore it from the repository's history"
+            ) from error
 
 
 def digest(content: bytes) -> str:
@@ -152,7 +154,9 @@ def _files_of(place: Path) -> Iterator[Path]:
 def _make_repository(folder: Path) -> None:
     """Make a git repository, since a workspace is a copy of git's files; the owner makes the first commit."""
     if shutil.which("git") is None:
-        raise InitError(f"{folder}: is written, but git is missing, by which experiments know its files")
+        raise InitError(
+            f"{folder}: is written, but git is not installed; experiments need it to list the lab's files"
+        )
     inside = ["git", "-C", str(folder), "rev-parse", "--show-toplevel"]
     if subprocess.run(inside, capture_output=True).returncode:
         subprocess.run(["git", "-C", str(folder), "init", "--quiet"], check=True)

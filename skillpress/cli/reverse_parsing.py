@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     output: Path = chosen.output
     if (output / SUMMARY).exists() or output.is_file():
-        raise UserError(f"--output: {output} is there already; name another folder")
+        raise UserError(f"--output: {output} exists already; name another folder")
     params = evaluation_params(
         chosen.environment,
         chosen.model,
@@ -170,7 +170,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
     if not rows.height:
         raise UserError(
             f"none of {counts['sampled']} responses to {counts['states']} states led to the right action: "
-            "sample more (--samples), raise sampling.max_new_tokens, or take --answer completed"
+            "sample more (--samples), raise sampling.max_new_tokens, or use --answer completed"
         )
     make_folder(output)
     for name in (THOUGHTS, DATASET, SUMMARY):
@@ -187,7 +187,7 @@ def _check(chosen: Namespace, params: Params) -> None:
     if params.policy.state_update in OWN_WORDS:
         raise ParamsError(
             f"policy.state_update: is {params.policy.state_update!r}, whose prompts hold what the policy "
-            "itself wrote before; take window, observations, notepad or environment"
+            "itself wrote before; use window, observations, notepad or environment"
         )
     if params.policy.rendering == COMPACT and not chosen.untold:
         raise ParamsError(
@@ -200,11 +200,11 @@ def _check(chosen: Namespace, params: Params) -> None:
     if params.policy.parser in ASKED_FOR and chosen.answer != "sampled":
         raise ParamsError(
             f"--answer: must be sampled with policy.parser {params.policy.parser!r}: a thought is cut out of "
-            "tags alone"
+            "tags only"
         )
     if not (params.environment.has_oracle or chosen.rollouts):
         raise ParamsError(
-            f"--rollouts: is missing; nobody shows how tasks of {params.environment.name} are done, so name "
+            f"--rollouts: is missing; {params.environment.name} has no demonstrations, so name "
             "a file with successes"
         )
     if chosen.rollouts and not chosen.tasks_file:

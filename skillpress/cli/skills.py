@@ -173,7 +173,7 @@ def _address(viewer: str | None) -> str | None:
     if viewer is None:
         return None
     if urlsplit(viewer).scheme not in ("http", "https") or not urlsplit(viewer).netloc:
-        raise OptionError(f"--viewer {viewer}: an address such as http://127.0.0.1:8000/ is needed")
+        raise OptionError(f"--viewer {viewer}: must be an address such as http://127.0.0.1:8000/")
     return viewer.split("#")[0]
 
 

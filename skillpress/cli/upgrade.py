@@ -161,8 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manifest = Manifest.read(folder)
     if _numbers(manifest.version) > _numbers(__version__):
         raise UpgradeError(
-            f"{folder / MANIFEST}: the lab is of skillpress {manifest.version}, installed is {__version__}; "
-            f"install {manifest.version} or later"
+            f"{folder / MANIFEST}: the lab was written by skillpress {manifest.version}, but "
+            f"{__version__} is installed; install {manifest.version} or later"
         )
     found = list(changes(folder, manifest))
     edited = [change for change in found if change.state == "edited"]

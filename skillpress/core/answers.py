@@ -72,7 +72,7 @@ def answers_to(
             last = time.monotonic()
         elif time.monotonic() - last > seconds:
             raise UnansweredError(
-                f"{who} has not answered {len(missing)} of {len(missing) + len(found)} questions "
+                f"{who} did not answer {len(missing)} of {len(missing) + len(found)} questions "
                 f"({sorted(missing)[:5]} ...) within {seconds:g} seconds"
             )
     return found

@@ -118,7 +118,7 @@ def trusted_certificates() -> ssl.SSLContext:
                 "the variable, or let it name one"
             ) from error
     elif folder and not any(Path(part).is_dir() for part in folder.split(os.pathsep)):
-        raise UserError(f"SSL_CERT_DIR: {folder} is no folder; unset the variable, or let it name one")
+        raise UserError(f"SSL_CERT_DIR: {folder} is not a folder; unset the variable, or let it name one")
     try:
         if not file and folder:
             return ssl.create_default_context(capath=folder)

@@ -92,7 +92,7 @@ class _Loader(yaml.SafeLoader):
             return float(text.replace(".inf", "inf").replace(".nan", "nan"))
         except ValueError:
             kind = "whole number" if node.tag == _INT else "number"
-            raise _refused(node, f"{str(node.value)[:40]!r} is no {kind} that can be read") from None
+            raise _refused(node, f"{str(node.value)[:40]!r} is not a {kind} that can be read") from None
 
     def construct_yes_or_no(self, node: yaml.ScalarNode) -> bool:
         """True or false."""

@@ -100,7 +100,7 @@ class EpisodeSandbox:
             return self._sandbox
         if self._sandbox is not None and not self._sandbox.end_is_told:
             if not self._sandbox.reason:
-                raise SandboxLostError("the sandbox was killed after its last answer")
+                raise SandboxLostError("the sandbox was killed after it had answered")
             self.told = self._sandbox.reason
         self.renew()
         held = self._lease()

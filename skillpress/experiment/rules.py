@@ -67,7 +67,7 @@ def _domain_words_can_become_tokens(params: Params) -> None:
         raise ValueError(f"policy.domain_tokens is {wanted}, must name each kind once")
     if set(wanted) - {"markers"} and not params.environment.offers("domain_words"):
         raise ValueError(
-            f"policy.domain_tokens is {wanted}: nobody has listed the words of {params.environment.name}; "
+            f"policy.domain_tokens is {wanted}: {params.environment.name} lists no domain words; "
             "allowed: markers"
         )
 
@@ -92,13 +92,13 @@ def _notes_are_shown(params: Params) -> None:
     update = params.policy.state_update
     if update in NOTES and params.policy.compact:
         raise ValueError(
-            f"policy.state_update {update!r} writes notes, which policy.rendering 'compact' has no "
-            "words for; take rendering text or paper"
+            f"policy.state_update {update!r} writes notes, which policy.rendering 'compact' cannot "
+            "show; use rendering text or paper"
         )
     if update == "notepad" and not params.environment.notepad:
         raise ValueError(
             f"policy.state_update 'notepad' shows the environment's notepad, and {params.environment.name} "
-            "has none; take observations, which writes notes of its own"
+            "has none; use observations, which writes its own notes"
         )
 
 
@@ -107,7 +107,7 @@ def _there_is_something_to_sum_up(params: Params) -> None:
         return
     if not params.policy.history:
         raise ValueError(
-            "policy.state_update 'summarize' sums up what prompts show: policy.history is 0, must be at "
+            "policy.state_update 'summarize' summarizes what prompts show: policy.history is 0, must be at "
             "least 1"
         )
     if params.imitation.demonstrations:
@@ -138,7 +138,8 @@ def _a_memory_in_text_stands_in_a_thought(policy: PolicyParameters, memory: Memo
         )
     if policy.parser in {"json", "xml"}:
         raise ValueError(
-            f"policy.parser is {policy.parser!r}, and a memory stands in <think>: take rendering or planned"
+            f"policy.parser is {policy.parser!r}, but a memory is written in <think>: use "
+            "rendering or planned"
         )
 
 
@@ -148,7 +149,7 @@ def _a_memory_in_words_precedes_an_action(
     if memory.alphabet < 2:
         raise ValueError(
             f"policy.memory.alphabet is {memory.alphabet}, must be at least 2: a memory of rendering "
-            "'compact' is made of so many words"
+            "'compact' is made of that many words"
         )
     if policy.parser != RENDERINGS_OWN:
         raise ValueError(
@@ -168,7 +169,7 @@ def _prompts_have_room_for_what_is_given(params: Params) -> None:
     if given and params.skills.library is not None:
         raise ValueError(
             f"experience {params.experience.name} teaches prompts without what the agent was given, and "
-            "skills.library gives all episodes something: take one of them, or skills.library null"
+            "skills.library adds knowledge to every prompt: use one of the two, or set skills.library to null"
         )
     if given and compact and not words:
         raise ValueError(
@@ -178,7 +179,7 @@ def _prompts_have_room_for_what_is_given(params: Params) -> None:
     if words and not (given and compact):
         raise ValueError(
             f"policy.knowledge_words is {words}, must be 0: "
-            + ("prompts of text need no room of words" if given else "nothing gives any knowledge")
+            + ("prompts of text reserve no words" if given else "nothing adds knowledge to prompts")
         )
 
 
@@ -186,8 +187,8 @@ def _the_prompt_has_words_for_the_library(params: Params) -> None:
     library = params.skills.library
     if library is not None and library.teacher is not None and params.policy.compact:
         raise ValueError(
-            "skills.library.teacher writes sentences, which policy.rendering 'compact' has no words for; "
-            "take rendering text or paper, or teacher null"
+            "skills.library.teacher writes sentences, which policy.rendering 'compact' cannot show; "
+            "use rendering text or paper, or set teacher to null"
         )
 
 
@@ -199,7 +200,7 @@ def _the_environment_states_what_is_rewarded(params: Params) -> None:
     for name in params.reward.measures:
         if name not in known:
             raise ValueError(
-                f"reward.measures: {name!r} is nothing that {params.environment.name} measures; allowed: "
+                f"reward.measures: {name!r} is not measured by {params.environment.name}; allowed: "
                 f"{', '.join(known)}{did_you_mean(name, known)}"
             )
 
@@ -210,8 +211,8 @@ def _the_environment_states_what_is_rewarded(params: Params) -> None:
 def _there_is_something_to_imitate(params: Params) -> None:
     if params.imitation.demonstrations and not params.environment.has_oracle:
         raise ValueError(
-            f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: nobody shows how "
-            f"this section's tasks of {params.environment.name} are done, so there is nothing to imitate"
+            f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: there are no "
+            f"demonstrations of this section's tasks of {params.environment.name} to imitate"
         )
     if params.imitation.thoughts is not None and params.policy.state_update in OWN_WORDS:
         raise ValueError(
@@ -227,7 +228,7 @@ def _the_search_suits_the_training(params: Params) -> None:
     if params.skills.search == "exact" and params.training.steps:
         raise ValueError(
             "skills.search exact may take a minute per dictionary, and what it finds by then depends on "
-            "the machine: set training.steps to 0 with it, or train with another search"
+            "the machine: set training.steps to 0 with it, or train with another skills.search"
         )
     if params.skills.corpus == "batch_accepts" and params.skills.search != "greedy":
         raise ValueError(
@@ -251,13 +252,13 @@ def _training_suits_the_algorithm(params: Params) -> None:
     algorithm, training = params.algorithm, params.training
     if algorithm.one_update_per_step and (training.minibatches, training.minibatch_size) != (1, 0):
         raise ValueError(
-            f"algorithm {algorithm.name} learns from the policy that sampled and no other: "
+            f"algorithm {algorithm.name} learns only from the policy that sampled: "
             f"training.minibatches is {training.minibatches}, must be 1, and training.minibatch_size "
             f"{training.minibatch_size}, must be 0"
         )
     if algorithm.one_update_per_step and training.lag:
         raise ValueError(
-            f"algorithm {algorithm.name} learns from the policy that sampled and no other: training.lag "
+            f"algorithm {algorithm.name} learns only from the policy that sampled: training.lag "
             f"is {training.lag}, must be 0"
         )
     if training.rollouts_per_task < algorithm.smallest_group:
@@ -278,7 +279,7 @@ def _rollouts_can_be_of_older_weights(params: Params) -> None:
     if training.lag and not params.engine.plays_beside_updates:
         raise ValueError(
             f"training.lag {training.lag} plays while the learner updates, and engine {params.engine.name} "
-            "does not: take engine local or server, or lag 0"
+            "does not: use engine local or server, or lag 0"
         )
     if training.lag and training.checkpoint_every == 1:
         raise ValueError(
@@ -325,7 +326,7 @@ def _there_are_tasks_to_choose_and_probe_with(params: Params) -> None:
     if probe is not None and 0 < tasks.unseen < probe.tasks:
         raise ValueError(
             f"training.probe.tasks is {probe.tasks}, must be at most tasks.unseen ({tasks.unseen}), "
-            "which may be 0 to probe with training tasks alone"
+            "which may be 0 to probe only with training tasks"
         )
 
 

@@ -47,8 +47,8 @@ def _with_memory(vocabulary: ScratchVocabulary, params: Params) -> ScratchVocabu
         return vocabulary
     if taken := set(vocabulary.words) & set(memory.words):
         raise ParamsError(
-            f"policy.state_update: 'learned' has words of its own, and {params.environment.name} "
-            f"has {min(taken)!r} too; take another"
+            f"policy.state_update: 'learned' has its own words, and {params.environment.name} "
+            f"has {min(taken)!r} too; use another"
         )
     return replace(
         vocabulary,
@@ -65,8 +65,9 @@ def _context_words(vocabulary: ScratchVocabulary, params: Params) -> int:
         return first
     if vocabulary.continuation_words is None:
         raise ParamsError(
-            f"policy.state_update: {section.state_update!r} needs a rendering with continuations, which "
-            f"{section.rendering!r} of {params.environment.name} has not"
+            f"policy.state_update: {section.state_update!r} needs a rendering that can continue a "
+            "prompt, and "
+            f"{section.rendering!r} of {params.environment.name} cannot"
         )
     turn = params.sampling.max_new_tokens + vocabulary.continuation_words
     longest = first + (params.environment.max_steps - 1) * turn

@@ -84,7 +84,7 @@ class ToolEnvironment:
             TaskError: the row has no task.
         """
         if task is None:
-            raise TaskError("reset: the data set has no column 'task'; take ToolEnvironments.dataset()")
+            raise TaskError("reset: the data set has no column 'task'; use ToolEnvironments.dataset()")
         self._task, self._steps, self._over = Task(**json.loads(task)), [], ""
         self._first, info = self._game.reset(options={"task": self._task})
         return "\n" + self._said(self._first, info)

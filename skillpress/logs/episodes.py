@@ -64,7 +64,7 @@ def gather(files: Sequence[str], which: str, folder: Path) -> Gathered:
     if not chosen:
         raise ParamsError(
             f"imitation.episodes: {read:,} episodes read, and none of them says that it was won; name the "
-            f"field that says so with imitation.which (reward>=1, extra.solved), or take all with {ALL!r}"
+            f"field that says so with imitation.which (reward>=1, extra.solved), or use all with {ALL!r}"
         )
     return Gathered(
         tuple(ours),

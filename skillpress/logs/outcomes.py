@@ -140,7 +140,7 @@ class Outcomes:
         if listed and self.fields.get("", Decided()).unknown:
             yield (
                 "it is not certain which field says whether a trace succeeded, so these outcomes are "
-                f"unknown; take one of: {'; '.join(listed)}"
+                f"unknown; name one of: {'; '.join(listed)}"
             )
 
     def _candidates(self) -> Iterator[str]:

@@ -104,7 +104,7 @@ def _is_helping_rank(name: str) -> bool:
     launch = launch_of_environment()
     if launch is not None and name != LAUNCHED:
         raise LaunchError(
-            f"a launcher started {launch.size} times what is to run once; only {LAUNCHED} is shared"
+            f"a launcher started {launch.size} processes of a stage that runs once; only {LAUNCHED} is shared"
         )
     return launch is not None and launch.rank > 0
 

@@ -75,7 +75,7 @@ def test_a_port_in_use_is_one_clear_message_and_nothing_is_started(taken: str, r
         (
             "PREFECT_API_DATABASE_CONNECTION_URL",
             "postgresql+asyncpg:/user:secret@127.0.0.1/prefect",
-            "it is no address such as postgresql://user:password@host/name",
+            "it must be an address such as postgresql://user:password@host/name",
         ),
         (
             "MLFLOW_TRACKING_URI",

@@ -106,7 +106,7 @@ def trial(experiment: Experiment, count: int) -> Iterator[Trial]:
     section = experiment.params.environment
     tasks = checks.some_tasks(experiment, count)
     if not tasks:
-        raise UserError(f"{section.name}: make_tasks makes no task of the split train; look at tasks.train")
+        raise UserError(f"{section.name}: make_tasks makes no task of the split train; check tasks.train")
     with environments(section) as make:
         yield Trial(Subject(experiment, tasks, make))
 

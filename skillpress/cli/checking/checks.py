@@ -81,7 +81,7 @@ def tasks(subject: Subject) -> CheckFinding:
         subject.section.check_tasks(subject.tasks)
     except TaskError as error:
         return CheckFinding(
-            "tasks", "wrong", f"check_tasks refuses them: {error}", "mend make_tasks or check_tasks"
+            "tasks", "wrong", f"check_tasks refuses them: {error}", "correct make_tasks or check_tasks"
         )
     return CheckFinding("tasks", "ok", f"{len(subject.tasks)} training tasks, made again they are the same")
 
@@ -280,7 +280,7 @@ def prompts(subject: Subject, policy: Policy, texts: EpisodesRead) -> CheckFindi
     if lost:
         return CheckFinding(
             name, "wrong", f"{detail}; {lost} of {len(whole)} prompts cannot be made to fit",
-            "raise policy.context_tokens, take a model with a longer context, or shorten the rendering",
+            "raise policy.context_tokens, use a model with a longer context, or shorten the rendering",
         )  # fmt: skip
     if longest > prompter.budget:
         over = sum(len(prompt) > prompter.budget for prompt, _ in whole)

@@ -62,12 +62,12 @@ class Chat:
         self.server.check()
         if params.policy.rendering == COMPACT:
             raise ParamsError(
-                f"policy.rendering: is {COMPACT!r}, which has words for policies made from scratch alone"
+                f"policy.rendering: is {COMPACT!r}, whose words only policies made from scratch know"
             )
         if Experiment(params).state_update.grows:
             raise ParamsError(
-                f"policy.state_update: is {params.policy.state_update!r}, which goes on from the tokens of "
-                "the last response, and a text API has none; take window, with policy.history turns"
+                f"policy.state_update: is {params.policy.state_update!r}, which continues from the tokens of "
+                "the last response, which a text API does not return; use window, with policy.history turns"
             )
         return {"model": self.server.model, **self.server.asked}
 

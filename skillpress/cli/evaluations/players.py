@@ -91,8 +91,8 @@ def refuse_options(options: Namespace, agent: str, *names: str) -> None:
     for name in names:
         if getattr(options, name) is not None:
             raise ParamsError(
-                f"--{name.replace('_', '-')}: says nothing to --agent {agent}; leave it out, or name another "
-                "agent"
+                f"--{name.replace('_', '-')}: does not apply to --agent {agent}; leave it out, or name "
+                "another agent"
             )
 
 

@@ -51,7 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     keep, episodes = choose_episodes(chosen.rollouts, chosen.policy)
     for name, folder in (("A", chosen.first), ("B", chosen.second)):
         if not (folder / "config.json").is_file():
-            raise UserError(f"{name}: {folder} is no folder of a Hugging Face model (it has no config.json)")
+            raise UserError(
+                f"{name}: {folder} is not the folder of a Hugging Face model (it has no config.json)"
+            )
     turns = score(
         chosen.rollouts,
         keep,
@@ -82,7 +84,8 @@ def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
     with_tokens = [name for name, row in found.items() if row["tokens"]]
     if not with_tokens:
         raise UserError(
-            f"{rollouts}: holds no tokens (the random explorer and models behind a text server leave none), "
+            f"{rollouts}: holds no tokens (neither the random explorer nor a model behind a text server "
+            "records them), "
             "so no model can score it; name episodes of a language agent"
         )
     if policy is None and len(found) > 1:

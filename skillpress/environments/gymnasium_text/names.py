@@ -70,7 +70,7 @@ def told_won(section: GymnasiumTextParameters, facts: Mapping[str, Any]) -> bool
     if isinstance(value, Collection):  # a text is one
         raise ParamsError(
             f"environment.won.info: {section.won.info!r} of {section.id} is {str(value)[:80]!r}, must be "
-            "true or false; take another key, or won.reward"
+            "true or false; name another key, or use won.reward"
         )
     return bool(value)
 

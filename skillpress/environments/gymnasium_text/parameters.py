@@ -106,7 +106,7 @@ class GymnasiumTextParameters(EnvironmentSection):
         if self.compact is None:
             raise ParamsError(
                 f"environment.compact: is null, but policy.rendering compact of {self.id} needs its words; "
-                "state them, or take rendering text and a pretrained model"
+                "state them, or use rendering text and a pretrained model"
             )
         return self.compact
 

@@ -126,7 +126,7 @@ def make_game(game: str, **kwargs: Any) -> TextArenaGame:
         raise gymnasium.error.Error(
             f"{game} needs NLTK's {missing[1] if missing else 'data'}, which could not be fetched: run "
             "python -m nltk.downloader words averaged_perceptron_tagger_eng where there is a network, or "
-            "take textarena/WordleOfWords-v0 with words of your own"
+            "use textarena/WordleOfWords-v0 with words of your own"
         ) from error
 
 

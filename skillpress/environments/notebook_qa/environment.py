@@ -148,7 +148,7 @@ class NotebookEpisode:
         try:
             hits = self._backend.search(query, max(1, min(wanted, MOST_HITS)))
         except SearchUnansweredError as error:
-            raise ToolError(f"the search has not answered ({error}); try again") from error
+            raise ToolError(f"the search did not answer ({error}); try again") from error
         self._desk = desks.searched(self._desk, [(hit.title, hit.snippet) for hit in hits])
         return [{"title": hit.title, "snippet": hit.snippet} for hit in hits]
 
@@ -158,9 +158,11 @@ class NotebookEpisode:
         try:
             text = self._backend.read(title)
         except SearchUnansweredError as error:
-            raise ToolError(f"the page has not come ({error}); try again") from error
+            raise ToolError(f"the page did not arrive ({error}); try again") from error
         if text is None:
-            raise ToolError(f"nothing has the title {title[:100]!r}; search gives titles that can be read")
+            raise ToolError(
+                f"no page has the title {title[:100]!r}; search returns the titles that can be read"
+            )
         self._desk = desks.read(self._desk, title, text)
         return text
 

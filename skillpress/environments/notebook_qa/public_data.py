@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     try:
         if chosen.folder.exists():
-            raise UserError(f"{chosen.folder}: is there already; name a new folder")
+            raise UserError(f"{chosen.folder}: exists already; name a new folder")
         counts = convert([source(text) for text in chosen.sources], chosen.folder)
     except UserError as error:
         parser.exit(2, f"{error}\n")

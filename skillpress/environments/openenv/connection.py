@@ -79,7 +79,7 @@ class Connection:
             if status >= 500:
                 raise LostConnectionError(f"{url} answers with status {status}") from error
             raise ForeignProtocolError(
-                f"{url} answers with status {status}: there is no OpenEnv server, or it wants a key"
+                f"{url} answers with status {status}: either no OpenEnv server is there, or it requires a key"
             ) from error
         except (OSError, InvalidHandshake, ConnectionClosed) as error:
             raise LostConnectionError(f"{url}: {type(error).__name__}: {error}{route.told}") from error
@@ -97,7 +97,7 @@ class Connection:
         try:
             said = self._socket.recv(max(0.0, seconds))
         except TimeoutError:
-            raise LostConnectionError(f"{self._url} has not answered within {seconds:g} seconds") from None
+            raise LostConnectionError(f"{self._url} did not answer within {seconds:g} seconds") from None
         except ConnectionClosed as error:
             raise LostConnectionError(f"{self._url}: the connection was closed ({error})") from error
         return self._read(said)

@@ -177,8 +177,8 @@ class OpenEnv:
                 self.close()
                 if time.monotonic() + pause >= ends:
                     raise UnansweredServerError(
-                        f"{self._section.url} has not answered the {kind} within "
-                        f"{PATIENCE * self._section.seconds:g} seconds; at last: {error}"
+                        f"{self._section.url} did not answer the {kind} within "
+                        f"{PATIENCE * self._section.seconds:g} seconds; its last error: {error}"
                     ) from error
             else:
                 said = self._said(answer)

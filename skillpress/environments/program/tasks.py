@@ -99,7 +99,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         raise TaskError(f"environment.tasks: {path} cannot be read: {error}") from error
     for number, row in enumerate(found, 1):
         if not isinstance(row, dict) or row.get("id") in (None, ""):
-            raise TaskError(f"environment.tasks: {path}, line {number}: an object with an `id` is needed")
+            raise TaskError(f"environment.tasks: {path}, line {number}: must be an object with an `id`")
         if row.get("split") not in (None, "", *SPLITS):
             raise TaskError(
                 f"environment.tasks: {path}, line {number}: split is {row['split']!r}, must be one of "

@@ -89,7 +89,7 @@ class WorkshopParameters(EnvironmentSection):
         fewest, most = -(-len(SUBGOALS) // self.subgoals), self.orders_there_are
         if not fewest <= self.orders <= most:
             raise ValueError(
-                f"orders {self.orders} must be {fewest} to {most} with subgoals {self.subgoals}: every "
+                f"orders {self.orders} must be from {fewest} to {most} with subgoals {self.subgoals}: every "
                 "sub-goal occurs in training, and no two orders are the same"
             )
         if self.max_steps < self.longest_routine:

@@ -28,7 +28,7 @@ def search_routines(corpus: Corpus, max_phrase_length: int, seed: int) -> FoundP
     if corpus.alphabet_size != len(alphabet):
         raise ValueError(
             f"the routines are phrases of the workshop's {len(alphabet)} skills; the corpus has "
-            f"{corpus.alphabet_size}: take another skills.search, such as greedy"
+            f"{corpus.alphabet_size}: use another skills.search, such as greedy"
         )
     position = {skill: number for number, skill in enumerate(alphabet)}
     present = {skill for sequence, _ in corpus for skill in sequence}

@@ -95,7 +95,7 @@ def _next(kinds: dict[str, Iterator[Pair]], stratum: str, split: str) -> Pair:
     pair = next(kinds[stratum], None)
     if pair is None:
         raise TaskError(
-            f"tasks.{split}: there are not so many tasks of the stratum {stratum}: ask for fewer, or for "
+            f"tasks.{split}: the stratum {stratum} has fewer tasks: ask for fewer, or for "
             "fewer environment.pieces and orders"
         )
     return pair

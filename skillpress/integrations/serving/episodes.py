@@ -104,7 +104,7 @@ class Episodes:
         if not self._free:
             raise RefusedMessageError(
                 "CAPACITY_REACHED",
-                f"all {self._limits.sessions} places are taken; leave an episode, or try again later: "
+                f"all {self._limits.sessions} places are in use; leave an episode, or try again later: "
                 f"{self._silent_ones_end}",
             )
         name, slot = secrets.token_hex(6), heappop(self._free)

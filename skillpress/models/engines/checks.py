@@ -24,8 +24,8 @@ def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
     """Raise ``UserError`` for a multimodal model, whose weights vLLM names differently."""
     if model.config.get_text_config() is not model.config:
         raise UserError(
-            f"engine.name: {engine} takes models of text alone, and {type(model).__name__} is multimodal; "
-            "take engine local, or another policy.model"
+            f"engine.name: {engine} takes text-only models, and {type(model).__name__} is multimodal; "
+            "use engine local, or another policy.model"
         )
 
 

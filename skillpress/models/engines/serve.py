@@ -288,7 +288,7 @@ def _sample_once(url: str, seconds: float) -> None:
     try:
         _open(f"{url}/inference/v1/generate", json.dumps(body).encode(), seconds).close()
     except (OSError, urllib.error.URLError) as error:
-        raise UserError(f"the server is up and does not sample: {error}") from error
+        raise UserError(f"the server is running but does not sample: {error}") from error
 
 
 def _open(url: str, body: bytes | None, seconds: float) -> HTTPResponse:

@@ -111,7 +111,7 @@ class PartsTransfer(WeightTransferEngine[TransferGroup, WeightsAt]):
             self._staged = fetch(update_info.url, update_info.seconds, accept)
             return
         if self._link is None:
-            raise ValueError("this worker is in no group with the learner")
+            raise ValueError("this worker does not belong to a group with the learner")
         manifest = fetch_manifest(update_info.url, update_info.seconds)
         accept(manifest)
         self._link.patience = update_info.seconds
@@ -163,7 +163,7 @@ def refuse_other_models(offered: Mapping[str, TensorPlace], shapes: Mapping[str,
     wrong = [name for name, shape in shapes.items() if name not in offered or offered[name].shape != shape]
     if wrong:
         raise ValueError(
-            f"these are weights of another model: {wrong[:3]} of {len(wrong)} parameters are missing or "
+            f"the weights are another model's: {wrong[:3]} of {len(wrong)} parameters are missing or "
             "differ in shape"
         )
 

@@ -39,13 +39,13 @@ def use_attention(model: PreTrainedModel, attention: str) -> None:
         return
     if has_soft_cap(model):
         raise PolicyError(
-            f"policy.attention: is {attention}, which leaves out the soft cap that the attention of "
-            f"{type(model).__name__} has; take auto"
+            f"policy.attention: is {attention}, which omits the soft cap of the attention of "
+            f"{type(model).__name__}; use auto"
         )
     if attention == FLASH and not torch.cuda.is_available():
         raise PolicyError(
-            f"policy.attention: is {FLASH}, which computes on CUDA GPUs alone, and torch sees none here; "
-            "take auto or sdpa"
+            f"policy.attention: is {FLASH}, which runs only on CUDA GPUs, and torch sees none here; "
+            "use auto or sdpa"
         )
     if attention == BLOCKED:
         blocked_attention.register()
@@ -54,7 +54,7 @@ def use_attention(model: PreTrainedModel, attention: str) -> None:
     except (ImportError, ValueError) as error:
         raise PolicyError(
             f"policy.attention: {type(model).__name__} cannot compute it as {attention!r} here: {error}; "
-            "take auto"
+            "use auto"
         ) from error
 
 

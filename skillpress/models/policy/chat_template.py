@@ -72,7 +72,7 @@ class ChatTemplate:
         _, shown, behind = text.partition(ANSWER)
         if not shown:
             raise PolicyError(
-                f"{self.tokenizer.name_or_path}: its chat template {reason}, so prompts cannot go on from "
+                f"{self.tokenizer.name_or_path}: its chat template {reason}, so prompts cannot continue "
                 "earlier ones: choose a policy.state_update that does not grow, or another "
                 "chat_template.jinja"
             )
@@ -210,7 +210,7 @@ def without_tools(tokenizer: PreTrainedTokenizerFast) -> str | None:
         return None
     return (
         f"{tokenizer.name_or_path}: its chat template does not show tools, so the model would not know of "
-        "any; take a model whose template does, or let the program describe them in words"
+        "any; use a model whose template does, or let the program describe them in words"
     )
 
 
@@ -231,6 +231,6 @@ def _readable(tokenizer: PreTrainedTokenizerFast, source: str) -> ChatTemplate:
         except WRONG as error:  # such as a list in place of a text
             reason = reason if in_parts else f"its chat template cannot be rendered: {error}"
     raise PolicyError(
-        f"{tokenizer.name_or_path}: {reason}; mend its chat_template.jinja (or chat_template in "
+        f"{tokenizer.name_or_path}: {reason}; correct its chat_template.jinja (or chat_template in "
         "tokenizer_config.json), or remove the template if this is a base model"
     )

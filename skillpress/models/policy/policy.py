@@ -115,7 +115,7 @@ class Policy:
             return prompt, (*ids, self._closing_id) if stop is None else ids[: stop + 1]
         if answer.calls:
             raise PolicyError(
-                f"{self.tokenizer.name_or_path}: without a chat template it has no form for calls of tools"
+                f"{self.tokenizer.name_or_path}: without a chat template it cannot show tool calls"
             )
         return prompt, self.encode_response(answer.content)
 
@@ -338,7 +338,7 @@ def _check(policy: Policy, source: str | Path) -> None:
     if beyond := sorted(token for token in policy.stop_token_ids if not 0 <= token < policy.vocabulary):
         raise PolicyError(
             f"{source}: responses are to end with token {beyond[0]}, and the model has ids 0 to "
-            f"{policy.vocabulary - 1}; mend eos_token_id in generation_config.json, or eos_token in "
+            f"{policy.vocabulary - 1}; correct eos_token_id in generation_config.json, or eos_token in "
             "tokenizer_config.json"
         )
     words = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False).values()
@@ -346,7 +346,7 @@ def _check(policy: Policy, source: str | Path) -> None:
     if last >= policy.vocabulary:  # an added token that never occurs may be beyond, as in Gemma 3
         raise PolicyError(
             f"{source}: its tokenizer knows token {last} ({tokenizer.convert_ids_to_tokens(last)!r}), and "
-            f"the model has ids 0 to {policy.vocabulary - 1}; take the tokenizer of this model, or resize "
+            f"the model has ids 0 to {policy.vocabulary - 1}; use this model's tokenizer, or resize "
             "the model's embeddings"
         )
 
@@ -366,7 +366,7 @@ def refuse_infinite_weights(weights: Mapping[str, torch.Tensor], source: str | P
         shown = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} others" if len(wrong) > 3 else "")
         raise PolicyError(
             f"{source}: {shown} hold{'s' if len(wrong) == 1 else ''} values that are not finite (NaN or "
-            "infinity), as after a training that has diverged; take an earlier checkpoint, or train with a "
+            "infinity), as after a training that has diverged; use an earlier checkpoint, or train with a "
             "lower training.learning_rate"
         )
 

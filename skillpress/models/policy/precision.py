@@ -24,7 +24,7 @@ def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, A
     if dtype != torch.float32 and not kept:
         raise PolicyError(
             f"policy.dtype {str(dtype).removeprefix('torch.')} with training.deepspeed {name}: nothing keeps "
-            "float32 master weights there, and most updates would round to nothing; take a configuration "
+            "float32 master weights there, and most updates would round to nothing; use a configuration "
             "with bf16 enabled (zero0_bf16 to zero3_bf16), or set policy.dtype to float32"
         )
 

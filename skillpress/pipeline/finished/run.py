@@ -223,11 +223,11 @@ def _named(runs: Sequence[FinishedRun]) -> list[tuple[FinishedRun, Method]]:
     found = list(zip(runs, methods([run.params for run in runs]), strict=True))
     for run, called in found:
         for difference in differences(runs[0], run):
-            raise RunsError(f"{runs[0].folder} and {run.folder} cannot stand in one table: {difference}")
+            raise RunsError(f"{runs[0].folder} and {run.folder} cannot be in one table: {difference}")
         key = (called.name, run.seed)
         if key in seen:
             raise RunsError(
-                f"{run.folder} and {seen[key]} are both {called.label}, seed {run.seed}, on "
+                f"{run.folder} and {seen[key]} are both runs of {called.label}, seed {run.seed}, on "
                 f"{run.environment}; name one of them"
             )
         seen[key] = run.folder

@@ -282,7 +282,7 @@ def read_lab(root: Path) -> tuple[list[KnownRun], list[str]]:
         runs, unread = runs + found, unread + skipped
     if not runs and not unread:
         raise RunsError(
-            f"{root}: there is no finished run here, in {WORKSPACES}/ or in {RECORDS}; `skillpress run` "
+            f"{root}: holds no finished run, neither in {WORKSPACES}/ nor in {RECORDS};  `skillpress run` "
             "makes one, and folders elsewhere can be named"
         )
     return runs, unread

@@ -32,7 +32,7 @@ def asked_for(chosen: argparse.Namespace) -> Devices:
     count, size, nodes = chosen.devices, chosen.device_memory, chosen.nodes
     if (count is None) != (size is None):
         raise ParamsError(
-            f"--devices is {count} and --device-memory {size}: give both, such as --devices 8 "
+            f"--devices is {count} and --device-memory {size}: give both or neither, such as --devices 8 "
             "--device-memory 80"
         )
     if count is None:

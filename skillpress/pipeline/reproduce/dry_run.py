@@ -70,8 +70,8 @@ def _check_servers(params: Params, shape: ModelShape, devices: Devices) -> None:
     gpus, cache = devices.server_gpus, devices.server_cache
     if (gpus > 1 or cache != Devices.server_cache) and not servers_here(params):
         raise ParamsError(
-            f"--server-gpus is {gpus} and --server-cache {cache:g}, and the experiment has no server on the "
-            "node: take engine server with urls such as http://127.0.0.1:8801"
+            f"--server-gpus is {gpus} and --server-cache {cache:g}, but the experiment has no server on the "
+            "node: use engine server with urls such as http://127.0.0.1:8801"
         )
     if shape.heads % devices.server_gpus:
         raise ParamsError(

@@ -97,7 +97,7 @@ def launch_script(variant: Variant, machines: Machines, repository: Path) -> str
     if servers and machines.nodes > 1:
         raise ParamsError(
             f"engine.urls: {servers[0].url} is another server on each of {machines.nodes} nodes (--nodes), "
-            "and every process asks every server: take one node, or addresses that all nodes reach, where "
+            "and every process asks every server: use one node, or addresses that all nodes reach, where "
             "you start the servers yourself"
         )
     ranks = processes // machines.nodes

@@ -81,7 +81,7 @@ def played_again(environment: Environment, task: Task, actions: Iterable[str]) -
         _, _, _, info = environment.step(action)
     if info is None or not info.won:
         raise FactError(
-            f"task {task.task_id}: its recorded actions do not win again, so the environment has changed "
+            f"task {task.task_id}: its recorded actions no longer win, so the environment has changed "
             "since they were played; make the run again"
         )
     return info.measures

@@ -142,7 +142,7 @@ def most_traces() -> int:
     """The most episodes of a stage that become traces; ``ParamsError`` if it is not a number."""
     value = os.environ.get(SETTING, "0")
     if not value.isdecimal():
-        raise ParamsError(f"{SETTING} is {value!r}; a whole number is wanted, 0 for no traces")
+        raise ParamsError(f"{SETTING} is {value!r}; must be a whole number; 0 means no traces")
     return int(value)
 
 

@@ -94,7 +94,7 @@ def check_database(uri: str) -> None:
         make_url(uri)
     except (ArgumentError, ValueError):
         raise ValueError(
-            "it is no address such as postgresql://user:password@host/name; in a password write "
+            "it must be an address such as postgresql://user:password@host/name; in a password write "
             "/ as %2F, : as %3A, @ as %40"
         ) from None
 

@@ -119,7 +119,7 @@ def describe(log: Log, settings: Settings, compared: Log | None = None) -> Conte
     fitted = np.flatnonzero(succeeded) if succeeded.any() else np.arange(len(log))
     corpus = [log.skills[place] for place in fitted]
     if not any(corpus):
-        raise TracesError("no success has a step with a skill; write rules that fit some of their steps")
+        raise TracesError("no step of a success has a skill; write rules that match some of these steps")
     dictionary = _fit(corpus, log.alphabet, settings)
     used = uses(dictionary, corpus)
     everywhere = uses(dictionary, log.skills) if len(fitted) < len(log) else used

@@ -229,7 +229,7 @@ class RolloutCatalogue:
             found = int(source), int(number)
             if found[0] < len(self._sources) and found[1] < self._sources[found[0]].index.episodes.height:
                 return found
-        raise NoSuchEpisodeError(f"{name[:40]!r}: there is no such episode")
+        raise NoSuchEpisodeError(f"{name[:40]!r}: no such episode")
 
     def _search(self, text: str) -> TextSearch:
         with self._lock:

@@ -108,7 +108,7 @@ class LanguageAgent(EngineAgent[_Asked]):
     @property
     def _own(self) -> Reflection:
         if self.reflection is None:
-            raise ValueError("an attempt to reflect on, for an agent that was not made with a reflection")
+            raise ValueError("got an attempt to reflect on, but the agent was made without a reflection")
         return self.reflection
 
     def _questions(self, states: Sequence[AgentState]) -> list[_Asked]:

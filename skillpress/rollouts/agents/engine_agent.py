@@ -70,7 +70,7 @@ class EngineAgent(ABC, Generic[Question]):
         raise EngineAnswerError(
             f"the engine {kind.__module__}:{kind.__qualname__} gives token {wrong[0] + 1} of a response of "
             f"{len(answer.token_ids)} the log-probability {answer.logprobs[wrong[0]]}: the policy's weights "
-            "or logits are not finite, as after a training that has diverged; take an earlier checkpoint, or "
+            "or logits are not finite, as after a training that has diverged; use an earlier checkpoint, or "
             "lower training.learning_rate (with policy.dtype bfloat16, float32 may help)"
         )
 

@@ -86,7 +86,7 @@ class PolicyParameters(Section):
         if self.attention in ("blocked", "flash_attention_2") and self.dtype == "float32":
             raise ValueError(
                 f"attention is {self.attention}, which computes in half types alone: dtype is float32, must "
-                "be bfloat16; or take attention auto or sdpa"
+                "be bfloat16; or use attention auto or sdpa"
             )
         return self
 
@@ -124,7 +124,7 @@ class PolicyParameters(Section):
         except PackageNotFoundError:
             raise UserError(
                 "policy.attention: is flash_attention_2, but the package flash-attn is not installed here; "
-                "pip install flash-attn --no-build-isolation beside a GPU, or take auto or sdpa"
+                "pip install flash-attn --no-build-isolation beside a GPU, or use auto or sdpa"
             ) from None
 
     def make_memory(self) -> Memory | None:

@@ -152,7 +152,7 @@ class ChatClient:
         if offer.context is not None and offer.context <= longest and not self._form.omits_limit:
             raise ChatError(
                 f"{self.server.url}: the context of {offer.name} has {offer.context} tokens, and "
-                f"max_new_tokens is {longest}; set it lower, so that there is room for a prompt"
+                f"max_new_tokens is {longest}; lower it, so that a prompt fits too"
             )
         self._context = offer.context
         self._form = replace(self._form, explicit=offer.own_defaults)
@@ -256,7 +256,9 @@ class ChatClient:
     def _check(self, what: str, failed: Failed, foreign: int) -> None:
         """Raise if another attempt would not help, given the number of foreign replies in a row."""
         if foreign >= FOREIGN_ATTEMPTS and not self._answered:
-            raise self._error(f"answers, but with no chat completion; is the address right? {failed.reason}")
+            raise self._error(
+                f"answers, but not with a chat completion; is the address right? {failed.reason}"
+            )
         if failed.again:
             return
         said = f"{what} was refused with {failed.reason}"

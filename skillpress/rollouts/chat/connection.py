@@ -60,7 +60,7 @@ class ServerConnection:
         try:
             return sent.result()
         except TimeoutError as error:
-            raise NoReplyError(f"no whole reply within {seconds:.3g} s{self._route.told}") from error
+            raise NoReplyError(f"no complete reply within {seconds:.3g} s{self._route.told}") from error
         except CancelledError as error:
             raise NoReplyError("the connection was closed") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:

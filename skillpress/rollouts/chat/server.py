@@ -103,7 +103,7 @@ class ChatServer:
             raise ChatError(f"{CUSTOM_HEADERS}: {wrong[0]!r} is a header that HTTP cannot carry")
         if unknown := [name for name in self.omit if name not in OMITTABLE]:
             raise ChatError(
-                f"--omit: {', '.join(unknown)} is not sent; of {', '.join(OMITTABLE)} each can be left out"
+                f"--omit: {', '.join(unknown)} is not sent; --omit takes some of {', '.join(OMITTABLE)}"
             )
         if taken := sorted(RESERVED.intersection(self.body)):
             raise ChatError(

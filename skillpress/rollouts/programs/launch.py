@@ -265,7 +265,7 @@ class _Command:
         self.process.wait(END_SECONDS)
         _, left = psutil.wait_procs(inside, timeout=END_SECONDS)
         if left:
-            raise RuntimeError(f"program {left[0].pid} is still there {END_SECONDS:g} s after SIGKILL")
+            raise RuntimeError(f"program {left[0].pid} still runs {END_SECONDS:g} s after SIGKILL")
 
     def waited(self) -> float:
         """See ``Running``: the longest wait of the threads that still run."""

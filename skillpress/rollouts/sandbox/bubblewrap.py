@@ -106,7 +106,7 @@ def probe(bwrap: Path | None = None) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise SandboxUnavailableError(explain(f"no end after {PROBE_SECONDS:g} seconds")) from None
+        raise SandboxUnavailableError(explain(f"it did not end within {PROBE_SECONDS:g} seconds")) from None
     if process.returncode:
         raise SandboxUnavailableError(explain(said.decode(errors="replace")))
 

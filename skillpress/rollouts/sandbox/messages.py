@@ -41,9 +41,9 @@ def decode(body: bytes) -> Message:
     except RecursionError:
         raise FrameError("a message is nested too deeply") from None
     except ValueError:  # invalid JSON or UTF-8, or a number with too many digits
-        raise FrameError("a message is no JSON") from None
+        raise FrameError("a message is not JSON") from None
     if not isinstance(message, dict):
-        raise FrameError("a message is no JSON object")
+        raise FrameError("a message is not JSON object")
     return message
 
 

@@ -137,7 +137,7 @@ class SandboxProcess:
             waiting.register(descriptor)
             if not waiting.poll(END_SECONDS * 1000):
                 raise RuntimeError(
-                    f"sandbox process {self.first_pid} is still there {END_SECONDS:g} s after SIGKILL"
+                    f"sandbox process {self.first_pid} still runs {END_SECONDS:g} s after SIGKILL"
                 )
 
     def _await_isolation(self, seconds: float) -> None:
@@ -155,7 +155,7 @@ class SandboxProcess:
                     f"{errors.shown()[0] or 'it said nothing'}"
                 )
         if wrong := gaps(report.isolation, self._isolation.seen):
-            raise SandboxUnavailableError(f"the sandbox's isolation is incomplete: {wrong}. Nothing was run")
+            raise SandboxUnavailableError(f"the sandbox's isolation check failed: {wrong}. No code was run")
         sender = self.channel.sender
         try:
             lasts = self._isolation.lasts(self.pid, sender)

@@ -190,12 +190,12 @@ class Sandbox:
         """Raise if the host's own call failed: code inside has damaged the interpreter."""
         if execution.error is not None:
             self.close()
-            raise SandboxEndedError(f"the sandbox does not do what it was told: {execution.error}")
+            raise SandboxEndedError(f"the sandbox did not carry out its orders: {execution.error}")
 
     def _conversation(self) -> Conversation:
         if self.alive and time.monotonic() >= self.ends_at:
             self._process.end("The time for this task is over.")
         if not self.alive:
             reason = self._process.reason
-            raise SandboxEndedError(f"the sandbox is over: {reason or 'its interpreter had ended'}")
+            raise SandboxEndedError(f"the sandbox has ended: {reason or 'its interpreter had ended'}")
         return Conversation(self._process, self._limits, self._tools, self.ends_at)

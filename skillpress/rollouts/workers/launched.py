@@ -69,7 +69,7 @@ def take_part(work: Work[Result], launch: Launch, processes: int, on_report: Cal
     if size != processes:
         raise LaunchError(
             f"processes is {processes}, but the launcher started {size} ranks: start {processes}, or set "
-            f"processes to {size}, which is another experiment"
+            f"processes to {size}, which makes it another experiment"
         )
     try:
         return work(rank, size, on_report if rank == 0 else lambda value: None)
@@ -80,4 +80,4 @@ def take_part(work: Work[Result], launch: Launch, processes: int, on_report: Cal
         if not missing:
             raise
         named = ", ".join(map(str, missing))
-        raise RankError(f"rank {rank} goes no further: nothing is heard from rank {named}") from error
+        raise RankError(f"rank {rank} stopped: rank {named} does not answer") from error

@@ -145,8 +145,8 @@ def demonstrate(
             if number == min(count - first, PATIENCE) and not won:
                 raise TaskError(
                     f"imitation.demonstrations: none of the first {number} wins its task, such as "
-                    f"{tasks[first % len(tasks)].task_id}, so they show nothing worth learning: look at what "
-                    f"counts as won and at the oracle of environment {section.name}"
+                    f"{tasks[first % len(tasks)].task_id}, so they show nothing worth learning: check what "
+                    f"counts as won, and the oracle of environment {section.name}"
                 )
             yield demonstration.steps
 

@@ -292,7 +292,7 @@ class Learner:
         """The loss of a pass, and metrics; its log-probabilities are appended to ``logprobs_of``."""
         samples = part.batch
         if bool(self.algorithm.kl_coefficient) != (samples.reference_logprobs is not None):
-            raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
+            raise ValueError("only samples for a loss with a KL term come from with_reference")
         if self.valued != (samples.value_targets is not None):
             raise ValueError("samples for a learner with a value head, and no others, have targets")
         made = {}

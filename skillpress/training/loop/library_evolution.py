@@ -85,7 +85,7 @@ class LibraryEvolution:
     def _episode(self, task: Task, trajectory: Trajectory) -> PlayedEpisode:
         if task.split != "train":
             raise ValueError(
-                f"task {task.task_id} is of split {task.split!r}; a library evolves from training tasks alone"
+                f"task {task.task_id} is of split {task.split!r}; a library evolves only from training tasks"
             )
         return PlayedEpisode(
             episode=f"{trajectory.group_id}/{trajectory.rollout_index}",

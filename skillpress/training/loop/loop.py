@@ -110,7 +110,7 @@ class TrainingLoop:
         state, folder = found
         if not folder.is_dir():
             raise StorageError(
-                f"{folder}: rank {step.ranks.rank} does not see the checkpoint that rank 0 goes on from; "
+                f"{folder}: rank {step.ranks.rank} does not see the checkpoint from which rank 0 resumes; "
                 "checkpoints/ must be on a disk that all machines share"
             )
         step.learner.load(folder)
@@ -156,6 +156,6 @@ def copy_policy(source: Path, destination: Path) -> None:
         StorageError: the source does not exist.
     """
     if not source.is_dir():
-        raise StorageError(f"{source}: missing, though the checkpoint counts on it; delete {source.parent}")
+        raise StorageError(f"{source}: missing, but the checkpoint needs it; delete {source.parent}")
     with atomic_directory(destination) as temporary:
         shutil.copytree(source, temporary, dirs_exist_ok=True)

@@ -102,7 +102,7 @@ class ReplayBuffer:
         path = self.store.part(KIND, number)
         if not path.is_file():
             raise StorageError(
-                f"{path}: missing, and training goes on from a step that may replay it; delete "
+                f"{path}: missing, and the resumed training may replay it; delete "
                 f"{self.store.folder.parent} to start afresh"
             )
         rows = scan_table(path, "rollouts", ROLLOUT_SCHEMA)  # not older versions: they may not name states

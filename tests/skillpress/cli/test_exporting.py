@@ -83,7 +83,7 @@ def test_without_a_tokenizer_it_says_what_is_missing_and_with_one_named_it_is_th
 @pytest.mark.parametrize(
     ("rollouts", "output", "message"),
     [
-        ("data/rollouts/base.parquet", "models", "--output: models is there already; name another place"),
+        ("data/rollouts/base.parquet", "models", "--output: models exists already; name another path"),
         ("data/rollouts/none.parquet", "out", "data/rollouts/none.parquet: no such file"),
         ("empty.parquet", "out", "empty.parquet: holds no episode"),
         ("models/base/tokenizer.json", "out", "not a readable Parquet file"),

@@ -132,7 +132,7 @@ def test_an_episode_of_another_split_is_refused(folder: Path) -> None:
     evolution = LibraryEvolution(every=1, most=1, projection=projection, ranks=Ranks(), teacher=None)
     assert evolution(1, collected(folder, "train"), None) == {"library/skills": 0.0, "library/added": 0.0}
     assert len(evolution.library.versions[0].failures) == 1
-    with pytest.raises(ValueError, match="split 'validation'; a library evolves from training tasks alone"):
+    with pytest.raises(ValueError, match="split 'validation'; a library evolves only from training tasks"):
         evolution(2, collected(folder, "validation"), None)
 
 

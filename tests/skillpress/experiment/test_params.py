@@ -95,7 +95,7 @@ DEFAULT = ROOT / "params.yaml"
         (
             "{algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}, "
             "training: {lag: 1, minibatches: 1}}",
-            "algorithm reinforce_pp learns from the policy that sampled and no other: training.lag is 1",
+            "algorithm reinforce_pp learns only from the policy that sampled: training.lag is 1",
         ),
         ("training: {rollouts_per_task: 1}", "training.rollouts_per_task is 1, must be at least 2"),
         ("tasks: {unseen: 8}", "tasks.unseen is 8, must be 0: environment.unseen_numbers is 0; make it 5"),
@@ -152,7 +152,7 @@ DEFAULT = ROOT / "params.yaml"
         ),
         (
             "policy: {state_update: summarize, model: smollm2-135m, rendering: text, history: 0}",
-            "'summarize' sums up what prompts show: policy.history is 0, must be at least 1",
+            "'summarize' summarizes what prompts show: policy.history is 0, must be at least 1",
         ),
         (
             "policy: {state_update: summarize, model: smollm2-135m, rendering: text}",

@@ -138,12 +138,12 @@ class ProtocolServer(ThreadingHTTPServer):
 
         def accept(manifest: TransferManifest) -> None:
             if {name: place.shape for name, place in manifest.places.items()} != expected:
-                raise ValueError("these are weights of another model")
+                raise ValueError("the weights are another model's")
 
         update = body["update_info"]
         if update.get("collective"):
             if self.link is None:
-                raise ValueError("this worker is in no group with the learner")
+                raise ValueError("this worker does not belong to a group with the learner")
             manifest = fetch_manifest(update["url"], 10.0)
             accept(manifest)
             self._staged = self.link.receive(manifest)

@@ -332,7 +332,7 @@ LINES: Mapping[str, Line] = {
         deadline=1.5,
     ),
     "always empty": Line(always(lambda good: (200, {}, "")), "an empty reply", deadline=1.5),
-    "always dripping": Line(always(dripping), "no whole reply within", deadline=1.5),
+    "always dripping": Line(always(dripping), "no complete reply within", deadline=1.5),
     "a pause beyond the deadline": Line(
         always(lambda good: (429, {"Retry-After": "3600"}, {"error": "slow down"})), "HTTP 429: slow down"
     ),

@@ -89,7 +89,7 @@ def recorded(model: PreTrainedModel, inputs: StaticInputs, record: Record, rows:
         raise RecordedStepError(
             f"engine.name: local: a recorded decode step of {type(model).__name__} ({rows} rows, {columns} "
             f"columns, {inputs.logits.dtype}) differs by {apart:.2g} of the size of what the model computes; "
-            f"rounding explains {limit:.2g}. Nothing was sampled from it. Take another engine (engine: "
+            f"rounding explains {limit:.2g}. Nothing was sampled from it. Use another engine (engine: "
             "{name: vllm}, docs/engines.md), or the CPU (CUDA_VISIBLE_DEVICES=), and report this line."
         )
     return step

@@ -146,7 +146,7 @@ async def refuse_unfit(server: Server, longest: int, dtype: torch.dtype) -> None
     if version.partition("+")[0] != VLLM:  # the part after the plus names a build
         raise UserError(
             f"engine.urls: {server.url} runs vLLM {version}; results are recorded as those of {VLLM}, and "
-            "its calls are meant: install that one there"
+            "its calls are the ones used here: install {VLLM} there"
         )
     wanted = str(dtype).removeprefix("torch.")
     if set(types) != {wanted}:

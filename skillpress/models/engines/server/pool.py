@@ -88,7 +88,7 @@ class ServerPool:
         await asyncio.gather(*(self._update(server, deliver, version) for server in self.servers))
         if all(server.lost for server in self.servers):
             reasons = "; ".join(f"{server.url}: {server.lost}" for server in self.servers)
-            raise EngineError(f"weights {version}: no server has taken them: {reasons}; {START_AGAIN}")
+            raise EngineError(f"weights {version}: no server accepted them: {reasons}; {START_AGAIN}")
 
     async def _ask(
         self, server: Server, request: Request, versions: Callable[[], Mapping[str, int]]

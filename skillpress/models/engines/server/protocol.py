@@ -90,7 +90,7 @@ def _weight_spans(
     if foreign:
         raise BadAnswerError(
             f"it was sampled from weights {foreign[0]!r}, not from {list(versions)[-1]!r}: the server was "
-            "started again, or serves another run too"
+            "restarted, or it also serves another run"
         )
     edges = [0, *(end for _, _, end in named)]
     if [start for _, start, _ in named] != edges[:-1] or edges[-1] != tokens:

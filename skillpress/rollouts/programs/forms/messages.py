@@ -47,7 +47,7 @@ def _messages(message: Any, where: str) -> list[Message]:
     role = message.get("role") if isinstance(message, Mapping) else None
     if role not in ("user", "assistant", "system"):
         raise RefusedRequestError(
-            f"{where}: a message of role user or assistant is needed", where, "invalid_value"
+            f"{where}: must be a message of role user or assistant", where, "invalid_value"
         )
     content = message.get("content")
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]

@@ -36,7 +36,7 @@ def _part(part: Any, where: str) -> str:
     if kind == "refusal":
         return str(part.get("refusal") or "")
     raise RefusedRequestError(
-        f"{where}: a part of type {kind!r}; this endpoint takes text alone, no images and no files", where
+        f"{where}: a part of type {kind!r}; this endpoint takes only text, no images or files", where
     )
 
 
@@ -46,9 +46,7 @@ def listed(body: Mapping[str, Any], field: str) -> Sequence[Any]:
     if isinstance(value, list) and value:
         return value
     near = did_you_mean(field, list(body))
-    raise RefusedRequestError(
-        f"{field}: a list with at least one item is needed{near}", field, "invalid_value"
-    )
+    raise RefusedRequestError(f"{field}: must be a list with at least one item{near}", field, "invalid_value")
 
 
 def refuse_wishes(body: Mapping[str, Any]) -> None:
@@ -140,7 +138,7 @@ def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise RefusedRequestError(
-                f"tools[{number}]: a function with a name is needed", "tools", "invalid_value"
+                f"tools[{number}]: must be a function with a name", "tools", "invalid_value"
             )
         if not can_be_sent(function):
             raise RefusedRequestError(

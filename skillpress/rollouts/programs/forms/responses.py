@@ -42,7 +42,7 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list) or not items:
         raise RefusedRequestError(
-            "input: a text or a list with at least one item is needed", "input", "invalid_value"
+            "input: a text or must be a list with at least one item", "input", "invalid_value"
         )
     for number, item in enumerate(items):
         _add(messages, item, f"input[{number}]")

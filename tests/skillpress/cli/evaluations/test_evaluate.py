@@ -310,7 +310,7 @@ def test_a_folder_with_a_file_of_something_else_is_refused(tmp_path: Path, conte
     folder.unfinished.mkdir()
     (folder.unfinished / "episode").touch()
     folder.parameters.write_text(content)
-    with pytest.raises(UserError, match=r"parameters\.yaml is no evaluation's; name another folder"):
+    with pytest.raises(UserError, match=r"parameters\.yaml is not an evaluation's; name another folder"):
         folder.claim({"agent": "explorer"})
     assert folder.parameters.read_text() == content
 

@@ -218,4 +218,4 @@ def test_what_cannot_be_converted_is_said_and_nothing_is_written(
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path), "musique:test=x.jsonl"])
-    assert "is there already; name a new folder" in capsys.readouterr().err
+    assert "exists already; name a new folder" in capsys.readouterr().err

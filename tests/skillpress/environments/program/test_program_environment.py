@@ -223,7 +223,7 @@ def test_tasks_are_lines_with_an_id(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"3 tasks, of which 2 are left for tasks\.train, which asks for 5"):
         list(make_tasks(params, SplitSizes(5, 0, 0), 0))
     file.write_text('{"name": "a"}\n')
-    with pytest.raises(TaskError, match="line 1: an object with an `id` is needed"):
+    with pytest.raises(TaskError, match="line 1: must be an object with an `id`"):
         list(make_tasks(params, SplitSizes(1, 0, 0), 0))
 
 
