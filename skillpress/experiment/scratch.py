@@ -66,8 +66,7 @@ def _context_words(vocabulary: ScratchVocabulary, params: Params) -> int:
     if vocabulary.continuation_words is None:
         raise ParamsError(
             f"policy.state_update: {section.state_update!r} needs a rendering that can continue a "
-            "prompt, and "
-            f"{section.rendering!r} of {params.environment.name} cannot"
+            f"prompt, and {section.rendering!r} of {params.environment.name} cannot"
         )
     turn = params.sampling.max_new_tokens + vocabulary.continuation_words
     longest = first + (params.environment.max_steps - 1) * turn
