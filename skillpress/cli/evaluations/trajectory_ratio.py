@@ -85,8 +85,7 @@ def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
     if not with_tokens:
         raise UserError(
             f"{rollouts}: holds no tokens (neither the random explorer nor a model behind a text server "
-            "records them), "
-            "so no model can score it; name episodes of a language agent"
+            "records them), so no model can score it; name episodes of a language agent"
         )
     if policy is None and len(found) > 1:
         raise UserError(

@@ -154,9 +154,8 @@ def without_subjective(questions: pl.DataFrame, verdicts: str | Path) -> pl.Data
     if not missing.is_empty():
         dataset, name = missing.row(0)[:2]
         raise TaskError(
-            f"environment.objectivity: {verdicts} has no verdict on {missing.height} questions that the "
-            "rules "
-            f"keep, such as {dataset}/{name}; make it again with `skillpress judge-questions`"
+            f"environment.objectivity: {verdicts} has no verdict on {missing.height} questions that "
+            f"the rules keep, such as {dataset}/{name}; make it again with `skillpress judge-questions`"
         )
     unfit = pl.when(pl.col("objective").not_()).then(pl.lit(NOT_OBJECTIVE))
     reasons = joined.select(reason=pl.coalesce("reason", unfit)).to_series()
