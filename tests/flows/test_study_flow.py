@@ -82,6 +82,6 @@ def test_a_run_that_takes_too_long_is_stopped_and_its_log_is_named(clone: Clone)
     run = clone.python("flows.study", *options, "--limit-minutes", "0.02", "--start-minutes", "0.01")
     assert run.returncode == 2
     log = clone.folder / "workspaces" / "smoke-grpo-seed10.log"
-    assert "was not done after 0 minutes and was stopped; started again, it goes on" in run.stderr
+    assert "did not finish within 0 minutes and was stopped; if it is started again, it resumes" in run.stderr
     assert f"See {log}" in run.stderr
     assert not (clone.folder / "other" / store.RUNS).exists()

@@ -72,7 +72,7 @@ def test_a_users_mistake_is_one_line(tmp_path: Path, capsys) -> None:
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == exit_codes.USER_ERROR
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    assert str(missing) in lines[0] and "an evaluation's folder is wanted" in lines[1]
+    assert str(missing) in lines[0] and "must be an evaluation's folder" in lines[1]
 
 
 def test_the_doctor_ends_with_a_mistakes_code_only_where_the_default_experiment_lacks_something(

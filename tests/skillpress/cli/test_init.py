@@ -111,5 +111,5 @@ def test_a_folder_that_holds_something_is_left_alone(
     (tmp_path / "notes.txt").write_text("mine")
     for place in (tmp_path, tmp_path / "notes.txt"):
         assert main(["init", str(place)]) == exit_codes.USER_ERROR
-        assert f"init: {place}: is there already and not empty" in capsys.readouterr().err
+        assert f"init: {place}: exists already and is not empty" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]

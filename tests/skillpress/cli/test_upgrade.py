@@ -145,7 +145,7 @@ def test_an_interrupted_upgrade_leaves_whole_files_and_goes_on(
         ),
         (
             lambda lab: Manifest("lab", "0.10.0", {}).write(lab),
-            "the lab is of skillpress 0.10.0, installed is 0.2.0; install 0.10.0 or later",
+            "the lab was written by skillpress 0.10.0, but 0.2.0 is installed; install 0.10.0 or later",
         ),
     ],
 )

@@ -18,5 +18,5 @@ def test_without_questions_nobody_is_waited_for() -> None:
 
 def test_a_passed_deadline_says_who_has_not_answered_what() -> None:
     parts = iter([[(3, "c")], []])
-    with pytest.raises(UnansweredError, match=r"the oracle has not answered 2 of 3 questions \(\[1, 2\]"):
+    with pytest.raises(UnansweredError, match=r"the oracle did not answer 2 of 3 questions \(\[1, 2\]"):
         answers_to([1, 2, 3], lambda wait: next(parts), 0.0, "the oracle")

@@ -55,7 +55,7 @@ def test_a_demonstration_says_the_same_actions_in_every_form(parser: str) -> Non
         ),
         (
             {"state_update": "learned", "memory": {"length": 80, "alphabet": 0}},
-            "policy.parser is 'json', and a memory stands in <think>",
+            "policy.parser is 'json', but a memory is written in <think>",
         ),
     ],
 )

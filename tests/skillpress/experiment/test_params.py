@@ -144,7 +144,7 @@ DEFAULT = ROOT / "params.yaml"
         ),
         (
             "policy: {state_update: observations}",
-            "'observations' writes notes, which policy.rendering 'compact' has no words for",
+            "'observations' writes notes, which policy.rendering 'compact' cannot show",
         ),
         (
             "policy: {state_update: notepad, model: smollm2-135m, rendering: text}",
@@ -169,16 +169,16 @@ DEFAULT = ROOT / "params.yaml"
         (
             "{experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}, "
             "policy: {rendering: text, model: smollm2-135m, knowledge_words: 4}}",
-            "policy.knowledge_words is 4, must be 0: prompts of text need no room of words",
+            "policy.knowledge_words is 4, must be 0: prompts of text reserve no words",
         ),
         (
             "policy: {knowledge_words: 4}",
-            "policy.knowledge_words is 4, must be 0: nothing gives any knowledge",
+            "policy.knowledge_words is 4, must be 0: nothing adds knowledge to prompts",
         ),
         (
             "{experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}, skills: {library: "
             "{retrieval: by_task, top_k: 2, every: 1, new: 1, teacher: null}}, policy: {knowledge_words: 4}}",
-            "experience erl teaches prompts without what the agent was given, and skills.library gives",
+            "experience erl teaches prompts without what the agent was given, and skills.library adds",
         ),
         ("experience: {name: dreams}", "experience: name is 'dreams'; allowed: none, erl"),
         ("experience: {name: erl, retries: 0}", "experience.retries: is 0; Input should be greater"),
@@ -240,7 +240,7 @@ DEFAULT = ROOT / "params.yaml"
         (
             "skills: {library: {retrieval: by_task, top_k: 4, every: 5, new: 2, teacher: {name: server, "
             "url: 'http://127.0.0.1:8000/v1', model: '', key_variable: '', max_new_tokens: 500}}}",
-            "teacher writes sentences, which policy.rendering 'compact' has no words for",
+            "teacher writes sentences, which policy.rendering 'compact' cannot show",
         ),
         ("evaluation: {votes: 4}", "evaluation.votes: is 4; must be odd"),
         ("policy: {width: 30}", "policy: width 30 must be a multiple of 2 x heads (4)"),
@@ -352,7 +352,7 @@ def test_a_reward_weighs_whatever_a_programs_verifier_measures(tmp_path: Path) -
     overlay.write_text(yaml.safe_dump(values))
     assert load_params(DEFAULT, overlay).reward.measures["lines_changed"].weight == -0.1
     overlay.write_text(yaml.safe_dump({"reward": values["reward"]}))
-    with pytest.raises(ParamsError, match="'lines_changed' is nothing that countdown measures"):
+    with pytest.raises(ParamsError, match="'lines_changed' is not measured by countdown"):
         load_params(DEFAULT, overlay)
 
 

@@ -100,7 +100,7 @@ def test_what_is_wrong_is_said_when_the_environments_are_named(wrong: dict[str, 
 def test_unknown_names_and_rows_without_a_task_are_refused() -> None:
     with pytest.raises(ParamsError, match="name: is 'Chess'; allowed: Countdown"):
         ToolEnvironments("Chess", instruction="")
-    with pytest.raises(TaskError, match=r"no column 'task'; take ToolEnvironments\.dataset"):
+    with pytest.raises(TaskError, match=r"no column 'task'; use ToolEnvironments\.dataset"):
         countdown()().reset(prompt=[])
     with pytest.raises(ParamsError, match="set environment_factory"):
         SegCostReward(countdown())(prompts=[], completions=[])

@@ -321,10 +321,10 @@ LINES: Mapping[str, Line] = {
     ),
     "always a page": Line(
         always(lambda good: (200, {"Content-Type": "text/html"}, "<html>Welcome</html>")),
-        "answers, but with no chat completion; is the address right",
+        "answers, but not with a chat completion; is the address right",
     ),
     "always JSON of something else": Line(
-        always(lambda good: {"status": "ok"}), "answers, but with no chat completion; is the address right"
+        always(lambda good: {"status": "ok"}), "answers, but not with a chat completion; is the address right"
     ),
     "always an error in a 200": Line(
         always(lambda good: {"error": {"message": "Provider returned error"}}),

@@ -103,7 +103,7 @@ def test_what_has_no_ratio_is_refused_with_the_reason(
         assert not Path("results").exists()
 
     save_policy(replace(tiny_policy(0), tokenizer=reversed_words()), folder / "unlike")
-    refused("B: nowhere is no folder of a Hugging Face model", "one", "nowhere")
+    refused("B: nowhere is not the folder of a Hugging Face model", "one", "nowhere")
     refused("one and unlike have different vocabularies", "one", "unlike")
     refused("--temperature: is 0", "one", "other", "--temperature", "0")
     short = replace(PLAYED[0], steps=(replace(PLAYED[0].steps[0], response_ids=(5, 600)),))

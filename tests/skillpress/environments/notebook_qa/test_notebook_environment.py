@@ -48,7 +48,7 @@ def test_a_title_that_is_not_there_is_told_and_the_agent_goes_on(
 ) -> None:
     environment.reset(task)
     observation, terminated, _, info = environment.step("read('Nowhere')")
-    assert "ToolError: nothing has the title 'Nowhere'" in observation and not terminated
+    assert "ToolError: no page has the title 'Nowhere'" in observation and not terminated
     assert info.measures == {"executed": 0.0} and info.invalid is None
 
 

@@ -176,7 +176,7 @@ def test_nobody_at_the_address_is_an_error_that_names_it() -> None:
         environment(parameters) as episode,
         pytest.raises(
             UnansweredServerError,
-            match=r"127.0.0.1:9 has not answered the reset within 0.6 seconds; at last: .*refused",
+            match=r"127.0.0.1:9 did not answer the reset within 0.6 seconds; its last error: .*refused",
         ),
     ):
         episode.reset(task(parameters, seed=0))

@@ -90,6 +90,6 @@ def test_the_wrapper_brings_answers_into_the_order_of_the_prompts() -> None:
 
 def test_an_engine_that_does_not_answer_is_an_error_and_forgets_the_rest() -> None:
     engine = OneByOne()
-    with pytest.raises(UnansweredError, match=r"the OneByOne has not answered 1 of 3 questions \(\[1\]"):
+    with pytest.raises(UnansweredError, match=r"the OneByOne did not answer 1 of 3 questions \(\[1\]"):
         generate(engine, [(1,), (9,), (3,)], HOT, [0, 0, 0], seconds=0.0)
     assert generate(engine, [(4,)], HOT, [0])[0].token_ids == (4,)

@@ -186,7 +186,7 @@ def test_a_dead_server_does_not_stop_an_update(servers: MakeServers, connect: Co
     engine.update_weights(tiny_policy(1).model.state_dict(), 1)
     assert len(generate(engine, PROMPTS, SAMPLING, range(30))) == 30
     found[1].die()
-    with pytest.raises(EngineError, match="weights 2: no server has taken them"):
+    with pytest.raises(EngineError, match="weights 2: no server accepted them"):
         engine.update_weights(tiny_policy(1).model.state_dict(), 2)
 
 
@@ -194,7 +194,7 @@ def test_two_runs_with_one_server_find_out(servers: MakeServers, connect: Connec
     found = servers(1)
     one, _other = connect(found), connect(found)
     one.submit([Request(0, PROMPTS[0], SAMPLING, 0)])
-    with pytest.raises(EngineError, match="serves another run too"):
+    with pytest.raises(EngineError, match="also serves another run"):
         one.completed(PATIENCE)
 
 
@@ -324,7 +324,7 @@ def test_what_is_aborted_is_never_returned(servers: MakeServers, connect: Connec
 
 def test_at_the_start_every_server_must_be_there_and_fit(servers: MakeServers, connect: Connect) -> None:
     found = servers(2)
-    with pytest.raises(UserError, match="weights of another model"):
+    with pytest.raises(UserError, match="the weights are another model's"):
         connect(found[:1], wider_policy())
     found[0].longest = 27
     with pytest.raises(UserError, match=r"takes 27 tokens .* needs 28: start it with --longest 28"):

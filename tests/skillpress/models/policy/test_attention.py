@@ -60,14 +60,16 @@ def test_a_policy_whose_attention_has_a_soft_cap_computes_it(cap: float, tmp_pat
 def test_kernels_that_leave_out_a_soft_cap_are_refused() -> None:
     model = family("Gemma2", attn_logit_softcapping=50.0)
     with pytest.raises(
-        PolicyError, match=r"policy\.attention: is sdpa, which leaves out the soft cap .* take auto"
+        PolicyError, match=r"policy\.attention: is sdpa, which omits the soft cap .* use auto"
     ):
         use_attention(model, "sdpa")
 
 
 @WITHOUT_GPU
 def test_flash_attention_without_a_gpu_is_refused() -> None:
-    with pytest.raises(PolicyError, match=r"policy\.attention: is flash_attention_2, which computes on CUDA"):
+    with pytest.raises(
+        PolicyError, match=r"policy\.attention: is flash_attention_2, which runs only on CUDA"
+    ):
         use_attention(family("Llama"), "flash_attention_2")
 
 

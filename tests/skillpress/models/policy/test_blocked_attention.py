@@ -155,5 +155,5 @@ def test_a_saved_policy_does_not_name_it(tmp_path: Path) -> None:
 
 
 def test_a_soft_cap_is_refused() -> None:
-    with pytest.raises(PolicyError, match=r"policy\.attention: is blocked, which leaves out the soft cap"):
+    with pytest.raises(PolicyError, match=r"policy\.attention: is blocked, which omits the soft cap"):
         use_attention(family("Gemma2", torch.bfloat16, attn_logit_softcapping=50.0), "blocked")

@@ -60,7 +60,7 @@ def test_without_a_template_words_are_learned_and_calls_have_no_form() -> None:
     asked = ModelRequest((Message("user", "1 2"),))
     prompt, response = policy.encode_exchange(asked, Message("assistant", "up"))
     assert prompt == policy.encode_request(asked) and policy.decode(response).split() == ["up", "stop"]
-    with pytest.raises(PolicyError, match="no form for calls"):
+    with pytest.raises(PolicyError, match="cannot show tool calls"):
         policy.encode_exchange(asked, Message("assistant", "", (CALL,)))
 
 

@@ -132,12 +132,12 @@ def test_the_command_writes_markdown_csv_and_a_page(make, tmp_path: Path, capsys
 
 
 def test_two_runs_of_one_method_and_seed_are_refused(make) -> None:
-    with pytest.raises(RunsError, match="are both GRPO, seed 0, on countdown"):
+    with pytest.raises(RunsError, match="are both runs of GRPO, seed 0, on countdown"):
         tables_of([read_run(make("a", GRPO)), read_run(make("b", GRPO))])
 
 
 def test_runs_that_were_evaluated_differently_do_not_stand_in_one_table(make) -> None:
-    with pytest.raises(RunsError, match=r"cannot stand in one table: evaluation.votes is 1 and 3"):
+    with pytest.raises(RunsError, match=r"cannot be in one table: evaluation.votes is 1 and 3"):
         tables_of([read_run(make("a", GRPO)), read_run(make("b", {"evaluation": {"votes": 3}}))])
 
 

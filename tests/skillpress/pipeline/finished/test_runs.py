@@ -104,7 +104,7 @@ def test_a_folder_without_a_run_and_a_lab_without_any_are_refused(
         assert f"--csv {path}: " in capsys.readouterr().err
     monkeypatch.setattr(module, "ROOT", tmp_path)
     assert command(["runs"]) == exit_codes.USER_ERROR
-    assert "there is no finished run here" in capsys.readouterr().err
+    assert "holds no finished run" in capsys.readouterr().err
 
 
 def lock(folder: Path) -> None:

@@ -39,7 +39,7 @@ def test_the_same_actions_give_the_facts_of_the_episodes_end(task: Task) -> None
 
 
 def test_actions_that_do_not_win_again_are_refused(task: Task) -> None:
-    with pytest.raises(FactError, match=f"task {task.task_id}: its recorded actions do not win again"):
+    with pytest.raises(FactError, match=f"task {task.task_id}: its recorded actions no longer win"):
         played_again(Workshop(SECTION), task, routine(task, 0, SECTION)[:-1])
 
 

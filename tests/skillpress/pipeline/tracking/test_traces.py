@@ -160,7 +160,7 @@ def test_a_setting_that_is_no_number_is_refused_before_the_stage_works(
     params: Params, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SETTING, "many")
-    with pytest.raises(ParamsError, match="SKILLPRESS_TRACES is 'many'; a whole number is wanted"):
+    with pytest.raises(ParamsError, match="SKILLPRESS_TRACES is 'many'; must be a whole number"):
         Recorder("collect_rollouts", params, next(keys))
 
 

@@ -84,7 +84,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
 
 def test_an_address_that_is_no_chat_server_is_told_apart(tmp_path: Path) -> None:
     page = (200, {"Content-Type": "text/html"}, "<html>Welcome</html>")
-    with pytest.raises(ChatError, match="answers, but with no chat completion; is the address right"):
+    with pytest.raises(ChatError, match="answers, but not with a chat completion; is the address right"):
         ask(tmp_path, lambda number: page)
 
 

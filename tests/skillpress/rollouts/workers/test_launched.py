@@ -75,7 +75,7 @@ def test_a_rank_that_is_killed_ends_the_other_which_names_it(lost: int, tmp_path
         ranks[lost].kill()
         _, said = ranks[1 - lost].communicate(timeout=120)
         assert ranks[1 - lost].returncode == 1
-        assert f"RankError: rank {1 - lost} goes no further: nothing is heard from rank {lost}" in said
+        assert f"RankError: rank {1 - lost} stopped: rank {lost} does not answer" in said
     finally:
         for process in ranks:
             process.kill()
