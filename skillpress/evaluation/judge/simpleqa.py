@@ -2,7 +2,7 @@
 
 The classes and their letters are SimpleQA's; the words of the prompt are ours. So scores of this judge are
 comparable with one another and only roughly with published ones. A verdict that cannot be read is not a
-grade: such answers are counted apart, and score as if they were wrong.
+grade: as in L0's released evaluation, no share of grades has such answers in its denominator.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ class JudgeCounts:
     """Verdicts that could not be read."""
 
     @property
-    def answers(self) -> int:
-        """Number of all answers."""
-        return self.correct + self.incorrect + self.not_attempted + self.unreadable
+    def graded(self) -> int:
+        """Number of answers with a grade."""
+        return self.correct + self.incorrect + self.not_attempted
 
     @property
     def score(self) -> float:
-        """Share of all answers that are correct, which papers call LLM-as-a-judge. Unreadable verdicts lower
-        it by at most ``unreadable / answers``. 0 without answers."""
-        return self.correct / self.answers if self.answers else 0.0
+        """Share of the graded answers that are correct, which papers call LLM-as-a-judge; 0 without
+        grades."""
+        return self.correct / self.graded if self.graded else 0.0
 
     @property
     def correct_given_attempted(self) -> float:

@@ -1,8 +1,9 @@
 """The figures of L0's Table 2, computed from answers: EM, F1 and a judge's score of each data set.
 
-L0 says how it counts EM but not how it counts F1. Each data set is scored by the rule of its own evaluation
-program (2WikiMultihopQA's is HotpotQA's). Data sets without one use MuSiQue's rule, which is SQuAD's common
-one. An episode without an answer scores as a blank answer.
+They are counted as in L0's released evaluation (``nb_agent_eval``), by one rule for all data sets: words
+without articles and punctuation, the best alias, no special case for *yes* and *no*. (The environment's own
+measure ``f1`` follows each data set's evaluation program.) An episode without an answer scores as a blank
+answer. Answers whose grade could not be read are left out of the judge's score.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.trajectory import Task
-from skillpress.environments.notebook_qa.answers import exact_match, f1, f1_rule
+from skillpress.environments.notebook_qa.answers import exact_match, f1, normalized, shared_words_f1
 from skillpress.environments.notebook_qa.environment import WRONG_ANSWER
 from skillpress.evaluation.paper.layout import L0_METHODS
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
@@ -64,15 +65,19 @@ def submitted(steps: EvaluationSteps, tasks: Iterable[Task]) -> pl.DataFrame:
 _SPEC: dict[str, Any] = {"question": pl.String, "answers": pl.List(pl.String), "dataset": pl.String}
 
 
+def released_f1(predicted: str, gold: str) -> float:
+    """F1 of L0's evaluation: of the words alone, and 0 if nothing is left of one side."""
+    return shared_words_f1(normalized(predicted).split(), normalized(gold).split())
+
+
 def _figures(dataset: str, answers: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
     """A data set's three figures; the interval of F1, which is not a share of episodes, is left out."""
     known = answers if answers["recorded"].all() else answers.clear()
     graded = known if known["graded"].fill_null(False).all() else known.clear()
     pairs = [(said or "", aliases) for said, aliases in known.select("answer", "answers").iter_rows()]
     exact = known.with_columns(em=pl.Series([exact_match(*pair) for pair in pairs], dtype=pl.Boolean))
-    rule = f1_rule(dataset)
-    overlap = [f1(*pair, rule) for pair in pairs]
-    correct, one = (pl.col("grade") == "correct").fill_null(False), pl.lit(1)
+    overlap = [f1(*pair, released_f1) for pair in pairs]
+    read, correct, one = graded.drop_nulls("grade"), pl.col("grade") == "correct", pl.lit(1)
     return (
         share(f"em_{dataset}", f"{dataset} {METRICS['em']}", exact, pl.col("em"), whole=one, table=TABLE),
         BehaviorFigure(
@@ -83,7 +88,7 @@ def _figures(dataset: str, answers: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
             episodes=len(overlap),
             table=TABLE,
         ),
-        share(f"judge_{dataset}", f"{dataset} {METRICS['judge']}", graded, correct, whole=one, table=TABLE),
+        share(f"judge_{dataset}", f"{dataset} {METRICS['judge']}", read, correct, whole=one, table=TABLE),
     )
 
 

@@ -162,10 +162,14 @@ def test_a_judge_that_loses_a_response_is_refused() -> None:
         grade_answers(ANSWERED, lambda prompts: [])
 
 
-def test_simpleqas_figures_of_counts() -> None:
-    counts = JudgeCounts(correct=30, incorrect=30, not_attempted=36, unreadable=4)
+@pytest.mark.parametrize("unreadable", [0, 4, 1000])
+def test_simpleqas_figures_of_counts_do_not_count_what_has_no_grade(unreadable: int) -> None:
+    counts = JudgeCounts(correct=30, incorrect=30, not_attempted=40, unreadable=unreadable)
     assert counts.score == pytest.approx(0.3)
     assert counts.correct_given_attempted == pytest.approx(0.5)
     assert counts.f_score == pytest.approx(0.375)  # 2 / (1 / 0.3 + 1 / 0.5)
+
+
+def test_without_grades_the_figures_are_0() -> None:
     nothing = JudgeCounts(0, 0, 0, 0)
     assert nothing.score == nothing.correct_given_attempted == nothing.f_score == 0.0

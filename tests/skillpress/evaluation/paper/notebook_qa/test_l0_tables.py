@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Task
+from skillpress.environments.notebook_qa.answers import normalized
 from skillpress.evaluation.paper.method_episodes import GRADES, MethodEpisodes
 from skillpress.evaluation.paper.notebook_qa.printed import AVERAGE, METRICS, TABLES, printed
-from skillpress.evaluation.paper.notebook_qa.scores import printed_row, table_2
+from skillpress.evaluation.paper.notebook_qa.scores import printed_row, released_f1, table_2
 from skillpress.evaluation.statistics.episodes import evaluation_steps
 from tests.support.episodes import made_trajectory
 
@@ -102,21 +106,34 @@ def values(played: MethodEpisodes) -> dict[str, float | None]:
     return {figure.key: figure.value for figure in table_2(played)}
 
 
-def test_each_data_set_is_scored_by_its_own_rule_and_no_answer_is_a_blank_one() -> None:
-    """HotpotQA's F1 gives nothing for a part of ``no``; MuSiQue's gives 2/3. Nothing is graded here."""
+def test_all_data_sets_are_scored_by_the_released_rule_and_no_answer_is_a_blank_one() -> None:
+    """A part of ``no`` has 2/3 also of HotpotQA, whose own program gives nothing. Nothing is graded here."""
     assert values(episodes(SAID)) == {
-        "em_hotpotqa": 0.5, "f1_hotpotqa": 0.5, "judge_hotpotqa": None,
+        "em_hotpotqa": 0.5, "f1_hotpotqa": pytest.approx((1 + 2 / 3) / 2), "judge_hotpotqa": None,
         "em_musique": 0.0, "f1_musique": pytest.approx(1 / 3), "judge_musique": None,
-        "em_average": 0.25, "f1_average": pytest.approx((1 / 2 + 1 / 3) / 2), "judge_average": None,
+        "em_average": 0.25, "f1_average": pytest.approx((5 / 6 + 1 / 3) / 2), "judge_average": None,
     }  # fmt: skip
 
 
-def test_the_judges_score_is_the_share_of_correct_answers_where_all_are_graded() -> None:
-    marks = ("correct", "incorrect", None, "not_attempted")
-    graded = grades(*((*said, mark) for said, mark in zip(SAID, marks, strict=True)))
-    found = values(replace(episodes(SAID), grades=graded))
-    assert (found["judge_hotpotqa"], found["judge_musique"], found["judge_average"]) == (0.5, 0.0, 0.25)
-    assert values(replace(episodes(SAID), grades=graded.head(3)))["judge_musique"] is None
+@given(st.text(alphabet="ab the.yesno- ", max_size=9), st.text(alphabet="ab the.yesno- ", max_size=9))
+def test_the_released_f1_is_the_harmonic_mean_of_precision_and_recall(predicted: str, gold: str) -> None:
+    ours, theirs = normalized(predicted).split(), normalized(gold).split()
+    shared = (Counter(ours) & Counter(theirs)).total()
+    expected = 0.0
+    if shared:
+        precision, recall = shared / len(ours), shared / len(theirs)
+        expected = 2 * precision * recall / (precision + recall)
+    assert released_f1(predicted, gold) == pytest.approx(expected)
+
+
+def test_the_judges_score_is_the_share_of_correct_answers_among_those_with_a_grade() -> None:
+    said = (*SAID, ("m", "nobody"))
+    marks = ("correct", "incorrect", None, "not_attempted", "correct")
+    graded = grades(*((*each, mark) for each, mark in zip(said, marks, strict=True)))
+    found = {figure.key: figure for figure in table_2(replace(episodes(said), grades=graded))}
+    assert (found["judge_hotpotqa"].value, found["judge_musique"].value) == (0.5, 0.5)
+    assert found["judge_musique"].episodes == 2, "the third answer's verdict could not be read"
+    assert values(replace(episodes(said), grades=graded.head(3)))["judge_musique"] is None
 
 
 def test_grades_of_other_answers_do_not_count() -> None:
