@@ -72,8 +72,8 @@ class NotebookQaParameters(EnvironmentSection):
     """Parquet file with ``task_id``, ``wins`` and ``rollouts`` of one policy, by which tasks are classified,
     such as the data/rollouts/pass_rates.parquet of an earlier experiment; empty for no classification."""
     objectivity: str = ""
-    """Parquet file with a model's verdicts on training questions (``skillpress judge-questions``); questions
-    found unsuitable are dropped. If empty, no verdicts are used."""
+    """Parquet file with a model's ratings of training questions (``skillpress judge-questions``); those not
+    rated 1 for objectivity and for temporal stability are dropped. If empty, regular expressions decide."""
     top_k: Annotated[int, Field(ge=1)] = 5
     """Number of hits of a search that does not specify it."""
     cell_seconds: Annotated[float, Field(gt=0)] = 30.0

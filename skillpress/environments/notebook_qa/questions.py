@@ -1,15 +1,13 @@
 """Which questions are suitable, and why the others are not.
 
-L0 (section 4.3) chooses its 20,000 questions by "objectivity, temporal stability, and question difficulty"
-and states no rules; these are ours. A question is dropped for the first of :data:`REASONS` that applies.
+L0 (section 4.3) chooses its 20,000 questions by "objectivity, temporal stability, and question difficulty".
+These rules are ours. A question is dropped for the first of :data:`REASONS` that applies.
 Reasons that depend only on the question come first, then the overlap with the evaluation sets, then reasons
 that depend on the other remaining questions. So the original of a duplicate is always a question that was
 kept. The order of the rows does not matter.
 
-In addition, a model may judge whether each question that the rules keep has a single answer that does not
-change over time. Its verdicts are a file, made once by ``skillpress judge-questions`` and named by
-``environment.objectivity``, so the same tasks result whatever the model would say today. An unreadable
-verdict drops no question.
+Two of the reasons, :data:`RATED`, are what L0 has a model rate. Where there are such ratings, they decide in
+place of these two rules (``ratings.py``).
 
 The rules read surface forms: some of the questions that they drop are good (``i know what you did last
 summer``), and the answers of some that they keep do change. Words in quotation marks never count.
@@ -98,22 +96,23 @@ SETTLED = (
 """Patterns of questions whose answers do not change in spite of the above: they contain a date, or an ordinal
 number."""
 
-NOT_OBJECTIVE = "not_objective"
-"""The reason for dropping a question that the judge found unsuitable."""
-VERDICT_COLUMNS = {"dataset": pl.String(), "id": pl.String(), "objective": pl.Boolean()}
-"""The columns of a file of verdicts; ``objective`` is null if the verdict could not be read."""
+RATED = ("opinion", "moving")
+"""The reasons that a model's ratings replace."""
 
 _QUOTED = r"\"[^\"]*\"|“[^”]*”|``[^']*''"
 _PLACE = ("dataset", "id")
 
 
-def judged(questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: int) -> pl.DataFrame:
+def judged(
+    questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: int, rated: bool = False
+) -> pl.DataFrame:
     """Return the questions in their order, with ``reason``: why each is dropped, or null if it is kept.
 
     Args:
         questions: with :data:`QUESTION_COLUMNS`; an id is unique within its data set.
         evaluation: questions that must not be trained on, in the same form.
         max_answer_words: maximum number of words of the shortest alias.
+        rated: leave out the rules that a model's ratings replace.
 
     Raises:
         TaskError: a column is missing or of another type, or an id is missing or repeated.
@@ -124,7 +123,7 @@ def judged(questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: 
     alone = (
         questions.lazy()
         .select(*_PLACE, "question", key=question_key(), aliases=alias_keys())
-        .with_columns(reason=_reason_alone(max_answer_words))
+        .with_columns(reason=_reason_alone(max_answer_words, rated))
         .join(taken.lazy().with_columns(taken=pl.lit(True)), on="key", how="left")
         .with_columns(reason=_first("reason", pl.col("taken"), "in_evaluation"))
         .collect()
@@ -135,31 +134,10 @@ def judged(questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: 
     return questions.join(found, on=_PLACE, how="left", maintain_order="left", validate="1:1")
 
 
-def without_subjective(questions: pl.DataFrame, verdicts: str | Path) -> pl.DataFrame:
-    """Set the reason :data:`NOT_OBJECTIVE` for the questions that were found unsuitable.
-
-    Args:
-        questions: ``dataset``, ``id`` and ``reason``, which is null for questions that the rules kept.
-        verdicts: the file.
-
-    Raises:
-        TaskError: it cannot be read, lacks a column, or lacks a question that the rules kept.
-    """
-    rows = read_columns(verdicts, VERDICT_COLUMNS, f"environment.objectivity: {verdicts}")
-    found = rows.unique(["dataset", "id"], keep="last", maintain_order=True)
-    joined = questions.select("dataset", "id", "reason").join(
-        found.with_columns(judged=True), on=["dataset", "id"], how="left", maintain_order="left"
-    )
-    missing = joined.filter(pl.col("reason").is_null() & pl.col("judged").is_null())
-    if not missing.is_empty():
-        dataset, name = missing.row(0)[:2]
-        raise TaskError(
-            f"environment.objectivity: {verdicts} has no verdict on {missing.height} questions that "
-            f"the rules keep, such as {dataset}/{name}; make it again with `skillpress judge-questions`"
-        )
-    unfit = pl.when(pl.col("objective").not_()).then(pl.lit(NOT_OBJECTIVE))
-    reasons = joined.select(reason=pl.coalesce("reason", unfit)).to_series()
-    return questions.with_columns(reasons)
+def reason_in_words() -> pl.Expr:
+    """The first of :data:`RATED` that a question's words give; null if they give none."""
+    applies = _patterns()
+    return pl.coalesce(pl.when(applies[reason]).then(pl.lit(reason)) for reason in RATED)
 
 
 def read_rows(file: str | Path, place: str) -> pl.DataFrame:
@@ -210,19 +188,25 @@ def _bare(text: pl.Expr) -> pl.Expr:
     return apart.str.replace_all(" +", " ").str.strip_chars()
 
 
-def _reason_alone(max_answer_words: int) -> pl.Expr:
+def _reason_alone(max_answer_words: int, rated: bool) -> pl.Expr:
     """The first reason that depends only on the question; null if there is none."""
-    text = pl.col("question").fill_null("").str.normalize("NFKC").str.to_lowercase()
-    plain = text.str.replace_all(_QUOTED, " ").str.strip_chars()
     words = pl.col("aliases").list.eval(pl.element().str.count_matches(" ") + 1).list.min()
     applies = {
         "no_question": pl.col("key") == "",
         "no_answer": pl.col("aliases").list.len() == 0,
         "overlong_answer": words > max_answer_words,
-        **{reason: plain.str.contains("|".join(patterns)) for reason, patterns in PATTERNS.items()},
+        **{reason: rule for reason, rule in _patterns().items() if not (rated and reason in RATED)},
     }
-    applies["moving"] &= ~text.str.contains("|".join(SETTLED))
     return pl.coalesce(pl.when(rule).then(pl.lit(reason)) for reason, rule in applies.items())
+
+
+def _patterns() -> dict[str, pl.Expr]:
+    """Maps the reasons of :data:`PATTERNS` to whether they apply to ``question``."""
+    text = pl.col("question").fill_null("").str.normalize("NFKC").str.to_lowercase()
+    plain = text.str.replace_all(_QUOTED, " ").str.strip_chars()
+    applies = {reason: plain.str.contains("|".join(patterns)) for reason, patterns in PATTERNS.items()}
+    applies["moving"] &= ~text.str.contains("|".join(SETTLED))
+    return applies
 
 
 def _reasons_beside(left: pl.DataFrame) -> pl.DataFrame:

@@ -28,8 +28,8 @@ from skillpress.environments.notebook_qa.questions import (
     question_key,
     read_columns,
     read_rows,
-    without_subjective,
 )
+from skillpress.environments.notebook_qa.ratings import by_ratings
 from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
@@ -78,10 +78,10 @@ def dropped(parameters: NotebookQaParameters) -> Mapping[str, Mapping[str, int]]
 
 
 def questions_to_judge(parameters: NotebookQaParameters) -> pl.DataFrame:
-    """The training questions that the rules keep (``dataset``, ``id``, ``question``, ``answers``), which a
-    model may judge, whether or not short actions can answer them (``reachable``)."""
-    section = parameters.model_copy(update={"objectivity": "", "reachable": False})
-    return _chosen(section)["train"].select("dataset", "id", "question", "answers")
+    """The training questions (``dataset``, ``id``, ``question``, ``answers``) that a model may rate: those
+    that the rules keep which its ratings do not replace, whether or not short actions can answer them."""
+    training = _training(_rows(parameters), parameters, rated=True)
+    return training.filter(pl.col("reason").is_null()).select("dataset", "id", "question", "answers")
 
 
 def spread(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
@@ -110,17 +110,14 @@ def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
     """Maps each split to its questions, and ``dropped`` to all questions considered, each with the reason or
     null."""
     parameters = NotebookQaParameters.model_validate_json(section)
-    file = parameters.folder / QUESTIONS
-    rows = read_columns(file, COLUMNS, str(file)).with_columns(hops())
+    rows = _rows(parameters)
     trains, is_dev = pl.col("dataset").is_in(parameters.train_on), pl.col("split") == "dev"
     tests = pl.col("dataset").is_in(parameters.test_on) & ((pl.col("split") == "test") | (is_dev & ~trains))
-    held_out = rows.filter(pl.col("split") != "train")
-    train = judged(rows.filter(trains, pl.col("split") == "train"), held_out, parameters.max_answer_words)
-    test = _repetitions(rows.filter(tests), held_out.clear())
+    test = _repetitions(rows.filter(tests), rows.clear())
     validation = _repetitions(rows.filter(trains, is_dev), test)
-    train = _of_hops(train, parameters)
+    train = _training(rows, parameters, rated=bool(parameters.objectivity))
     if parameters.objectivity:
-        train = without_subjective(train, parameters.objectivity)
+        train = by_ratings(train, parameters.objectivity)
     splits = {
         "train": _in_reach(train, parameters),
         "validation": _of_hops(validation, parameters),
@@ -129,6 +126,19 @@ def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
     kept = {name: frame.filter(pl.col("reason").is_null()) for name, frame in splits.items()}
     classed = {name: _classed(frame, parameters.pass_rates) for name, frame in kept.items()}
     return {**classed, "dropped": pl.concat(splits.values()).select("dataset", "reason")}
+
+
+def _rows(parameters: NotebookQaParameters) -> pl.DataFrame:
+    file = parameters.folder / QUESTIONS
+    return read_columns(file, COLUMNS, str(file)).with_columns(hops())
+
+
+def _training(rows: pl.DataFrame, parameters: NotebookQaParameters, rated: bool) -> pl.DataFrame:
+    """The training questions, each with the reason by the rules or null; see ``questions.judged``."""
+    is_train = pl.col("split") == "train"
+    questions = rows.filter(pl.col("dataset").is_in(parameters.train_on), is_train)
+    found = judged(questions, rows.filter(~is_train), parameters.max_answer_words, rated)
+    return _of_hops(found, parameters)
 
 
 def _repetitions(questions: pl.DataFrame, elsewhere: pl.DataFrame) -> pl.DataFrame:

@@ -50,18 +50,22 @@ def asked(prompts: Sequence[str], ask: Ask) -> Sequence[str]:
     return responses
 
 
+def spoken(response: str) -> list[str]:
+    """The lines that are not blank. Text in ``<think>`` does not count; if a thought was cut off, nothing
+    does."""
+    if "<think>" in response and "</think>" not in response:
+        return []
+    return [line for line in response.rpartition("</think>")[2].splitlines() if line.strip()]
+
+
 def verdicts(response: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
     """The lines that are a verdict and have a label; a response of one line may leave the label out.
-
-    Text in ``<think>`` does not count. If a thought was cut off, nothing of it counts.
 
     Args:
         pattern: matches a verdict's words, with single spaces and without punctuation and markup. Its group
             ``label`` matches if the line says that it is a verdict.
     """
-    if "<think>" in response and "</think>" not in response:
-        return []
-    lines = [line for line in response.rpartition("</think>")[2].splitlines() if line.strip()]
+    lines = spoken(response)
     found = [match for match in map(pattern.fullmatch, map(_words, lines)) if match]
     labelled = [match for match in found if match["label"]]
     return labelled or (found if len(lines) == 1 else [])

@@ -1,4 +1,4 @@
-"""``skillpress judge-questions``: a model's verdicts in a file that selects tasks."""
+"""``skillpress judge-questions``: a model's ratings in a file that selects tasks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from skillpress.cli.command import main
 from skillpress.cli.evaluations import judging
+from skillpress.environments.notebook_qa.ratings import RATING_COLUMNS
 from tests.support.rollouts.chat_server import chat_server
 from tests.support.rollouts.manners import message
 
@@ -17,16 +18,16 @@ NAMES = ("Silver Harbour", "The Glass Road", "Night Orchard", "Winter Ledger")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with a test question and four training questions, one of which the rules drop."""
+    """A data folder with a test question and five training questions, one of which the rules drop."""
     folder = tmp_path / "qa"
     folder.mkdir()
     texts = [f"Where was the director of the film {name} born?" for name in NAMES]
-    rows = [*texts, "Who is the current mayor of Ghent?"]
+    rows = [*texts, "Why is Ghent old?", "Who is the current mayor of Ghent?"]
     pl.DataFrame(
         {
             "id": [f"q{number}" for number in range(len(rows))],
             "dataset": ["hotpotqa"] * len(rows),
-            "split": ["train", "train", "train", "test", "train"],
+            "split": ["train", "train", "train", "test", "train", "train"],
             "question": rows,
             "answers": [["Ghent"]] * len(rows),
             "supporting_titles": [["Ghent", "Leith"]] * len(rows),
@@ -47,23 +48,27 @@ def judge(data: Path, model: str, output: Path, *options: str) -> int:
     )  # fmt: skip
 
 
-def verdict(prompt: str) -> str:
-    if "Glass Road" in prompt:
-        return "It depends.\nFit: no"
-    return "One town.\nFit: yes" if "Silver" in prompt else "I cannot tell."
+def ratings(prompt: str) -> str:
+    question = prompt.rpartition("Question: ")[2]
+    if "mayor" in question:
+        return "Mayors change.\nStability: -1\nObjectivity: 1"
+    return "One town.\nStability: 1\nObjectivity: 1" if "Silver" in question else "I cannot tell."
 
 
-def test_a_server_is_asked_about_what_the_rules_keep_and_its_verdicts_are_written(
+def test_a_server_is_asked_about_what_the_rules_keep_and_its_ratings_are_written(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "verdicts.parquet"
-    with chat_server(answer=verdict) as (url, heard):
+    with chat_server(answer=ratings) as (url, heard):
         assert judge(data, url, output) == 0
     assert pl.read_parquet(output).rows() == [
-        ("hotpotqa", "q0", True), ("hotpotqa", "q1", False), ("hotpotqa", "q2", None)
+        ("hotpotqa", "q0", 1, 1), ("hotpotqa", "q1", None, None), ("hotpotqa", "q2", None, None),
+        ("hotpotqa", "q5", -1, 1),
     ]  # fmt: skip
-    assert len(heard.bodies) == 3 and all(body["temperature"] == 0 for body in heard.bodies)
-    assert "1 fit, 1 unfit, 1 without a readable verdict" in capsys.readouterr().out
+    assert pl.read_parquet(output).schema == RATING_COLUMNS
+    assert len(heard.bodies) == 4 and all(body["temperature"] == 0 for body in heard.bodies)
+    told = "1 rated 1 for both, 1 below, 2 without readable ratings (regular expressions will decide)"
+    assert told in capsys.readouterr().out
     assert not list(tmp_path.glob("verdicts.parquet.unfinished/*")), "nothing unfinished is left"
 
 
@@ -73,12 +78,12 @@ def test_what_was_judged_before_an_interruption_is_not_asked_again(
     monkeypatch.setattr(judging, "AT_A_TIME", 1)
     output = tmp_path / "verdicts.parquet"
     broken = (400, {}, {"error": {"message": "out of order"}})
-    with chat_server(lambda number: broken if number > 2 else None, answer=verdict) as (url, _):
+    with chat_server(lambda number: broken if number > 3 else None, answer=ratings) as (url, _):
         assert judge(data, url, output) == 2 and not output.exists()
-    with chat_server(answer=verdict) as (moved, heard):
+    with chat_server(answer=ratings) as (moved, heard):
         assert moved != url
         assert judge(data, moved, output) == 0
-    assert len(heard.bodies) == 1 and pl.read_parquet(output).height == 3
+    assert len(heard.bodies) == 1 and pl.read_parquet(output).height == 4
 
 
 def test_verdicts_that_were_cut_off_or_refused_are_said_with_what_to_do(
@@ -91,12 +96,12 @@ def test_verdicts_that_were_cut_off_or_refused_are_said_with_what_to_do(
         assert judge(data, url, tmp_path / "verdicts.parquet", "--max-new-tokens", "9") == 0
     assert {body["max_tokens"] for body in heard.bodies} == {9}
     told = capsys.readouterr().out
-    assert "3 without a readable verdict" in told
-    assert "answers: of 3 answers 1 cut off at 9 tokens (raise --max-new-tokens); 2 refused by" in told
+    assert "4 without readable ratings" in told
+    assert "answers: of 4 answers 1 cut off at 9 tokens (raise --max-new-tokens); 3 refused by" in told
 
 
 @pytest.mark.thorough  # the engine is the one of every language model; the judge's words are tested above
 def test_a_language_model_on_this_machine_judges_through_the_engine(data: Path, tmp_path: Path) -> None:
     output = tmp_path / "verdicts.parquet"
     assert judge(data, "smollm2-135m", output) == 0
-    assert pl.read_parquet(output)["id"].to_list() == ["q0", "q1", "q2"]
+    assert pl.read_parquet(output)["id"].to_list() == ["q0", "q1", "q2", "q5"]
