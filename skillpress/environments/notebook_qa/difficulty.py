@@ -7,7 +7,7 @@ learn from, so both extremes have their own class.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
@@ -21,6 +21,17 @@ HOPS_OF_DATASET: Final = {"bamboogle": 2, "nq_open": 1, "triviaqa": 1, "simpleqa
 written."""
 
 WIN_COLUMNS: Final = ("task_id", "wins", "rollouts")
+
+Difficulty = Literal["all", "easy", "hard"]
+"""L0's sets of questions. Neither paper nor released code says how they were made; see :func:`is_of`."""
+
+
+def is_of(chosen: Difficulty) -> pl.Expr:
+    """Whether a question is of a set, by its ``hops``: ``easy`` needs one fact, ``hard`` joins several. A
+    question whose hops are unknown is in neither."""
+    if chosen == "all":
+        return pl.lit(True)
+    return (pl.col("hops") == 1 if chosen == "easy" else pl.col("hops") > 1).fill_null(False)
 
 
 def hops() -> pl.Expr:

@@ -20,6 +20,7 @@ from pydantic import Field
 from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment, Rendering, ScratchVocabulary
 from skillpress.core.trajectory import Task
+from skillpress.environments.notebook_qa.difficulty import Difficulty
 from skillpress.environments.notebook_qa.skills import NotebookProjection
 from skillpress.environments.section import (
     EnvironmentSection,
@@ -65,6 +66,9 @@ class NotebookQaParameters(EnvironmentSection):
     hops: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
     """Number of facts that a question may join; other questions are left out of every split. Empty allows
     all."""
+    difficulty: Difficulty = "all"
+    """Which training questions are asked: ``easy`` ones need one fact, ``hard`` ones join several. Validation
+    and test tasks are all, whatever it is."""
     reachable: bool = False
     """Whether to use only training tasks that short actions can solve, as a policy of the compact rendering
     requires. Validation and test tasks are never filtered in this way."""

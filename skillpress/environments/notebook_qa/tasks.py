@@ -20,7 +20,7 @@ import polars as pl
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments.notebook_qa.difficulty import difficulty, hops
+from skillpress.environments.notebook_qa.difficulty import difficulty, hops, is_of
 from skillpress.environments.notebook_qa.oracle import CompactOracle
 from skillpress.environments.notebook_qa.parameters import QUESTIONS, NotebookQaParameters
 from skillpress.environments.notebook_qa.questions import (
@@ -34,8 +34,9 @@ from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "notebook_qa"
-OTHER_HOPS, OUT_OF_REACH, REPEATED = "other_hops", "out_of_reach", "repeated"
-"""Additional reasons to those of ``questions.py``: for the first two see ``NotebookQaParameters``; the last
+OTHER_HOPS, OTHER_DIFFICULTY, OUT_OF_REACH = "other_hops", "other_difficulty", "out_of_reach"
+REPEATED = "repeated"
+"""Additional reasons to those of ``questions.py``: for the first three see ``NotebookQaParameters``; the last
 one is for repeated evaluation questions."""
 COLUMNS = {
     "id": pl.String(),
@@ -138,7 +139,8 @@ def _training(rows: pl.DataFrame, parameters: NotebookQaParameters, rated: bool)
     is_train = pl.col("split") == "train"
     questions = rows.filter(pl.col("dataset").is_in(parameters.train_on), is_train)
     found = judged(questions, rows.filter(~is_train), parameters.max_answer_words, rated)
-    return _of_hops(found, parameters)
+    other = pl.when(~is_of(parameters.difficulty)).then(pl.lit(OTHER_DIFFICULTY))
+    return _of_hops(found, parameters).with_columns(reason=pl.coalesce("reason", other))
 
 
 def _repetitions(questions: pl.DataFrame, elsewhere: pl.DataFrame) -> pl.DataFrame:

@@ -89,6 +89,31 @@ def test_test_tasks_are_chosen_by_nobody(
     assert {task.stratum for task in tasks} == {"hotpotqa/2 hops", "musique/3 hops"}
 
 
+def test_easy_and_hard_questions_divide_those_for_training_and_leave_the_others(
+    parameters: NotebookQaParameters, world: Path, tmp_path: Path
+) -> None:
+    folder = with_rows(world, tmp_path / "more", [
+        question(0, "In which town was Lea Moor born?", supporting_titles=["Lea Moor"]),
+        question(1, "Where is Ghent?", dataset="nq_open", supporting_titles=[]),
+        question(2, "Who was born in Ghent?", dataset="elsewhere", supporting_titles=[]),
+    ])  # fmt: skip
+    data = {"data": str(folder), "train_on": ["hotpotqa", "nq_open", "elsewhere"]}
+    found = {
+        name: made(parameters, SplitSizes(count, 1, 2), **data, difficulty=name)
+        for name, count in (("all", 6), ("easy", 2), ("hard", 3))
+    }
+    train = {name: {task.task_id for task in found[name] if task.split == "train"} for name in found}
+    assert train["easy"] == {"hotpotqa/x0", "nq_open/x1"}, "one fact"
+    assert train["hard"] == {"hotpotqa/q0", "hotpotqa/q1", "hotpotqa/q2"}, "two facts"
+    assert train["all"] - train["easy"] - train["hard"] == {"elsewhere/x2"}, "an unknown number of facts"
+    others = [[task for task in tasks if task.split != "train"] for tasks in found.values()]
+    assert others[0] == others[1] == others[2] and len(others[0]) == 3
+    section = parameters.model_copy(update={**data, "difficulty": "easy"})
+    assert {name: counts.get("other_difficulty", 0) for name, counts in dropped(section).items()} == {
+        "hotpotqa": 3, "nq_open": 0, "elsewhere": 1
+    }  # fmt: skip
+
+
 def test_pass_rates_class_the_tasks(parameters: NotebookQaParameters, tmp_path: Path) -> None:
     rates = tmp_path / "rates.parquet"
     pl.DataFrame(

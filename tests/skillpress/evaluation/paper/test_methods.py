@@ -166,6 +166,18 @@ def test_a_run_with_the_other_conventions_than_its_table_is_not_its_seed() -> No
     assert first == Method("segcost") and second.differing["algorithm.scale"] == "std"
 
 
+def test_l0s_figure_3_is_three_trainings_that_differ_in_questions_and_in_sampling_alone() -> None:
+    easy, hard, dynamic = (
+        keys_of(experiment("paper_notebook_qa", f"l0_figure_3/{name}"))
+        for name in ("easy", "hard", "hard_dynamic")
+    )
+    assert {key for key in easy if easy[key] != hard.get(key)} == {"environment.difficulty"}
+    differ = {key for key in hard | dynamic if hard.get(key) != dynamic.get(key)}
+    assert differ == {f"algorithm.select.{key}" for key in ("name", "discard", "refills")}
+    paper = keys_of(experiment("paper_notebook_qa"))
+    assert {key for key in paper if paper[key] != dynamic.get(key)} == {"environment.difficulty"}
+
+
 def test_rows_that_set_a_setting_stand_beside_the_others() -> None:
     """REINFORCE++ makes one update per step, and GRPO four."""
     found = methods([experiment("notebook_qa", name) for name in ("notebook_qa_l0", "grpo", "segcost")])
