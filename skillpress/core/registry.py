@@ -54,6 +54,8 @@ PARSERS = Registry(
         "tagged": "skillpress.rollouts.agents.parsing:tagged",
         "lenient": "skillpress.rollouts.agents.parsing:lenient",
         "notebook": "skillpress.rollouts.agents.notebook_parsing:notebook",
+        "answer": "skillpress.environments.notebook_qa.scaffolds:answer",
+        "answer_line": "skillpress.environments.notebook_qa.scaffolds:answer_line",
         "json": "skillpress.rollouts.agents.structured_parsing:json_object",
         "xml": "skillpress.rollouts.agents.structured_parsing:xml",
         "planned": "skillpress.rollouts.agents.structured_parsing:planned",

@@ -141,12 +141,14 @@ class NotebookQaParameters(EnvironmentSection):
     def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
         from skillpress.environments.notebook_qa.compact import CompactRendering
         from skillpress.environments.notebook_qa.prompts import OWN, PAPER, TOOLS, NotebookRendering
+        from skillpress.environments.notebook_qa.scaffolds import scaffolds
 
         tools = TOOLS.format(top_k=self.top_k)
         return {
             "compact": lambda history: CompactRendering(history),
             "text": lambda history: NotebookRendering(history, OWN, tools),
             "paper": lambda history: NotebookRendering(history, PAPER, tools),
+            **scaffolds(self),
         }
 
     def vocabulary(self, history: int) -> ScratchVocabulary:
