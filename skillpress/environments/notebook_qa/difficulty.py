@@ -7,11 +7,12 @@ learn from, so both extremes have their own class.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
 from skillpress.core.errors import TaskError
+from skillpress.environments.notebook_qa.parameters import Difficulty
 
 DIFFICULTIES: Final = ("unsolved", "hard", "medium", "easy", "mastered")
 """Pass rate 0, below 1/4, up to 3/4, above, and 1."""
@@ -22,13 +23,11 @@ written."""
 
 WIN_COLUMNS: Final = ("task_id", "wins", "rollouts")
 
-Difficulty = Literal["all", "easy", "hard"]
-"""L0's sets of questions. Neither paper nor released code says how they were made; see :func:`is_of`."""
-
 
 def is_of(chosen: Difficulty) -> pl.Expr:
     """Whether a question is of a set, by its ``hops``: ``easy`` needs one fact, ``hard`` joins several. A
-    question whose hops are unknown is in neither."""
+    question whose hops are unknown is in neither. L0 has two such sets (section 4.5); neither paper nor
+    released code says how they were made."""
     if chosen == "all":
         return pl.lit(True)
     return (pl.col("hops") == 1 if chosen == "easy" else pl.col("hops") > 1).fill_null(False)

@@ -13,14 +13,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment, Rendering, ScratchVocabulary
 from skillpress.core.trajectory import Task
-from skillpress.environments.notebook_qa.difficulty import Difficulty
 from skillpress.environments.notebook_qa.skills import NotebookProjection
 from skillpress.environments.section import (
     EnvironmentSection,
@@ -36,6 +35,7 @@ DATA_VARIABLE = "QA_DATA"
 """Environment variable with the data folder, used if ``data`` is empty."""
 INDEXES_VARIABLE = "SKILLPRESS_INDEXES"
 """Environment variable with the folder of search indexes, used if ``indexes`` is empty."""
+Difficulty = Literal["all", "easy", "hard"]
 QUESTIONS, PARAGRAPHS = "questions.parquet", "paragraphs.parquet"
 
 
