@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 
 import polars as pl
@@ -31,7 +31,10 @@ paper's."""
 L0_METHODS = {"explorer": METHODS["explorer"], "vanilla": METHODS["vanilla"], "l0": "L0-RL"}
 """The same of L0's table."""
 
-UNTRAINED = frozenset({"explorer", "vanilla"})
+ONE_ANSWER = {"direct": "Direct Answer", "chain_of_thought": "CoT", "retrieval": "RAG"}
+"""Renderings of question answering whose agents have no loop, to L0's names of these baselines."""
+
+UNTRAINED = frozenset({"explorer", "vanilla", *ONE_ANSWER.values()})
 """Methods without a training run, and so without a checkpoint to choose."""
 
 TITLES = {
@@ -46,13 +49,14 @@ TITLES = {
     10: "Most used phrases of the dictionary fitted to each method's successes, and of the last step's",
     11: "ALFWorld: whether the phrases that the paper matches with SkillRL's skills are in the dictionary",
     12: "Question answering: exact match (EM), F1 and the judge's score (LJ)",
+    13: "Question answering: exact match on multi-hop questions, beside agents of other papers",
 }
-"""The number of a table to its contents: 1 to 11 are the paper's (its Table 3 states no measurement), 12 is
-L0's Table 2."""
-NAMES = {12: "L0's Table 2"}
+"""The number of a table to its contents: 1 to 11 are the paper's (its Table 3 states no measurement), 12 and
+13 are L0's Tables 2 and 1."""
+NAMES = {12: "L0's Table 2", 13: "L0's Table 1"}
 """The names of tables that are not called by their numbers."""
 
-METHOD_ROWS = frozenset({1, 5, 10, 12})
+METHOD_ROWS = frozenset({1, 5, 10, 12, 13})
 """Tables with a row for each method: the papers', and Table 10, whose phrases need the space."""
 
 _PAPER_FILE = files("skillpress.evaluation.paper") / "printed_figures.csv"
@@ -67,9 +71,9 @@ class PaperPanel:
     """The environment as the table names it, and which episodes count."""
     figures: Callable[[MethodEpisodes], tuple[BehaviorFigure, ...]]
     """Computes the rows, by the keys of ``printed_figures.csv``; every method has the same rows."""
-    printed: Callable[[str], Mapping[str, str]] | None = None
-    """Maps a row's key to the paper's figure of each method of its table; None means
-    ``printed_figures.csv``."""
+    printed: Callable[[str, MethodEpisodes], Mapping[str, str]] | None = None
+    """Maps a row's key and a method's episodes, of whose model and tasks the figures must be, to the paper's
+    figure of each method of its table; None means ``printed_figures.csv``."""
 
 
 @dataclass(frozen=True)
@@ -131,19 +135,11 @@ def paper_tables(
 ) -> list[PaperTable]:
     """The tables that have rows for the played environments, by number: environment to method to its episodes
     (at least one), and environment to panels."""
-    chosen = [(name, panel) for name in by_method for panel in panels[name]]
-    return [
-        PaperTable(
-            table,
-            tuple(
-                line
-                for name, panel in chosen
-                if panel.table == table
-                for line in panel_lines(name, panel, by_method[name])
-            ),
-        )
-        for table in sorted({panel.table for _, panel in chosen})
-    ]
+    lines: dict[int, list[Line]] = {}
+    for name, played in by_method.items():
+        for panel in panels[name]:
+            lines.setdefault(panel.table, []).extend(panel_lines(name, panel, played))
+    return [PaperTable(number, tuple(lines[number])) for number in sorted(lines) if lines[number]]
 
 
 def panel_lines(
@@ -151,13 +147,14 @@ def panel_lines(
 ) -> Iterator[Line]:
     """An environment's lines of one table."""
     found = {method: {f.key: f for f in panel.figures(played)} for method, played in by_method.items()}
-    printed = panel.printed or partial(paper_row, panel.table, environment)
+    some = next(iter(by_method.values()))
     for key, first in next(iter(found.values())).items():
+        printed = panel.printed(key, some) if panel.printed else paper_row(panel.table, environment, key)
         cells = {
             method: cell(found[method][key], paper)
             if method in found
             else PaperCell(unit=first.unit, paper=paper)
-            for method, paper in places(printed(key), found).items()
+            for method, paper in places(printed, found).items()
         }
         label = f"{first.label}, steps" if first.unit == "steps" else first.label
         yield Line(environment=environment, heading=panel.heading, key=key, label=label, cells=cells)

@@ -46,6 +46,8 @@ class MethodEpisodes:
     """k: episodes per task and run."""
     max_steps: int = 0
     """T; 0 if it is not known."""
+    model: str = ""
+    """``policy.model``; empty if it is not known."""
     last_dictionaries: Sequence[Mapping[tuple[str, ...], int]] = ()
     """Per training seed, the learned phrases of the last training step's dictionary and their uses."""
     grades: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=GRADES))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skillpress.evaluation.paper.layout import L0_METHODS, METHODS
+from skillpress.evaluation.paper.layout import L0_METHODS, METHODS, ONE_ANSWER
 from skillpress.experiment.params import Params
 
 Keys = dict[str, Any]
@@ -227,6 +227,14 @@ def keys_of(params: Params) -> dict[str, Any]:
     return {key: value for key, value in flatten(params.model_dump(mode="json")) if decides(key)}
 
 
+def untrained(keys: Keys) -> str:
+    """What a policy is called that was not trained: Vanilla, or L0's name of an agent that answers at
+    once."""
+    if keys["environment.name"] != "notebook_qa":
+        return VANILLA
+    return ONE_ANSWER.get(keys["policy.rendering"], VANILLA)
+
+
 def decides(key: str) -> bool:
     """Whether a key can decide a result; see :data:`DESCRIBING`."""
     return key not in DESCRIBING
@@ -247,7 +255,7 @@ class _Found:
     def __init__(self, keys: Keys) -> None:
         self.keys, self.algorithm = keys, str(keys["algorithm.name"])
         self.trained = keys["training.steps"] > 0
-        self.row = VANILLA
+        self.row = untrained(keys)
         self.sets: Keys = {}
         self.convention: Keys = {}
         self.differing: dict[str, Any] = {}
@@ -261,6 +269,8 @@ class _Found:
             self.row, self.sets, self.convention, self.differing = min(
                 fits, key=lambda fit: ("reward.shaping" in fit[-1], len(fit[-1]))
             )
+            if untrained(keys) != VANILLA:  # every row of a paper is of agents with a loop
+                self.differing["policy.rendering"] = keys["policy.rendering"]
 
     def _manifest(self, row: Row) -> dict[str, Any]:
         """The row's keys; a run whose successes are shaped also needs the paper's dictionary and λ = R."""

@@ -21,12 +21,12 @@ from skillpress.core.storage import write_text
 from skillpress.evaluation.paper import environment_figures
 from skillpress.evaluation.paper.layout import Line, PaperTable, paper_tables
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
-from skillpress.evaluation.paper.methods import Method
+from skillpress.evaluation.paper.methods import Method, keys_of, untrained
 from skillpress.evaluation.paper.phrases import fit_each, membership_lines, phrase_lines
 from skillpress.evaluation.paper.text import csv_text, markdown
 from skillpress.evaluation.statistics.episodes import EvaluationSteps, pooled
 from skillpress.experiment.params import Params
-from skillpress.pipeline.files import RESULTS, TRAINED
+from skillpress.pipeline.files import RESULTS, START, TRAINED
 from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, by_environment, read_unchanged
 from skillpress.reports.report.paper_page import render_paper_page
 
@@ -64,7 +64,8 @@ def episodes_by_method(runs: Sequence[tuple[FinishedRun, Method]]) -> dict[str, 
     parts: dict[tuple[str, int], EvaluationSteps] = {}
     grades: dict[tuple[str, int], pl.DataFrame] = {}
     for run, called in runs:
-        for policy, method in (*BASELINES.items(), (TRAINED, called.name)):
+        baselines = BASELINES | {START: untrained(keys_of(run.params))}
+        for policy, method in (*baselines.items(), (TRAINED, called.name)):
             parts.setdefault((method, run.params.seed), run.steps(policy))
             grades.setdefault((method, run.params.seed), run.grades(policy))
     tasks = {task.task_id: task for run, _ in runs for task in run.tasks}
@@ -76,6 +77,7 @@ def episodes_by_method(runs: Sequence[tuple[FinishedRun, Method]]) -> dict[str, 
             tasks={name: tasks[name] for name in sorted(steps.counts(pl.col("task_id")))},
             votes=params.evaluation.votes,
             max_steps=params.environment.max_steps,
+            model=params.policy.model,
             last_dictionaries=[
                 last
                 for run, called in runs

@@ -5,8 +5,12 @@ from __future__ import annotations
 from skillpress.evaluation.paper.figures import EnvironmentFigures
 from skillpress.evaluation.paper.layout import PaperPanel
 from skillpress.evaluation.paper.notebook_qa.behavior import notebook_behavior
-from skillpress.evaluation.paper.notebook_qa.scores import printed_row, table_2
+from skillpress.evaluation.paper.notebook_qa.scores import printed_in_1, printed_in_2, table_1, table_2
 
 FIGURES = EnvironmentFigures(
-    panels=(PaperPanel(12, "Question answering", table_2, printed_row),), behavior=notebook_behavior
+    panels=(
+        PaperPanel(12, "Question answering", table_2, printed_in_2),
+        PaperPanel(13, "Question answering", table_1, printed_in_1),
+    ),
+    behavior=notebook_behavior,
 )

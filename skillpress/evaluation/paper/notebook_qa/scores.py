@@ -23,9 +23,17 @@ from skillpress.evaluation.statistics.behavior import BehaviorFigure, share
 from skillpress.evaluation.statistics.episodes import EPISODE_KEY, EvaluationSteps
 
 BACKBONE = "Qwen2.5-7B-Instruct"
+BACKBONES = {
+    "Qwen2.5-32B-Instruct": "Qwen2.5-32B-Instruct",
+    "Qwen3-4B": "Qwen3-4B-Thinking",
+    "Qwen3-4B-Thinking-2507": "Qwen3-4B-Thinking",
+}
+"""The end of ``policy.model`` to the backbone of Table 2; other models stand beside :data:`BACKBONE`."""
 PRINTED = {"vanilla": "L0-Scaffold", "l0": "L0-RL"}
 """Methods to L0's names of them: the untrained policy in its loop, and the trained one."""
 TABLE = "L0, Table 2"
+MULTI_HOP = ("hotpotqa", "musique", "bamboogle")
+"""The data sets of Table 1."""
 
 
 def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
@@ -42,7 +50,14 @@ def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     )
     datasets = sorted(set(found["dataset"]))
     figures = [f for name in datasets for f in _figures(name, found.filter(pl.col("dataset") == name))]
-    return (*figures, *(_means(figures) if len(datasets) > 1 else ()))
+    return (*figures, *(_mean(metric, figures) for metric in METRICS if len(datasets) > 1))
+
+
+def table_1(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """EM of the multi-hop data sets, and its mean over them if all three were asked."""
+    found = {figure.key: figure for figure in table_2(played)}
+    em = [found[key] for name in MULTI_HOP if (key := f"em_{name}") in found]
+    return (*em, _mean("em", em)) if len(em) == len(MULTI_HOP) else tuple(em)
 
 
 def submitted(steps: EvaluationSteps, tasks: Iterable[Task]) -> pl.DataFrame:
@@ -92,28 +107,40 @@ def _figures(dataset: str, answers: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
     )
 
 
-def _means(figures: Iterable[BehaviorFigure]) -> tuple[BehaviorFigure, ...]:
-    """Each metric's mean over the data sets, like the paper's column *Avg.*; none if one has no figure."""
-    found = list(figures)
-    of = {metric: [f for f in found if f.key.startswith(f"{metric}_")] for metric in METRICS}
-    return tuple(
-        BehaviorFigure(
-            key=f"{metric}_{AVERAGE}",
-            label=f"{AVERAGE} {heading}",
-            value=sum(values) / len(values) if len(values) == len(of[metric]) else None,
-            unit="share",
-            episodes=sum(f.episodes for f in of[metric]),
-            table=TABLE,
-        )
-        for metric, heading in METRICS.items()
-        for values in [[f.value for f in of[metric] if f.value is not None]]
+def _mean(metric: str, figures: Iterable[BehaviorFigure]) -> BehaviorFigure:
+    """A metric's mean over the data sets, like the paper's column *Avg.*; no value if one has none."""
+    of = [figure for figure in figures if figure.key.startswith(f"{metric}_")]
+    values = [figure.value for figure in of if figure.value is not None]
+    return BehaviorFigure(
+        key=f"{metric}_{AVERAGE}",
+        label=f"{AVERAGE} {METRICS[metric]}",
+        value=sum(values) / len(values) if len(values) == len(of) else None,
+        unit="share",
+        episodes=sum(figure.episodes for figure in of),
+        table=TABLE,
     )
 
 
-def printed_row(key: str) -> dict[str, str]:
-    """Method to the paper's figure, in percent; empty if the paper has none."""
+def printed_in_2(key: str, played: MethodEpisodes) -> dict[str, str]:
+    """Method to the paper's figure in Table 2 for this model, in percent; empty if the paper has none. An
+    average has none beside another choice of data sets."""
+    backbone = BACKBONES.get(played.model.rpartition("/")[2], BACKBONE)
+    figures = _printed(2, backbone, key)
+    asked = {task.spec["dataset"] for task in played.tasks.values()}
+    if key.endswith(AVERAGE) and asked != {*MULTI_HOP, "simpleqa"}:
+        figures = {}
+    return dict.fromkeys(L0_METHODS, "") | {m: figures.get(name, "") for m, name in PRINTED.items()}
+
+
+def printed_in_1(key: str, played: MethodEpisodes) -> dict[str, str]:
+    """The same of Table 1, whose other agents have the names that the paper gives them."""
+    ours = {name: method for method, name in PRINTED.items()}
+    figures = _printed(1, "Qwen2.5-7B", key)
+    return {"explorer": ""} | {ours.get(name, name): figure for name, figure in figures.items()}
+
+
+def _printed(table: int, backbone: str, key: str) -> dict[str, str]:
+    """L0's name of a method to its figure as printed."""
     metric, _, dataset = key.partition("_")
-    rows = printed().filter(table=2, backbone=BACKBONE, metric=metric, dataset=dataset)
-    percent = dict(rows.select("method", "percent").iter_rows())
-    found = {method: percent.get(name) for method, name in PRINTED.items()}
-    return dict.fromkeys(L0_METHODS, "") | {m: f"{x:.2f}" for m, x in found.items() if x is not None}
+    rows = printed().filter(table=table, backbone=backbone, metric=metric, dataset=dataset)
+    return {name: f"{percent:.2f}" for name, percent in rows.select("method", "percent").iter_rows()}

@@ -112,6 +112,23 @@ def test_l0s_own_training_stands_in_the_row_of_its_table_beside_the_printed_figu
     assert any("| L0-RL |" in line and "paper: 61.68 %" in line for line in lines)
 
 
+def test_an_agent_that_answers_at_once_stands_in_its_own_row_of_l0s_table_1(
+    tmp_path: Path, repository: Path
+) -> None:
+    run = write_run(tmp_path / "run", repository)
+    (run / split_file("test")).unlink()
+    multi_hop = [replace(task, spec={**task.spec, "dataset": "hotpotqa"}) for task in TASKS]
+    write_tasks(run / split_file("test"), multi_hop)
+    values = merge(read_yaml(run / "params.yaml"), {"policy": {"rendering": "direct", "model": "m"}})
+    (run / "params.yaml").write_text(yaml.safe_dump(merge(values, {"imitation": {"demonstrations": 0}})))
+    found = shown(run, tmp_path / "out", "em_hotpotqa")
+    assert found["Direct Answer"] == "0.0%" and found["vanilla"] == ""
+    assert found["SegCost (buffer) with policy.rendering direct"] == "50.0%"
+    lines = (tmp_path / "out" / "tables.md").read_text().splitlines()
+    (row,) = (line for line in lines if "| Direct Answer |" in line and "16.40" in line)
+    assert "0.0%" in row and "L0's Table 1" in "".join(lines)
+
+
 def test_an_evaluation_that_was_made_again_has_no_score_until_it_is_graded_again(
     tmp_path: Path, repository: Path
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skillpress.core.yaml_files import read_yaml_file
+from skillpress.evaluation.paper.layout import ONE_ANSWER
 from skillpress.evaluation.paper.methods import (
     DESCRIBING,
     Method,
@@ -164,6 +165,17 @@ def test_a_run_with_the_other_conventions_than_its_table_is_not_its_seed() -> No
     assert method(papers) == Method("segcost")
     first, second = methods([ours, papers])
     assert first == Method("segcost") and second.differing["algorithm.scale"] == "std"
+
+
+@pytest.mark.parametrize(("rendering", "name"), ONE_ANSWER.items())
+def test_an_agent_without_a_loop_is_no_row_of_agents_with_one(rendering: str, name: str) -> None:
+    """Neither before training (it is L0's baseline) nor after it."""
+    l0 = experiment("paper_notebook_qa")
+    at_once = changed(l0, "policy.rendering", rendering)
+    assert method(changed(at_once, "training.steps", 0)) == Method(name)
+    assert method(at_once).label == f"L0-RL with policy.rendering {rendering}"
+    assert method(changed(l0, "training.steps", 0)) == Method("vanilla")
+    assert set(ONE_ANSWER) < set(l0.environment.renderings())
 
 
 def test_l0s_figure_3_is_three_trainings_that_differ_in_questions_and_in_sampling_alone() -> None:

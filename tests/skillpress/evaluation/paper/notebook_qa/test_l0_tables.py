@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import polars as pl
 import pytest
@@ -14,9 +15,18 @@ from hypothesis import strategies as st
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Task
 from skillpress.environments.notebook_qa.answers import normalized
+from skillpress.evaluation.paper.layout import ONE_ANSWER
 from skillpress.evaluation.paper.method_episodes import GRADES, MethodEpisodes
 from skillpress.evaluation.paper.notebook_qa.printed import AVERAGE, METRICS, TABLES, printed
-from skillpress.evaluation.paper.notebook_qa.scores import printed_row, released_f1, table_2
+from skillpress.evaluation.paper.notebook_qa.scores import (
+    BACKBONE,
+    BACKBONES,
+    printed_in_1,
+    printed_in_2,
+    released_f1,
+    table_1,
+    table_2,
+)
 from skillpress.evaluation.statistics.episodes import evaluation_steps
 from tests.support.episodes import made_trajectory
 
@@ -74,7 +84,9 @@ def test_f1_is_never_below_exact_match_nor_the_judge_below_f1() -> None:
     assert (wide["judge"] >= wide["f1"]).drop_nulls().all()
 
 
-def episodes(said: Sequence[tuple[str, str | None]], recorded: bool = True) -> MethodEpisodes:
+def episodes(
+    said: Sequence[tuple[str, str | None]], recorded: bool = True, others: Mapping[str, Task] = MappingProxyType({})
+) -> MethodEpisodes:
     """One episode for each (task, answer); a question of MuSiQue and one of HotpotQA."""
     played = [
         made_trajectory(
@@ -90,7 +102,7 @@ def episodes(said: Sequence[tuple[str, str | None]], recorded: bool = True) -> M
     of_hotpotqa = {"question": "?", "answers": ["Iliad", "no"], "dataset": "hotpotqa"}
     of_musique = {"question": "?", "answers": ["no", "nobody"], "dataset": "musique"}
     tasks = {"h": Task("h", "notebook_qa", 0, of_hotpotqa), "m": Task("m", "notebook_qa", 0, of_musique)}
-    return MethodEpisodes(evaluation_steps(rollout_frame(played)), tasks)
+    return MethodEpisodes(evaluation_steps(rollout_frame(played)), tasks | dict(others))
 
 
 SAID = (("h", "The Iliad"), ("h", "no man"), ("m", "no man"), ("m", None))
@@ -146,6 +158,46 @@ def test_a_file_that_does_not_record_answers_gives_no_figure() -> None:
     assert set(values(episodes(SAID[:3], recorded=False)).values()) == {None}
 
 
-def test_ours_stand_beside_the_printed_figures_of_an_untrained_policy() -> None:
-    assert printed_row("judge_simpleqa")["vanilla"] == "30.45"
-    assert set(printed_row("judge_hotpotqa").values()) == {""}
+def of_model(model: str = "", datasets: Sequence[str] = ()) -> MethodEpisodes:
+    asked = [Task(name, "notebook_qa", 0, {"dataset": name}) for name in datasets]
+    return replace(episodes(SAID[:1]), model=model, tasks={task.task_id: task for task in asked})
+
+
+@pytest.mark.parametrize(
+    ("model", "scaffold", "trained"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct", "30.45", "80.40"),
+        ("models/Qwen2.5-32B-Instruct", "69.46", "87.29"),
+        ("scratch", "30.45", "80.40"),  # the model of the paper's main table
+    ],
+)
+def test_ours_stand_beside_the_printed_figures_of_their_model(
+    model: str, scaffold: str, trained: str
+) -> None:
+    found = printed_in_2("judge_simpleqa", of_model(model))
+    assert found == {"explorer": "", "vanilla": scaffold, "l0": trained}
+    assert set(printed_in_2("judge_hotpotqa", of_model(model)).values()) == {""}
+
+
+def test_every_backbone_of_table_2_has_a_model_beside_which_it_stands() -> None:
+    backbones = set(printed().filter(table=2)["backbone"])
+    assert backbones == {BACKBONE, *BACKBONES.values()}
+
+
+def test_a_printed_average_stands_only_beside_the_average_of_the_same_data_sets() -> None:
+    whole, part = of_model(datasets=OF_TABLE[2]), of_model(datasets=OF_TABLE[1])
+    assert printed_in_2("em_average", whole)["l0"] and not printed_in_2("em_average", part)["l0"]
+    said = [("h", "The Iliad"), ("m", "no"), ("b", "no")]
+    played = episodes(said[:2])
+    assert [figure.key for figure in table_1(played)] == ["em_hotpotqa", "em_musique"]
+    of_bamboogle = Task("b", "notebook_qa", 0, played.tasks["m"].spec | {"dataset": "bamboogle"})
+    all_three = episodes(said, others={"b": of_bamboogle})
+    assert {figure.key: figure.value for figure in table_1(all_three)} == {
+        "em_hotpotqa": 1.0, "em_musique": 1.0, "em_bamboogle": 1.0, "em_average": 1.0
+    }  # fmt: skip
+
+
+def test_table_1_has_the_agents_of_other_papers_by_their_names() -> None:
+    found = printed_in_1("em_average", of_model())
+    assert set(ONE_ANSWER.values()) < set(found) and {"vanilla", "l0", "ZeroSearch-inst"} < set(found)
+    assert (found["Direct Answer"], found["RAG"], found["explorer"]) == ("11.87", "17.33", "")
