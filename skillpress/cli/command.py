@@ -90,7 +90,7 @@ COMMANDS = {
     ),
     "judge-questions": Command(
         "skillpress.cli.evaluations.judge_questions",
-        "let a model say which training questions are objective, for environment.objectivity",
+        "let a model rate training questions, for environment.objectivity",
         layers=("train",),
         runs_code=True,
     ),

@@ -25,9 +25,9 @@ WIN_COLUMNS: Final = ("task_id", "wins", "rollouts")
 
 
 def is_of(chosen: Difficulty) -> pl.Expr:
-    """Whether a question is of a set, by its ``hops``: ``easy`` needs one fact, ``hard`` joins several. A
-    question whose hops are unknown is in neither. L0 has two such sets (section 4.5); neither paper nor
-    released code says how they were made."""
+    """Whether a set contains a question, by its ``hops``: an easy question needs one fact, a hard one joins
+    several. A question whose hops are unknown is in neither set. L0 has two such sets (section 4.5); neither
+    the paper nor the released code says how they were made."""
     if chosen == "all":
         return pl.lit(True)
     return (pl.col("hops") == 1 if chosen == "easy" else pl.col("hops") > 1).fill_null(False)

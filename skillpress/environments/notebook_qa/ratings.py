@@ -43,7 +43,8 @@ def by_ratings(questions: pl.DataFrame, file: str | Path) -> pl.DataFrame:
     found = read_columns(file, RATING_COLUMNS, place).unique(["dataset", "id"], keep="last")
     wrong = found.filter(~pl.all_horizontal(pl.col("stability", "objectivity").is_between(-1, 1)))
     if not wrong.is_empty():
-        raise TaskError(f"{place}: {'/'.join(wrong.row(0)[:2])} is rated {wrong.row(0)[2:]}; must be 1, 0, -1")
+        dataset, name, *rated = wrong.row(0)
+        raise TaskError(f"{place}: {dataset}/{name} is rated {rated}; a rating must be 1, 0 or -1")
     joined = questions.join(
         found.with_columns(rated=True), on=["dataset", "id"], how="left", maintain_order="left"
     )

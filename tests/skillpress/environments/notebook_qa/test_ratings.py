@@ -78,7 +78,7 @@ def test_another_file_is_refused_with_what_is_wrong(tmp_path: Path) -> None:
     QUESTIONS.write_parquet(file)
     with pytest.raises(TaskError, match=r"column stability is missing; it must be Int8"):
         by_ratings(QUESTIONS, file)
-    with pytest.raises(TaskError, match=r"a/1 is rated \(4, 1\); must be 1, 0, -1"):
+    with pytest.raises(TaskError, match=r"a/1 is rated \[4, 1\]; a rating must be 1, 0 or -1"):
         reasons(file, a1=(4, 1), a2=(1, 1), a3=(1, 1))
 
 

@@ -65,7 +65,7 @@ def test_retrieval_shows_the_best_pages_of_the_question_each_once_and_cut(
     [
         ("Ghent", "Ghent", ""),
         (" Ghent\n", "Ghent", ""),
-        ("It's \"Ghent\",\nI think.", "It's \"Ghent\",\nI think.", ""),
+        ('It\'s "Ghent",\nI think.', 'It\'s "Ghent",\nI think.', ""),
         ("<think>Hm.</think> Ghent", "Ghent", "Hm."),
         ("<think>Hm.", "unclosed", ""),
         ("<think>Hm.</think>", "empty", "Hm."),
@@ -120,7 +120,7 @@ def test_any_answer_is_one_call_with_that_text_and_nothing_of_it_is_code(respons
 def test_a_demonstration_in_these_words_is_an_answer_or_an_error(parameters: NotebookQaParameters) -> None:
     for name, parse in (("direct", answer), ("chain_of_thought", answer_line)):
         response = parameters.rendering(name, 0).response("answer yes", Info(answer="it's so"))
-        assert parse(response).action == "submit_final_answer(\"it's so\")"
+        assert parse(response).action == 'submit_final_answer("it\'s so")'
     with pytest.raises(ParamsError, match=r"acts by 'search question'; set imitation.demonstrations to 0"):
         parameters.rendering("direct", 0).response("search question", Info())
 

@@ -85,7 +85,9 @@ def test_f1_is_never_below_exact_match_nor_the_judge_below_f1() -> None:
 
 
 def episodes(
-    said: Sequence[tuple[str, str | None]], recorded: bool = True, others: Mapping[str, Task] = MappingProxyType({})
+    said: Sequence[tuple[str, str | None]],
+    recorded: bool = True,
+    others: Mapping[str, Task] = MappingProxyType({}),
 ) -> MethodEpisodes:
     """One episode for each (task, answer); a question of MuSiQue and one of HotpotQA."""
     played = [
