@@ -14,14 +14,42 @@ import numpy as np
 import torch
 
 from skillpress.core.trajectory import Step
+from skillpress.models.policy import token_scores
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import Responses, pack_responses
 from skillpress.training.algorithms.batch import Batch, Floats, Indices
 from skillpress.training.experience.experience import LessonLoss, LessonTokens
+from skillpress.training.loop.measured import LESSON
 from skillpress.training.loop.model_pass import Pass
+from skillpress.training.loop.part import Part, Terms, Update
+from skillpress.training.loop.scoring_passes import ScoringPasses
 
 WholeScore = Callable[[Responses, float, bool], tuple[torch.Tensor, ...]]
 """A scorer, which returns log-probabilities first; the flag asks for whole distributions."""
+
+
+class Lessons(Part):
+    """The loss of the lessons that an update has beside its samples."""
+
+    def __init__(self, method: LessonLoss, vocabulary: int) -> None:
+        """Make passes that have no more whole distributions in memory than a scorer has logits.
+
+        Args:
+            vocabulary: the number of tokens that the model knows.
+        """
+        self.method, self._most = method, max(1, token_scores.CHUNK_LOGITS // vocabulary)
+
+    def passes(self, update: Update, scoring: ScoringPasses) -> list[Pass]:
+        """The update's lessons."""
+        if update.lessons is None:
+            return []
+        limit, device = scoring.token_limit, scoring.device
+        return lesson_passes(update.lessons, limit, self._most, device, scoring.shared)
+
+    def loss(self, each: Pass, update: Update, scoring: ScoringPasses) -> Terms:
+        """The method's loss."""
+        loss, metrics = lesson_loss(scoring.score, each, self.method, scoring.temperature)
+        return loss, {f"{LESSON}{name}": value for name, value in metrics.items()}
 
 
 def lessons_of(steps: Sequence[Step], weights: Floats | None = None) -> Batch:
@@ -31,7 +59,7 @@ def lessons_of(steps: Sequence[Step], weights: Floats | None = None) -> Batch:
 
 
 def lesson_passes(
-    lessons: Batch, token_limit: int, most_responded: int, device: torch.device, shared: bool
+    lessons: Batch, token_limit: int, most_responded: int, device: torch.device | str, shared: bool
 ) -> list[Pass]:
     """The lessons, split into passes.
 
