@@ -26,11 +26,18 @@ from tests.support.training.batches import clipped
 POLICY = PolicyLoss(clipped(0.2, 0.2, 0.0))
 STEPS = tuple(
     Step(
-        prompt_ids=(number, 3), response_ids=(5, 6, number), logprobs=np.full(3, -3.5, np.float32), thought="",
-        action="", observation="", invalid=None, reward_parts=(), plain_prompt_ids=(3, number),
+        prompt_ids=(number, 3),
+        response_ids=(5, 6, number),
+        logprobs=np.full(3, -3.5, np.float32),
+        thought="",
+        action="",
+        observation="",
+        invalid=None,
+        reward_parts=(),
+        plain_prompt_ids=(3, number),
     )
     for number in range(7, 12)
-)  # fmt: skip
+)
 
 
 def samples() -> Batch:
