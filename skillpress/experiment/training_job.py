@@ -168,7 +168,7 @@ def _parts(
         head = ValueHead(model, params.environment.max_steps, algorithm.head_rate)
         parts.append(Values(algorithm, head))
     if further is not None:
-        parts.append(Lessons(further.loss, model.config.get_text_config().vocab_size))
+        parts.append(Lessons(params.experience, model.config.get_text_config().vocab_size))
     return parts
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from skillpress.models.policy.passes import pass_rows
-from skillpress.training.algorithms.algorithm import Algorithm, ScoredTokens
+from skillpress.training.algorithms.algorithm import Algorithm
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
 from skillpress.training.loop.model_pass import Pass, scored
@@ -54,7 +53,10 @@ class PolicyLoss(Part):
         tokens = scored(samples, logprobs, *values)
         loss, metrics = self.algorithm.loss(tokens)
         counted = {"entropy": (tokens.weights * entropies).sum(), "weight": tokens.weights.sum()}
-        return loss, {**metrics, **counted, **_reference_weight(tokens)}
+        if tokens.reference_logprobs is not None:
+            drawn = tokens.weights if tokens.kl_weights is None else tokens.kl_weights
+            counted["reference_weight"] = drawn.sum()
+        return loss, {**metrics, **counted}
 
     def _importance(self, update: Update) -> TruncatedImportance | None:
         """The weights of a step's first update, whose proximal policy is the current one; None in others."""
@@ -67,11 +69,3 @@ class PolicyLoss(Part):
         if self.algorithm.needs_values != (samples.value_targets is not None):
             raise ValueError("samples need value_targets if, and only if, the algorithm has values")
         return samples
-
-
-def _reference_weight(tokens: ScoredTokens) -> dict[str, torch.Tensor]:
-    """The sum of the KL term's weights, if there is such a term."""
-    if tokens.reference_logprobs is None:
-        return {}
-    drawn = tokens.weights if tokens.kl_weights is None else tokens.kl_weights
-    return {"reference_weight": drawn.sum()}

@@ -28,18 +28,9 @@ class Values(Part):
 
     def judge(self, batch: Batch, rows: Indices, scoring: ScoringPasses, add: SumOverRanks) -> Batch:
         """The batch with values, targets and their weights."""
-        return with_targets(with_values(batch, rows, scoring), self.algorithm, add)
-
-
-def with_values(batch: Batch, rows: Indices, scoring: ScoringPasses) -> Batch:
-    """The batch with the values of its states; all ranks call this.
-
-    Args:
-        rows: the steps at which something was sampled.
-    """
-    values = np.zeros(len(batch))
-    values[rows] = scoring.values(batch.cut(rows))
-    return replace(batch, values=values)
+        values = np.zeros(len(batch))
+        values[rows] = scoring.values(batch.cut(rows))
+        return with_targets(replace(batch, values=values), self.algorithm, add)
 
 
 def with_targets(batch: Batch, algorithm: Algorithm, add: SumOverRanks) -> Batch:

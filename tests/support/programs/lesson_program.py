@@ -17,7 +17,7 @@ from skillpress.core.trajectory import Step, TokenIds
 from skillpress.models.policy import Policy, token_scores
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.experience.erl import Internalization
+from skillpress.training.experience.erl import ERLParameters
 from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lessons import Lessons, lessons_of
 from skillpress.training.loop.policy_loss import PolicyLoss
@@ -90,7 +90,8 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
     ranks, policy = Ranks(rank, size), tiny_policy()
     token_scores.CHUNK_LOGITS = 4 * policy.model.config.vocab_size
     join_ranks(ranks, port)
-    method = Internalization(ALPHA, 0.0 if "distill" in options else ETA)
+    eta = 0.0 if "distill" in options else ETA
+    method = ERLParameters(name="erl", distill=ALPHA, kl=eta, retries=1, reflection="own")
     parts = [PolicyLoss(clipped(0.2, 0.2, 0.0)), Lessons(method, policy.model.config.vocab_size)]
     passing = Passing(TEMPERATURE, 20, gradient_checkpointing="checkpointing" in options)
     learner = Learner(policy.model, parts, replace(ADAMW, configuration=configuration), passing, ranks)

@@ -11,7 +11,7 @@ import torch
 from skillpress.core.trajectory import Step
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.experience.erl import Internalization
+from skillpress.training.experience.erl import ERLParameters
 from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lessons import Lessons, lessons_of
 from skillpress.training.loop.measured import Measured
@@ -82,7 +82,8 @@ def test_losses_and_metrics_of_all_parts_add_up() -> None:
 
 
 def test_a_part_without_passes_is_not_due_and_without_any_there_is_no_update() -> None:
-    lessons = Lessons(Internalization(1.0, 0.0), 60)
+    method = ERLParameters(name="erl", distill=1.0, kl=0.0, retries=1, reflection="own")
+    lessons = Lessons(method, 60)
     weights, measured = updated([POLICY, lessons], samples().cut(np.zeros(0, np.int64)))
     assert measured == Measured() and not measured.optimized
     start = tiny_policy().model.state_dict()

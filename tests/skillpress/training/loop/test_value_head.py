@@ -21,7 +21,7 @@ from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.model_pass import sampled
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss
-from skillpress.training.loop.state_values import Values, with_targets, with_values
+from skillpress.training.loop.state_values import Values, with_targets
 from skillpress.training.loop.value_head import ValuedScorer, ValueHead
 from tests.support.models.families import family
 from tests.support.models.tiny import tiny_policy
@@ -175,8 +175,8 @@ def test_values_belong_to_their_steps_in_whatever_order_the_samples_are(learner:
     played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0, 4)
     rows = sampled(played)
     assert rows.tolist() == [0, 3, 2, 4]
-    expected = with_values(played, np.array([0, 2, 3, 4]), learner.scoring).values
-    found = with_values(played, rows, learner.scoring).values
+    expected = learner.judge(played, np.array([0, 2, 3, 4])).values
+    found = learner.judge(played, rows).values
     assert expected is not None and found is not None
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert expected[1] == 0 and len(set(expected.round(4))) == 5
