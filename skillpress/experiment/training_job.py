@@ -38,13 +38,13 @@ from skillpress.training.loop.loop import TrainingLoop
 from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.mismatch import MismatchCheck
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.part import Part
 from skillpress.training.loop.policy_loss import PolicyLoss
 from skillpress.training.loop.reference import Reference
 from skillpress.training.loop.replay import ReplayBuffer
 from skillpress.training.loop.reward_shaping import RewardShaper
-from skillpress.training.loop.state_values import Values
+from skillpress.training.loop.state_values import StateValues
 from skillpress.training.loop.step import TrainingStep
+from skillpress.training.loop.update import UpdatePart
 from skillpress.training.loop.value_head import ValueHead
 
 ACCOUNT_CHARACTERS = 2
@@ -158,15 +158,15 @@ def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Expe
 
 def _parts(
     params: Params, policy: Policy, adapter: LoraAdapter | None, further: Experience | None
-) -> list[Part]:
+) -> list[UpdatePart]:
     """What updates are made of."""
     algorithm, model = params.algorithm, policy.model
-    parts: list[Part] = [PolicyLoss(algorithm)]
+    parts: list[UpdatePart] = [PolicyLoss(algorithm)]
     if algorithm.kl_coefficient:
         parts.append(Reference(model, adapter))
     if algorithm.needs_values:
         head = ValueHead(model, params.environment.max_steps, algorithm.head_rate)
-        parts.append(Values(algorithm, head))
+        parts.append(StateValues(algorithm, head))
     if further is not None:
         parts.append(Lessons(params.experience, model.config.get_text_config().vocab_size))
     return parts

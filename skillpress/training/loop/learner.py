@@ -2,7 +2,7 @@
 
 The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes. An
 update is one optimizer step over any number of passes through the model. Which passes these are and what
-their losses are, its parts say (``part.py``). DeepSpeed averages gradients over the ranks, but the loss is a
+their losses are, its parts say (``update.py``). DeepSpeed averages gradients over the ranks, but the loss is a
 sum whose weights add up to 1 over all ranks, so it is multiplied by the number of ranks. Collective
 operations need all ranks, and ZeRO-3 has some within each pass. So all ranks make the same number of passes:
 a rank with fewer adds weightless ones.
@@ -34,8 +34,8 @@ from skillpress.training.loop.lora import LoraAdapter, SavedAdapter
 from skillpress.training.loop.measured import Measured
 from skillpress.training.loop.model_pass import Pass, weightless
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.part import Part, Update
 from skillpress.training.loop.scoring_passes import ScoringPasses, by_sample
+from skillpress.training.loop.update import Update, UpdatePart
 from skillpress.training.loop.value_head import ValuedScorer
 
 COMPARED = 4
@@ -60,7 +60,7 @@ class Learner:
     def __init__(
         self,
         model: PreTrainedModel,
-        parts: Sequence[Part],
+        parts: Sequence[UpdatePart],
         optimizer: AdamW,
         passing: Passing,
         ranks: Ranks,

@@ -22,11 +22,11 @@ from skillpress.training.experience.experience import LessonTokens
 from skillpress.training.experience.parameters import ExperienceParameters
 from skillpress.training.loop.measured import LESSON
 from skillpress.training.loop.model_pass import Pass
-from skillpress.training.loop.part import Part, Terms, Update
 from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Terms, Update, UpdatePart
 
 
-class Lessons(Part):
+class Lessons(UpdatePart):
     """The loss of the lessons that an update has beside its samples."""
 
     def __init__(self, method: ExperienceParameters, vocabulary: int) -> None:

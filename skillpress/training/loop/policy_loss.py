@@ -12,11 +12,11 @@ from skillpress.training.algorithms.batch import Batch
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
 from skillpress.training.loop.model_pass import Pass, scored
 from skillpress.training.loop.own_scores import completed, prepared, with_importance
-from skillpress.training.loop.part import Part, Terms, Update
 from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Terms, Update, UpdatePart
 
 
-class PolicyLoss(Part):
+class PolicyLoss(UpdatePart):
     """The algorithm's loss, with the learner's own scores that it needs (``own_scores.py``)."""
 
     def __init__(self, algorithm: Algorithm) -> None:
@@ -25,8 +25,8 @@ class PolicyLoss(Part):
             self.columns = {"trajectory_sums": np.array([[0.0, 1.0, 0.0, 0.0]])}
 
     def prepare(self, shares: Sequence[Batch], scoring: ScoringPasses) -> Sequence[Batch]:
-        """With importance weights, the shares of later updates have proximal log-probabilities and weighted
-        advantages. The first update scores its own under the same weights."""
+        """The shares; if there are importance weights, those of later updates have proximal log-probabilities
+        and weighted advantages. The first update scores its own under the same weights."""
         importance = self.algorithm.importance_weights
         if importance is None:
             return shares

@@ -14,11 +14,11 @@ from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.lora import LoraAdapter
-from skillpress.training.loop.part import Part
 from skillpress.training.loop.scoring_passes import ScoringPasses, alone
+from skillpress.training.loop.update import UpdatePart
 
 
-class Reference(Part):
+class Reference(UpdatePart):
     """The start policy's log-probabilities of samples; it is kept in no checkpoint."""
 
     def __init__(self, model: PreTrainedModel, adapter: LoraAdapter | None = None) -> None:

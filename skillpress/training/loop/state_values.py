@@ -14,12 +14,12 @@ import numpy as np
 from skillpress.core.columns import Indices
 from skillpress.training.algorithms.algorithm import Algorithm
 from skillpress.training.algorithms.batch import Batch, SumOverRanks
-from skillpress.training.loop.part import Part
 from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import UpdatePart
 from skillpress.training.loop.value_head import ValueHead
 
 
-class Values(Part):
+class StateValues(UpdatePart):
     """The value head, and the columns that the algorithm's advantages and loss read of it."""
 
     def __init__(self, algorithm: Algorithm, head: ValueHead) -> None:

@@ -30,10 +30,10 @@ from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.model_pass import scored
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.part import Part
 from skillpress.training.loop.policy_loss import PolicyLoss
 from skillpress.training.loop.reference import Reference
-from skillpress.training.loop.state_values import Values
+from skillpress.training.loop.state_values import StateValues
+from skillpress.training.loop.update import UpdatePart
 from skillpress.training.loop.value_head import ValueHead
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import GRPO, PPO, algorithm
@@ -196,9 +196,9 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
         section, model = PPO if valued else GRPO, tiny_policy().model
         method = algorithm(section, clip_low=0.2, clip_high=0.2, kl_coefficient=KL, ratio=level)
         adapter = LoraAdapter(model, RANK, ALPHA, 0, rows_of(options)) if "lora" in options else None
-        parts: list[Part] = [PolicyLoss(method), Reference(model, adapter)]
+        parts: list[UpdatePart] = [PolicyLoss(method), Reference(model, adapter)]
         if valued:
-            parts.append(Values(method, ValueHead(model, 30, rate=5.0)))
+            parts.append(StateValues(method, ValueHead(model, 30, rate=5.0)))
         optimizer = replace(ADAMW, configuration=configuration)
         passing = Passing(1.0, 20, gradient_checkpointing="checkpointing" in options)
         return Learner(model, parts, optimizer, passing, ranks, adapter)

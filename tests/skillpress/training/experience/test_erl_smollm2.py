@@ -22,8 +22,8 @@ from skillpress.rollouts.collection import requests
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.experience.erl import LEARNED, REQUEST
 from skillpress.training.loop.lessons import Lessons, lessons_of
-from skillpress.training.loop.part import Update
 from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Update
 
 ROOT = Path(__file__).parents[4]
 OVERLAY = """

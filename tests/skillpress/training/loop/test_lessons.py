@@ -18,8 +18,8 @@ from skillpress.training.algorithms.batch import Batch
 from skillpress.training.experience.erl import ERLParameters
 from skillpress.training.loop.lessons import Lessons, kl_of, lessons_of
 from skillpress.training.loop.model_pass import weightless
-from skillpress.training.loop.part import Update
 from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Update
 from tests.support import nursery
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs import PROGRAMS

@@ -21,7 +21,7 @@ from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.model_pass import sampled
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss
-from skillpress.training.loop.state_values import Values, with_targets
+from skillpress.training.loop.state_values import StateValues, with_targets
 from skillpress.training.loop.value_head import ValuedScorer, ValueHead
 from tests.support.models.families import family
 from tests.support.models.tiny import tiny_policy
@@ -84,7 +84,7 @@ def test_values_are_float32_in_a_bfloat16_model() -> None:
 
 def learner_with(model: PreTrainedModel, head: ValueHead, rate: float) -> Learner:
     method = algorithm(PPO)
-    parts = [PolicyLoss(method), Values(method, head)]
+    parts = [PolicyLoss(method), StateValues(method, head)]
     return Learner(model, parts, AdamW(rate), Passing(1.0, 200), Ranks())
 
 

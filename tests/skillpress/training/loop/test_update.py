@@ -17,9 +17,9 @@ from skillpress.training.loop.lessons import Lessons, lessons_of
 from skillpress.training.loop.measured import Measured
 from skillpress.training.loop.model_pass import Pass
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.part import Part, Terms, Update
 from skillpress.training.loop.policy_loss import PolicyLoss
 from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Terms, Update, UpdatePart
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import clipped
 
@@ -44,8 +44,8 @@ def samples() -> Batch:
     return Batch.of_steps(STEPS, np.ones(len(STEPS)), np.full(len(STEPS), 0.1))
 
 
-class Surprise(Part):
-    """A part of one's own: the samples once more, with the mean surprise of their tokens as a loss."""
+class Surprise(UpdatePart):
+    """A new part, which passes the samples once more. Its loss is the surprise at their tokens."""
 
     def passes(self, update: Update, scoring: ScoringPasses) -> list[Pass]:
         return scoring.passes(update.samples)
@@ -56,7 +56,7 @@ class Surprise(Part):
         return surprise, {"surprise": surprise.detach()}
 
 
-def updated(parts: Sequence[Part], batch: Batch) -> tuple[dict[str, torch.Tensor], Measured]:
+def updated(parts: Sequence[UpdatePart], batch: Batch) -> tuple[dict[str, torch.Tensor], Measured]:
     """The weights after one update of a fresh learner in small passes, and what it measured."""
     join_ranks(Ranks(), free_port())
     learner = Learner(tiny_policy().model, parts, AdamW(1e-2), Passing(1.0, 12), Ranks())
@@ -66,7 +66,9 @@ def updated(parts: Sequence[Part], batch: Batch) -> tuple[dict[str, torch.Tensor
 
 
 def test_a_part_that_defines_nothing_changes_nothing() -> None:
-    (weights, measured), (same, again) = (updated(parts, samples()) for parts in ([POLICY], [Part(), POLICY]))
+    (weights, measured), (same, again) = (
+        updated(parts, samples()) for parts in ([POLICY], [UpdatePart(), POLICY])
+    )
     assert measured == again and measured.optimized
     assert all(torch.equal(weights[name], same[name]) for name in weights)
 

@@ -1,9 +1,9 @@
 """What the learner's updates are made of: a list of parts, each one class in its own file.
 
-    PolicyLoss   the algorithm's loss of the samples                              policy_loss.py
-    Reference    the start policy's log-probabilities, for a KL term              reference.py
-    Values       the values of states, from a head beside the policy              state_values.py
-    Lessons      the loss of what further attempts teach                          lessons.py
+    PolicyLoss    the algorithm's loss of the samples                              policy_loss.py
+    Reference     the start policy's log-probabilities, for a KL term              reference.py
+    StateValues   the values of states, from a head beside the policy              state_values.py
+    Lessons       the loss of what further attempts teach                          lessons.py
 
 A part with a loss brings passes through the model, and its loss is a sum over them. A part without one brings
 columns that the algorithm's loss reads. The methods below are in the order of a training step. A part defines
@@ -40,7 +40,7 @@ class Update:
     update."""
 
 
-class Part:
+class UpdatePart:
     """A part of the learner's updates."""
 
     head: ValueHead | None = None
