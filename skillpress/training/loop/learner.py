@@ -1,11 +1,11 @@
 """The optimizer's side of training: DeepSpeed around a model, and updates made of parts.
 
 The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes. An
-update is one optimizer step over any number of passes through the model. Which passes these are and what
-their losses are, its parts say (``update.py``). DeepSpeed averages gradients over the ranks, but the loss is a
-sum whose weights add up to 1 over all ranks, so it is multiplied by the number of ranks. Collective
-operations need all ranks, and ZeRO-3 has some within each pass. So all ranks make the same number of passes:
-a rank with fewer adds weightless ones.
+update is one optimizer step over any number of passes through the model. Its parts (``update.py``) bring the
+passes and compute their losses. DeepSpeed averages gradients over the ranks, but the loss is a sum whose
+weights add up to 1 over all ranks, so it is multiplied by the number of ranks. Collective operations need all
+ranks, and ZeRO-3 has some within each pass. So all ranks make the same number of passes: a rank with fewer
+adds weightless ones.
 """
 
 from __future__ import annotations
