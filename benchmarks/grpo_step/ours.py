@@ -30,8 +30,9 @@ from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch, batch_of, one_process
 from skillpress.training.algorithms.grpo import GRPO
 from skillpress.training.algorithms.selections.none import NoSelection
-from skillpress.training.loop.learner import Learner, read_configuration
-from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.learner import Learner, Passing
+from skillpress.training.loop.optimizer import AdamW, read_configuration
+from skillpress.training.loop.policy_loss import PolicyLoss
 
 
 class Ours:
@@ -49,9 +50,9 @@ class Ours:
         # exactly RESPONSE tokens, as TRL's side
         self.engine.stop = torch.tensor([], dtype=torch.long, device=place.device)
         self.grpo = make_grpo()
-        self.learner = Learner(
-            policy.model, self.grpo, place.configuration, AdamW(LEARNING_RATE), 1.0, 1 << 20, ranks
-        )
+        optimizer = AdamW(LEARNING_RATE, configuration=place.configuration)
+        parts, passing = [PolicyLoss(self.grpo)], Passing(1.0, 1 << 20)
+        self.learner = Learner(policy.model, parts, optimizer, passing, ranks)
 
     def step(self) -> None:
         """Sample, judge, update."""

@@ -32,17 +32,21 @@ BEGAN: list[float] = []
 PARTS = {
     "rollout": ("GroupCollector", "__call__"),
     "comparison": ("MismatchCheck", "__call__"),
-    "reference": ("Learner", "with_reference"),
+    "reference": ("Learner", "prepare"),
     "update": ("Learner", "update"),
 }
 """Part of a step to the method of ``training_job`` that does it; a comparison without a pass is within an
 update."""
+EARLIER = {"prepare": "with_reference"}
+"""Method to its name in earlier revisions."""
 CHECK = ("Learner", "_compare")
 """Done once per process, before the first update, and not counted in any part."""
 
 
 def timed(kind: type, method: str, part: str) -> None:
     """Make a method add its processor seconds to a part."""
+    if not hasattr(kind, method):
+        method = EARLIER[method]
     original = getattr(kind, method)
 
     def call(*arguments: Any, **named: Any) -> Any:

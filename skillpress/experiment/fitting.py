@@ -16,7 +16,7 @@ from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
 from skillpress.models.engines.serve import ServerOptions
 from skillpress.models.engines.server import ServerParameters
-from skillpress.training.loop.learner import read_configuration
+from skillpress.training.loop.optimizer import read_configuration
 
 MARGIN = 0.1
 """Share of a device's memory that stays free for uncounted needs: CUDA, NCCL, vLLM's work space, gaps."""

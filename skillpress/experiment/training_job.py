@@ -31,15 +31,20 @@ from skillpress.training.loop.continuing import ContinuingRollouts
 from skillpress.training.loop.describing.episode_sample import EpisodeSample, sampled_steps
 from skillpress.training.loop.describing.probes import KIND, TRAIN, UNSEEN, Probe, frame_of, probed_tasks
 from skillpress.training.loop.groups import GroupCollector
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
+from skillpress.training.loop.lessons import Lessons
 from skillpress.training.loop.library_evolution import LibraryEvolution
 from skillpress.training.loop.loop import TrainingLoop
 from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.mismatch import MismatchCheck
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.policy_loss import PolicyLoss
+from skillpress.training.loop.reference import Reference
 from skillpress.training.loop.replay import ReplayBuffer
 from skillpress.training.loop.reward_shaping import RewardShaper
+from skillpress.training.loop.state_values import StateValues
 from skillpress.training.loop.step import TrainingStep
+from skillpress.training.loop.update import UpdatePart
 from skillpress.training.loop.value_head import ValueHead
 
 ACCOUNT_CHARACTERS = 2
@@ -124,9 +129,7 @@ def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
 
 def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Experience | None) -> Learner:
     """The learner of the policy; if an adapter is trained in its place, the adapter is inserted."""
-    params, section, head = experiment.params, experiment.params.training, None
-    if params.algorithm.needs_values:
-        head = ValueHead(policy.model, params.environment.max_steps, params.algorithm.head_rate)
+    params, section = experiment.params, experiment.params.training
     adapter = None
     if section.lora is not None:
         seed = derive(params.seed, "lora")
@@ -134,23 +137,39 @@ def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Expe
         adapter = LoraAdapter(policy.model, section.lora.rank, section.lora.alpha, seed, rows)
     return Learner(
         model=policy.model,
-        algorithm=params.algorithm,
-        configuration=section.deepspeed,
+        parts=_parts(params, policy, adapter, further),
         optimizer=AdamW(
             learning_rate=section.learning_rate,
             weight_decay=section.weight_decay,
             betas=(section.betas[0], section.betas[1]),
             gradient_clipping=section.gradient_clipping,
             warmup_steps=section.warmup_steps,
+            configuration=section.deepspeed,
         ),
-        temperature=params.sampling.temperature,
-        microbatch_tokens=section.microbatch_tokens,
+        passing=Passing(
+            temperature=params.sampling.temperature,
+            token_limit=section.microbatch_tokens,
+            gradient_checkpointing=section.gradient_checkpointing,
+        ),
         ranks=ranks,
-        gradient_checkpointing=section.gradient_checkpointing,
         adapter=adapter,
-        value_head=head,
-        lesson_loss=None if further is None else further.loss,
     )
+
+
+def _parts(
+    params: Params, policy: Policy, adapter: LoraAdapter | None, further: Experience | None
+) -> list[UpdatePart]:
+    """What updates are made of."""
+    algorithm, model = params.algorithm, policy.model
+    parts: list[UpdatePart] = [PolicyLoss(algorithm)]
+    if algorithm.kl_coefficient:
+        parts.append(Reference(model, adapter))
+    if algorithm.needs_values:
+        head = ValueHead(model, params.environment.max_steps, algorithm.head_rate)
+        parts.append(StateValues(algorithm, head))
+    if further is not None:
+        parts.append(Lessons(params.experience, model.config.get_text_config().vocab_size))
+    return parts
 
 
 def _groups(

@@ -24,12 +24,13 @@ class TurnScorer:
 
     def __init__(self, policy: Policy, temperature: float) -> None:
         """The policy is on the device that scores; the temperature divides its logits."""
-        self._scorer = choose_scorer(policy.model.eval())
+        scorer = choose_scorer(policy.model.eval())
         self._passes = ScoringPasses(
+            score=scorer,
             temperature=temperature,
             token_limit=PASS_TOKENS,
             device=policy.model.device,
-            shared=self._scorer.shares_prompts,
+            shared=scorer.shares_prompts,
         )
 
     def __call__(self, turns: Sequence[Step]) -> NDArray[np.float64]:
@@ -39,6 +40,6 @@ class TurnScorer:
         if not sampled:
             return found
         samples = Batch.of_steps([turns[number] for number in sampled])
-        scored = np.split(self._passes.logprobs(self._scorer, samples), np.cumsum(samples.tokens)[:-1])
+        scored = np.split(self._passes.logprobs(samples), np.cumsum(samples.tokens)[:-1])
         found[sampled] = [logprobs.sum(dtype=np.float64) for logprobs in scored]
         return found

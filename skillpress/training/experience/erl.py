@@ -90,6 +90,15 @@ class ERLParameters(ExperienceParameters):
         """Whether the KL term has a weight."""
         return self.kl > 0
 
+    def loss(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """sum_t w_t (alpha (- log pi(v_t | d)) + eta KL_t), and both terms without weights as metrics."""
+        surprise = -(tokens.weights * tokens.logprobs).sum()
+        loss, metrics = self.distill * surprise, {"nll": surprise.detach()}
+        if tokens.kl is not None:
+            kl = (tokens.weights * tokens.kl).sum()
+            loss, metrics["kl"] = loss + self.kl * kl, kl.detach()
+        return loss, metrics
+
     def make(self, setting: Setting) -> ERL:
         """The method."""
         return ERL(self, setting)
@@ -160,33 +169,6 @@ class ERL(Experience):
         if total["attempts"]:
             metrics["experience/success"] = total["won"] / total["attempts"]
         return metrics
-
-    @property
-    def loss(self) -> Internalization:
-        """The loss that is added to the algorithm's loss."""
-        return Internalization(self.parameters.distill, self.parameters.kl)
-
-
-@dataclass(frozen=True)
-class Internalization:
-    """sum_t w_t (alpha (- log pi(v_t | d)) + eta KL_t)."""
-
-    distill: float
-    kl: float
-
-    @property
-    def compares(self) -> bool:
-        """Whether there is a KL term."""
-        return self.kl > 0
-
-    def __call__(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss, and both terms without their weights as metrics."""
-        surprise = -(tokens.weights * tokens.logprobs).sum()
-        loss, metrics = self.distill * surprise, {"nll": surprise.detach()}
-        if tokens.kl is not None:
-            kl = (tokens.weights * tokens.kl).sum()
-            loss, metrics["kl"] = loss + self.kl * kl, kl.detach()
-        return loss, metrics
 
 
 @dataclass(frozen=True)

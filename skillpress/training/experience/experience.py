@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from skillpress.core.interface import Reflection
 from skillpress.core.trajectory import Step, Task, TokenIds, Trajectory
@@ -54,17 +54,6 @@ class LessonTokens:
     """The same weight as a rollout's token."""
 
 
-class LessonLoss(Protocol):
-    """The loss of lessons, as a sum over tokens that can be added up over any split of them."""
-
-    @property
-    def compares(self) -> bool:
-        """Whether it needs the KL."""
-
-    def __call__(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some tokens, and metrics, which are weighted sums too."""
-
-
 class Experience(ABC):
     """A method of experience."""
 
@@ -90,8 +79,3 @@ class Experience(ABC):
     @abstractmethod
     def metrics(self, further: Sequence[Trajectory], add: SumOverRanks) -> dict[str, float]:
         """Metrics of a step's further attempts, over all processes; all of them call this."""
-
-    @property
-    @abstractmethod
-    def loss(self) -> LessonLoss:
-        """The loss of lessons that an update minimises."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from skillpress.core.sections import Section
 
 if TYPE_CHECKING:
-    from skillpress.training.experience.experience import Experience, Setting
+    import torch
+
+    from skillpress.training.experience.experience import Experience, LessonTokens, Setting
 
 
 class ExperienceParameters(Section, ABC):
@@ -31,8 +33,14 @@ class ExperienceParameters(Section, ABC):
 
     @property
     def compares_distributions(self) -> bool:
-        """Whether an update holds whole distributions over the vocabulary in memory."""
+        """Whether the loss reads ``LessonTokens.kl``, so that an update holds whole distributions over the
+        vocabulary in memory."""
         return False
+
+    def loss(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some tokens of lessons, and metrics; both are sums that any split of the lessons can
+        add up."""
+        raise NotImplementedError(f"{type(self).__name__} has lessons, so it must define their loss")
 
     @abstractmethod
     def make(self, setting: Setting) -> Experience | None:

@@ -8,46 +8,71 @@ small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 
 from skillpress.core.trajectory import Step
+from skillpress.models.policy import token_scores
 from skillpress.models.policy.passes import pass_rows
-from skillpress.models.policy.scoring import Responses, pack_responses
+from skillpress.models.policy.scoring import pack_responses
 from skillpress.training.algorithms.batch import Batch, Floats, Indices
-from skillpress.training.experience.experience import LessonLoss, LessonTokens
+from skillpress.training.experience.experience import LessonTokens
+from skillpress.training.experience.parameters import ExperienceParameters
+from skillpress.training.loop.measured import LESSON
 from skillpress.training.loop.model_pass import Pass
+from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Terms, Update, UpdatePart
 
-WholeScore = Callable[[Responses, float, bool], tuple[torch.Tensor, ...]]
-"""A scorer, which returns log-probabilities first; the flag asks for whole distributions."""
+
+class Lessons(UpdatePart):
+    """The loss of the lessons that an update has beside its samples."""
+
+    def __init__(self, method: ExperienceParameters, vocabulary: int) -> None:
+        """A pass has as few response tokens as a scorer's chunk of logits, or one lesson.
+
+        Args:
+            vocabulary: the number of tokens that the model knows.
+        """
+        self.method, self._most = method, max(1, token_scores.CHUNK_LOGITS // vocabulary)
+
+    def passes(self, update: Update, scoring: ScoringPasses) -> list[Pass]:
+        """The update's lessons."""
+        if update.lessons is None:
+            return []
+        found, lessons, device = [], update.lessons, scoring.device
+        for together in pass_rows(lessons.pairs, scoring.token_limit, scoring.shared):
+            for rows in _few(together, lessons.tokens, self._most):
+                few = lessons.cut(rows)
+                responses = (response for _, response in few.pairs.rows)
+                plain = pack_responses([*zip(few.plain_prompts or (), responses, strict=True)], device)
+                found.append(Pass(few, plain, rows, pack_responses(few.pairs, device)))
+        return found
+
+    def loss(self, each: Pass, update: Update, scoring: ScoringPasses) -> Terms:
+        """The method's loss and metrics, the sum of weights ``weight``, and ``tokens``."""
+        kl, responses = None, each.responses
+        by_token = np.repeat(each.batch.weights, each.batch.tokens)
+        weights = torch.tensor(by_token, dtype=torch.float32, device=responses.targets.device)
+        score, temperature = scoring.score, scoring.temperature
+        if self.method.compares_distributions and each.given is not None:
+            with torch.no_grad():
+                given, *_ = score(each.given, temperature, True)
+            plain, *_ = score(responses, temperature, True)
+            kl = kl_of(given, plain)
+            logprobs = plain.gather(1, responses.targets[:, None]).squeeze(1)
+        else:
+            logprobs, *_ = score(responses, temperature, False)
+        loss, metrics = self.method.loss(LessonTokens(logprobs=logprobs, kl=kl, weights=weights))
+        metrics = {**metrics, "weight": weights.sum(), "tokens": torch.count_nonzero(weights)}
+        return loss, {f"{LESSON}{name}": value for name, value in metrics.items()}
 
 
 def lessons_of(steps: Sequence[Step], weights: Floats | None = None) -> Batch:
     """Decisions of further attempts, each with a plain prompt; all their tokens have advantage 1."""
     plain = tuple(step.plain_prompt_ids or () for step in steps)
     return Batch.of_steps(steps, np.ones(len(steps)), weights, plain_prompts=plain)
-
-
-def lesson_passes(
-    lessons: Batch, token_limit: int, most_responded: int, device: torch.device, shared: bool
-) -> list[Pass]:
-    """The lessons, split into passes.
-
-    Args:
-        token_limit: the most tokens of one pass; a longer lesson has a pass of its own.
-        most_responded: the most response tokens of one pass, likewise.
-        shared: whether a prompt that several responses follow goes through the model once.
-    """
-    found = []
-    for together in pass_rows(lessons.pairs, token_limit, shared):
-        for rows in _few(together, lessons.tokens, most_responded):
-            few = lessons.cut(rows)
-            responses = (response for _, response in few.pairs.rows)
-            plain = pack_responses([*zip(few.plain_prompts or (), responses, strict=True)], device)
-            found.append(Pass(few, plain, given=pack_responses(few.pairs, device)))
-    return found
 
 
 def _few(rows: Indices, lengths: Indices, most: int) -> Iterator[Indices]:
@@ -59,27 +84,6 @@ def _few(rows: Indices, lengths: Indices, most: int) -> Iterator[Indices]:
         end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
         yield rows[start:end]
         start = end
-
-
-def lesson_loss(
-    score: WholeScore, taught: Pass, loss: LessonLoss, temperature: float
-) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """The loss of a pass of lessons, and metrics: weighted sums, the sum of weights ``weight``, and
-    ``tokens``."""
-    kl, responses = None, taught.responses
-    by_token = np.repeat(taught.batch.weights, taught.batch.tokens)
-    weights = torch.tensor(by_token, dtype=torch.float32, device=responses.targets.device)
-    if loss.compares and taught.given is not None:
-        with torch.no_grad():
-            given, *_ = score(taught.given, temperature, True)
-        plain, *_ = score(responses, temperature, True)
-        kl = kl_of(given, plain)
-        logprobs = plain.gather(1, responses.targets[:, None]).squeeze(1)
-    else:
-        logprobs, *_ = score(responses, temperature, False)
-    found, metrics = loss(LessonTokens(logprobs=logprobs, kl=kl, weights=weights))
-    weighing = torch.count_nonzero(weights)
-    return found, {**metrics, "weight": weights.sum(), "tokens": weighing}
 
 
 def kl_of(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:

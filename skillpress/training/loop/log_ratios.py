@@ -6,8 +6,8 @@ differently, or because its weights are some steps older (``training.lag``).
 
 If the algorithm asks for it, importance weights make up for the difference. Ratios are then taken against the
 learner before the updates of the step (the proximal policy), and the importance weights multiply the
-advantages. The first update scores its samples under that policy anyway (``own_scores.py``); :func:`correct`
-scores those of the others.
+advantages. The first update scores its samples under that policy anyway (``own_scores.py``); those of the
+others are scored before it (``policy_loss.py``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from skillpress.core.logprobs import Logprobs
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import Batch, Floats, Indices
 from skillpress.training.algorithms.importance_weights import TruncatedImportance, sequence_log_ratios
-from skillpress.training.loop.learner import Learner
-from skillpress.training.loop.own_scores import with_importance
 
 QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}
 """Name in a metric to the share of ratios below that quantile."""
@@ -57,15 +55,10 @@ class LogRatios:
         }
 
 
-def correct(
-    parts: Sequence[Batch], importance: TruncatedImportance, learner: Learner
-) -> tuple[list[Batch], list[LogRatios]]:
-    """The samples of a step's updates with proximal log-probabilities and weighted advantages, and their
-    ratios; all ranks call this with equally many parts, before the first update."""
-    scores = [learner.own_logprobs(part) for part in parts]
-    scored = list(zip(parts, scores, strict=True))
-    ratios = [LogRatios.of(part, logprobs) for part, logprobs in scored]
-    return [with_importance(part, logprobs, importance) for part, logprobs in scored], ratios
+def proximal_ratios(later: Sequence[Batch]) -> list[LogRatios]:
+    """The ratios of the samples of a step's later updates, which have proximal log-probabilities."""
+    known = [(part, part.proximal_logprobs) for part in later]
+    return [LogRatios.of(part, logprobs) for part, logprobs in known if logprobs is not None]
 
 
 def importance_metrics(

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
+LESSON = "lesson/"
+"""Before the names of what is summed over lessons' tokens."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -31,6 +34,26 @@ class Measured:
     """Whether the optimizer changed weights."""
     reference_weight: float = 0.0
     """Sum of the weights of the KL term, of the tokens that the reference scored; 0 without such a term."""
+
+    @classmethod
+    def of(cls, sums: dict[str, float], norm: float | None) -> Measured:
+        """What an optimizer step measured.
+
+        Args:
+            sums: each metric's sum over all passes and ranks, with ``loss`` and the sums of weights.
+            norm: the gradient's, before clipping.
+        """
+        own = {name: value for name, value in sums.items() if not name.startswith(LESSON)}
+        taught = {name.removeprefix(LESSON): value for name, value in sums.items() if name not in own}
+        return cls(
+            loss=own.pop("loss"),
+            weight=own.pop("weight", 0.0),
+            reference_weight=own.pop("reference_weight", 0.0),
+            sums=own,
+            lessons=taught,
+            gradient_norm=norm,
+            optimized=True,
+        )
 
 
 def mean_metrics(updates: Sequence[Measured]) -> dict[str, float]:

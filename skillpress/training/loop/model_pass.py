@@ -32,6 +32,8 @@ class Pass:
     """The steps."""
     responses: Responses
     """The same as the model reads them."""
+    rows: Indices | None = None
+    """The places of the steps in the batch that was split into passes; None for a pass that was added."""
     given: Responses | None = None
     """The same response tokens in the same order, after the prompts with knowledge, for lessons: their
     ``responses`` are after the plain prompts. None for rollouts."""
@@ -61,13 +63,13 @@ def sampled(batch: Batch) -> Indices:
     return found
 
 
-def passes(
-    batch: Batch, token_limit: int, device: torch.device | str, shared: bool = True
-) -> tuple[list[Indices], list[Pass]]:
-    """The steps as passes through the model, and the rows of each; see ``policy/passes.py``."""
-    rows = list(pass_rows(batch.pairs, token_limit, shared))
-    parts = (batch.cut(some) for some in rows)
-    return rows, [Pass(part, pack_responses(part.pairs, device)) for part in parts]
+def passes(batch: Batch, token_limit: int, device: torch.device | str, shared: bool = True) -> list[Pass]:
+    """The steps as passes through the model; see ``policy/passes.py``."""
+    found = []
+    for rows in pass_rows(batch.pairs, token_limit, shared):
+        part = batch.cut(rows)
+        found.append(Pass(part, pack_responses(part.pairs, device), rows))
+    return found
 
 
 def weightless(device: torch.device | str, **columns: Any) -> Pass:

@@ -1,4 +1,4 @@
-"""AdamW (Loshchilov and Hutter 2019) with a warm-up, as a training run configures it.
+"""AdamW (Loshchilov and Hutter 2019) with a warm-up, and DeepSpeed around it, as a training configures them.
 
 The learning rate is a function of the training step alone, so a resumed run has no schedule to restore.
 All updates of a step have the same rate, as in verl, whose scheduler moves once per training step too.
@@ -6,10 +6,14 @@ All updates of a step have the same rate, as in verl, whose scheduler moves once
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+
+from skillpress.training.loop.parameters import DEEPSPEED
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,17 @@ class AdamW:
     """The gradient's norm over all parameters is clipped to this; 0 turns clipping off."""
     warmup_steps: int = 0
     """Number of training steps before the first one at the full rate."""
+    configuration: str = "zero1_fp32"
+    """The name of a file in ``infra/deepspeed``, which divides weights and moments among the ranks."""
+
+    @property
+    def deepspeed(self) -> dict[str, Any]:
+        """DeepSpeed's settings.
+
+        Raises:
+            ValueError: no file has the configuration's name.
+        """
+        return {**read_configuration(self.configuration), "gradient_clipping": self.gradient_clipping}
 
     def over(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.AdamW:
         """The optimizer of these parameters. DeepSpeed clips, since it knows the parts of a gradient."""
@@ -36,3 +51,17 @@ class AdamW:
     def rate(self, step: int) -> float:
         """The learning rate of training step ``step`` (from 1): a straight line up to the full rate."""
         return self.learning_rate * min(1.0, step / (self.warmup_steps + 1))
+
+
+def read_configuration(name: str) -> dict[str, Any]:
+    """The DeepSpeed configuration of ``infra/deepspeed`` with this name.
+
+    Raises:
+        ValueError: no configuration has this name; the message lists all names.
+    """
+    path = DEEPSPEED / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in DEEPSPEED.glob("*.json")))
+        raise ValueError(f"training.deepspeed is {name!r}; allowed: {known}")
+    configuration: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return configuration

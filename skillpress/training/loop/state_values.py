@@ -14,23 +14,28 @@ import numpy as np
 from skillpress.core.columns import Indices
 from skillpress.training.algorithms.algorithm import Algorithm
 from skillpress.training.algorithms.batch import Batch, SumOverRanks
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import UpdatePart
+from skillpress.training.loop.value_head import ValueHead
 
 
-def with_values(batch: Batch, rows: Indices, learner: Learner) -> Batch:
-    """The batch with the values of its states; all ranks call this.
+class StateValues(UpdatePart):
+    """The value head, and the columns that the algorithm's advantages and loss read of it."""
 
-    Args:
-        rows: the steps at which something was sampled.
-    """
-    values = np.zeros(len(batch))
-    values[rows] = learner.values(batch.cut(rows))
-    return replace(batch, values=values)
+    def __init__(self, algorithm: Algorithm, head: ValueHead) -> None:
+        self.algorithm, self.head = algorithm, head
+        self.columns = dict.fromkeys(("values", "value_targets", "value_weights"), np.zeros(1))
+
+    def judge(self, batch: Batch, rows: Indices, scoring: ScoringPasses, add: SumOverRanks) -> Batch:
+        """The batch with values, targets and their weights."""
+        values = np.zeros(len(batch))
+        values[rows] = scoring.values(batch.cut(rows))
+        return with_targets(replace(batch, values=values), self.algorithm, add)
 
 
 def with_targets(batch: Batch, algorithm: Algorithm, add: SumOverRanks) -> Batch:
     """The batch with equally weighted targets for the states at which something was sampled; the batch itself
-    without a value head."""
+    if the algorithm has none."""
     returns = algorithm.value_targets(batch)
     if returns is None:
         return batch

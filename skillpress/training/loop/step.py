@@ -45,14 +45,13 @@ from skillpress.training.loop.kl_share import kl_factors
 from skillpress.training.loop.learner import Learner
 from skillpress.training.loop.lessons import lessons_of
 from skillpress.training.loop.library_evolution import LibraryEvolution
-from skillpress.training.loop.log_ratios import LogRatios, correct, importance_metrics
+from skillpress.training.loop.log_ratios import LogRatios, importance_metrics, proximal_ratios
 from skillpress.training.loop.measured import Measured, mean_metrics
 from skillpress.training.loop.minibatches import minibatches, updates_of_batch, with_advantage
 from skillpress.training.loop.mismatch import MismatchCheck
 from skillpress.training.loop.model_pass import sampled, sampled_steps
 from skillpress.training.loop.replay import ReplayBuffer
 from skillpress.training.loop.reward_shaping import RewardShaper
-from skillpress.training.loop.state_values import with_targets, with_values
 
 
 class StaleWeightsError(UserError):
@@ -127,10 +126,8 @@ class TrainingStep:
 
         if not ahead:  # an engine that is playing keeps its memory
             self.engine.sleep()
-        if self.algorithm.needs_values:
-            batch = with_values(batch, rows, self.learner)
+        batch = self.learner.judge(batch, rows)
         advantages = self.algorithm.advantages(batch, self.ranks.sum)
-        batch = with_targets(batch, self.algorithm, self.ranks.sum)
         batch = replace(batch, advantages=by_token(advantages, batch.tokens), age=_ages(batch, step))
         further = played.played_as(FURTHER)
         metrics = self._update(step, batch, batch.cut(rows), further)
@@ -183,13 +180,9 @@ class TrainingStep:
             useful = with_advantage(samples, whole)
         random = generator(self.seed, "minibatches", step, 0)
         described = {} if self.actions is None else self.actions(batch.episodes, step)
-        shares = minibatches(samples.cut(useful), updates, self.ranks, random, whole)
-        importance = self.algorithm.importance_weights
-        ratios: list[LogRatios] = []
-        if importance is not None:
-            later, ratios = correct(shares[1:], importance, self.learner)
-            shares = [shares[0], *later]
-        shares = self.learner.with_reference(shares)
+        parts = minibatches(samples.cut(useful), updates, self.ranks, random, whole)
+        shares, importance = self.learner.prepare(parts), self.algorithm.importance_weights
+        ratios = [] if importance is None else proximal_ratios(shares[1:])
         lessons = self._lessons(further, totals, updates, longest, step)
         self.learner.begin_step(step)
         compared: dict[str, float] = {}
@@ -202,8 +195,7 @@ class TrainingStep:
         made: list[Measured] = []
         for share, lesson in zip(shares, lessons, strict=True):
             unchanged = not any(update.optimized for update in made)
-            weights = None if made else importance
-            made.append(self.learner.update(share, lesson, compare if unchanged else None, weights))
+            made.append(self.learner.update(share, lesson, compare if unchanged else None))
         corrected = {} if importance is None else importance_metrics(ratios, importance, self.ranks)
         trained = self.ranks.sum({"tokens": float(lengths[useful].sum())})
         tokens = {"tokens_sampled": totals["tokens"], "tokens_trained": trained["tokens"]}

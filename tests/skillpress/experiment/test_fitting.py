@@ -21,7 +21,7 @@ from skillpress.experiment.fitting import (
 )
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
-from skillpress.training.loop.learner import read_configuration
+from skillpress.training.loop.optimizer import read_configuration
 
 ROOT = Path(__file__).parents[3]
 PAPER = sorted(path.stem for path in (ROOT / "params").glob("paper_*.yaml"))

@@ -96,7 +96,7 @@ def test_the_scorers_log_probabilities_of_an_episode_are_the_engines(played: Pla
     assert len(samples.pairs.chains) == len(trajectories)
     assert sum(len(rows) for rows in pass_rows(samples.pairs, 300)) == len(samples)
     for scorer in (ResponseScorer(policy.model), PackedScorer(policy.model)):
-        found = ScoringPasses(1.0, 300, "cpu", scorer.shares_prompts).logprobs(scorer, samples)
+        found = ScoringPasses(scorer, 1.0, 300, "cpu", scorer.shares_prompts).logprobs(samples)
         np.testing.assert_allclose(found, samples.logprobs, atol=2e-5)
 
 

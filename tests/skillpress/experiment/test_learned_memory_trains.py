@@ -20,8 +20,9 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.collection import requests
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.policy_loss import PolicyLoss
 from tests.support.programs import PROGRAMS, importing
 from tests.support.programs.training_program import job, parameters, prepare
 from tests.support.training.batches import clipped
@@ -79,7 +80,8 @@ def test_an_advantage_moves_the_memory_that_was_written(folder: Path) -> None:
     join_ranks(Ranks(), free_port())
     for judged in (1.0, -1.0):
         fresh = load_policy(folder / "start")
-        learner = Learner(fresh.model, clipped(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-4), 1.0, 1024, Ranks())
+        parts = [PolicyLoss(clipped(0.2, 0.2, 0.0))]
+        learner = Learner(fresh.model, parts, AdamW(1e-4), Passing(1.0, 1024), Ranks())
         learner.update(Batch.of_steps([step], advantages=np.array([judged]), weights=np.array([1 / 3])))
         assert np.sign(memory_logprob(fresh) - before) == judged
 

@@ -28,11 +28,13 @@ from skillpress.rollouts.collection import requests
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.algorithm import token_weights
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.measured import mean_metrics
 from skillpress.training.loop.model_pass import sampled_steps
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.policy_loss import PolicyLoss
+from skillpress.training.loop.reference import Reference
 from tests.support.programs import PROGRAMS, importing
 from tests.support.training.batches import clipped
 
@@ -117,11 +119,10 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(samples)))
     join_ranks(Ranks(), free_port())
     model = load_policy(folder / "start").model
-    learner = Learner(
-        model, clipped(0.2, 0.2, 0.01), "zero1_fp32", AdamW(1e-5), 1.0, 1024, Ranks(),
-        adapter=LoraAdapter(model, 8, 16, seed=0) if trained == "low-rank changes" else None,
-    )  # fmt: skip
-    (samples,) = learner.with_reference([replace(samples, weights=weights)])
+    adapter = LoraAdapter(model, 8, 16, seed=0) if trained == "low-rank changes" else None
+    parts = [PolicyLoss(clipped(0.2, 0.2, 0.01)), Reference(model, adapter)]
+    learner = Learner(model, parts, AdamW(1e-5), Passing(1.0, 1024), Ranks(), adapter)
+    (samples,) = learner.prepare([replace(samples, weights=weights)])
     first, second = (mean_metrics([learner.update(samples)]) for _ in range(2))
     assert second["loss"] < first["loss"]
     assert first["reference_kl"] < second["reference_kl"]

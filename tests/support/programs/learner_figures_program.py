@@ -18,9 +18,10 @@ from skillpress.models.policy.policy import copy_model
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.algorithm import token_weights
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.measured import mean_metrics
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.policy_loss import PolicyLoss
 from tests.support.training.batches import clipped
 
 PARTS = [np.array([4, 0, 2]), np.array([], dtype=np.int64), np.array([5])]
@@ -78,7 +79,8 @@ def main() -> None:
     model = GPT2LMHeadModel(config)
     twin = copy_model(model)
     join_ranks(Ranks(), free_port())
-    learner = Learner(model, clipped(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-12), 1.0, 12, Ranks())
+    parts = [PolicyLoss(clipped(0.2, 0.2, 0.0))]
+    learner = Learner(model, parts, AdamW(1e-12), Passing(1.0, 12), Ranks())
     batch = samples()
     found = mean_metrics([learner.update(batch.cut(part)) for part in PARTS])
     again = mean_metrics([learner.update(batch.cut(part)) for part in PARTS])

@@ -26,10 +26,14 @@ from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scoring import Responses, ResponseScorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.model_pass import scored
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.policy_loss import PolicyLoss
+from skillpress.training.loop.reference import Reference
+from skillpress.training.loop.state_values import StateValues
+from skillpress.training.loop.update import UpdatePart
 from skillpress.training.loop.value_head import ValueHead
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import GRPO, PPO, algorithm
@@ -191,12 +195,13 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
     def new_learner() -> Learner:
         section, model = PPO if valued else GRPO, tiny_policy().model
         method = algorithm(section, clip_low=0.2, clip_high=0.2, kl_coefficient=KL, ratio=level)
-        return Learner(
-            model, method, configuration, ADAMW, 1.0, 20, ranks,
-            gradient_checkpointing="checkpointing" in options,
-            adapter=LoraAdapter(model, RANK, ALPHA, 0, rows_of(options)) if "lora" in options else None,
-            value_head=ValueHead(model, 30, rate=5.0) if valued else None,
-        )  # fmt: skip
+        adapter = LoraAdapter(model, RANK, ALPHA, 0, rows_of(options)) if "lora" in options else None
+        parts: list[UpdatePart] = [PolicyLoss(method), Reference(model, adapter)]
+        if valued:
+            parts.append(StateValues(method, ValueHead(model, 30, rate=5.0)))
+        optimizer = replace(ADAMW, configuration=configuration)
+        passing = Passing(1.0, 20, gradient_checkpointing="checkpointing" in options)
+        return Learner(model, parts, optimizer, passing, ranks, adapter)
 
     learner = new_learner()
     check_scores(learner, samples(0).cut(np.array(ranks.share(SAMPLES))), configuration)
@@ -210,16 +215,16 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
             learner.load(folder)
         learner.begin_step(update + 1)
         batch = with_targets(samples(update, level), update) if valued else samples(update, level)
-        (scored,) = learner.with_reference([batch.cut(np.array(ranks.share(SAMPLES)))])
+        (scored,) = learner.prepare([batch.cut(np.array(ranks.share(SAMPLES)))])
         learner.update(scored)
-    values = {"values": torch.tensor(learner.values(with_targets(samples(0), 0)))} if valued else {}
+    values = {"values": torch.tensor(learner.scoring.values(with_targets(samples(0), 0)))} if valued else {}
     save({**learner.weights(), **values}, output, rank)
 
 
 def check_scores(learner: Learner, mine: Batch, configuration: str) -> None:
     """Before any update the learner scores like the model itself, on whatever devices its weights are."""
     scorer, tolerance = ResponseScorer(tiny_policy().model), 1e-5 if "fp32" in configuration else 0.1
-    own = np.split(learner.own_logprobs(mine), mine.tokens.cumsum()[:-1])
+    own = np.split(learner.scoring.logprobs(mine), mine.tokens.cumsum()[:-1])
     for pair, found in zip(mine.pairs.rows, own, strict=True):
         with torch.no_grad():
             expected, _ = scorer(pack_responses([pair]), 1.0)

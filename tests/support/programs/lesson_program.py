@@ -8,6 +8,7 @@ no KL; with ``uneven`` the first rank has all lessons and the last rank all samp
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,9 +17,10 @@ from skillpress.core.trajectory import Step, TokenIds
 from skillpress.models.policy import Policy, token_scores
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.experience.erl import Internalization
-from skillpress.training.loop.learner import Learner
-from skillpress.training.loop.lessons import lessons_of
+from skillpress.training.experience.erl import ERLParameters
+from skillpress.training.loop.learner import Learner, Passing
+from skillpress.training.loop.lessons import Lessons, lessons_of
+from skillpress.training.loop.policy_loss import PolicyLoss
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs.learner_program import ADAMW, samples, save
 from tests.support.training.batches import clipped
@@ -88,11 +90,11 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
     ranks, policy = Ranks(rank, size), tiny_policy()
     token_scores.CHUNK_LOGITS = 4 * policy.model.config.vocab_size
     join_ranks(ranks, port)
-    learner = Learner(
-        policy.model, clipped(0.2, 0.2, 0.0), configuration, ADAMW, TEMPERATURE, 20, ranks,
-        gradient_checkpointing="checkpointing" in options,
-        lesson_loss=Internalization(ALPHA, 0.0 if "distill" in options else ETA),
-    )  # fmt: skip
+    eta = 0.0 if "distill" in options else ETA
+    method = ERLParameters(name="erl", distill=ALPHA, kl=eta, retries=1, reflection="own")
+    parts = [PolicyLoss(clipped(0.2, 0.2, 0.0)), Lessons(method, policy.model.config.vocab_size)]
+    passing = Passing(TEMPERATURE, 20, gradient_checkpointing="checkpointing" in options)
+    learner = Learner(policy.model, parts, replace(ADAMW, configuration=configuration), passing, ranks)
     for update in range(UPDATES):
         own, taught = samples(update), lessons(update)
         mine, mine_taught = ranks.share(len(own)), ranks.share(LESSONS)

@@ -23,9 +23,9 @@ from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.imitation.trainer import add_gradients
-from skillpress.training.loop.learner import read_configuration
 from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.model_pass import passes, scored
+from skillpress.training.loop.optimizer import read_configuration
 from skillpress.training.loop.parameters import LoraParameters
 from tests.support.training.batches import clipped
 
@@ -75,7 +75,7 @@ def resident() -> int:
 
 def there_and_back(scorer: Scorer, batch: Batch, tokens: int) -> None:
     """Make one pass and its gradients, like the learner."""
-    _, (only,) = passes(batch, tokens, "cpu", scorer.shares_prompts)
+    (only,) = passes(batch, tokens, "cpu", scorer.shares_prompts)
     logprobs, _ = scorer(only.responses, 1.0)
     loss, _ = clipped(0.2, 0.2, 0.0).loss(scored(only.batch, logprobs))
     loss.backward()

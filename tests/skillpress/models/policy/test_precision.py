@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import PolicyError
 from skillpress.models.policy.precision import require_masters, round_at_random
-from skillpress.training.loop.learner import read_configuration
+from skillpress.training.loop.optimizer import read_configuration
 from skillpress.training.loop.parameters import DEEPSPEED
 
 NAMES = sorted(path.stem for path in DEEPSPEED.glob("*.json"))

@@ -21,7 +21,7 @@ from skillpress.pipeline.graph import read_stages
 from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
 from skillpress.pipeline.whole_run import outdated
-from skillpress.training.loop.learner import read_configuration
+from skillpress.training.loop.optimizer import read_configuration
 from skillpress.training.loop.parameters import LoraParameters
 from tests.support.models.folders import gemma3
 

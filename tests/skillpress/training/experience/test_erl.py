@@ -15,7 +15,6 @@ from skillpress.training.experience.erl import (
     ERL,
     LEARNED,
     ERLParameters,
-    Internalization,
     RandomWords,
     Reflecting,
     account,
@@ -139,9 +138,10 @@ def test_the_loss_is_both_terms_with_their_weights() -> None:
     tokens = LessonTokens(
         logprobs=torch.tensor([-1.0, -2.0]), kl=torch.tensor([0.4, 0.2]), weights=torch.tensor([0.1, 0.3])
     )
-    loss, metrics = Internalization(0.5, 2.0)(tokens)
+    both, one = (erl().parameters.model_copy(update={"kl": kl}) for kl in (2.0, 0.0))
+    loss, metrics = both.loss(tokens)
     assert float(loss) == pytest.approx(0.55)
     assert {name: pytest.approx(float(value)) for name, value in metrics.items()} == {"nll": 0.7, "kl": 0.1}
-    assert Internalization(0.5, 2.0).compares and not Internalization(0.5, 0.0).compares
-    alone, metrics = Internalization(0.5, 0.0)(replace(tokens, kl=None))
+    assert both.compares_distributions and not one.compares_distributions
+    alone, metrics = one.loss(replace(tokens, kl=None))
     assert float(alone) == pytest.approx(0.35) and metrics.keys() == {"nll"}

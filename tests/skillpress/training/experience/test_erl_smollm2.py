@@ -19,8 +19,11 @@ from skillpress.experiment.params import load_params
 from skillpress.experiment.training_job import experience
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.rollouts.collection import requests
-from skillpress.training.experience.erl import LEARNED, REQUEST, Internalization
-from skillpress.training.loop.lessons import lesson_loss, lesson_passes, lessons_of
+from skillpress.training.algorithms.batch import Batch
+from skillpress.training.experience.erl import LEARNED, REQUEST
+from skillpress.training.loop.lessons import Lessons, lessons_of
+from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Update
 
 ROOT = Path(__file__).parents[4]
 OVERLAY = """
@@ -64,10 +67,13 @@ def test_a_language_model_reflects_on_failures_and_is_taught_without_it(tmp_path
             assert LEARNED not in plain and "Countdown" in plain
         assert episode.steps[0].plain_prompt_ids == first.steps[0].prompt_ids, "the same first state"
     lesson = second[0].steps[0]
-    samples = lessons_of([lesson], np.full(1, 0.5))
-    (batch,) = lesson_passes(samples, 2048, 1000, torch.device("cpu"), True)
+    update = Update(Batch.of_steps(()), lessons_of([lesson], np.full(1, 0.5)))
+    section = params.experience.model_copy(update={"kl": 2.0})
+    part = Lessons(section, policy.model.config.vocab_size)
+    scoring = ScoringPasses(ResponseScorer(policy.model), 1.0, 2048, "cpu")
+    (each,) = part.passes(update, scoring)
     with torch.no_grad():
-        found, _ = lesson_loss(ResponseScorer(policy.model), batch, Internalization(0.5, 2.0), 1.0)
+        found, _ = part.loss(each, update, scoring)
         plain, held = (
             torch.log_softmax(
                 policy.model(torch.tensor([prompt + lesson.response_ids])).logits[0, len(prompt) - 1 : -1], -1

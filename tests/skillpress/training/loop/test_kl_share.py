@@ -22,11 +22,13 @@ from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.algorithm import ScoredTokens
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.kl_share import factors_of, kl_factors, units
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.measured import Measured, mean_metrics
 from skillpress.training.loop.minibatches import with_advantage
 from skillpress.training.loop.model_pass import passes, scored
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.policy_loss import PolicyLoss
+from skillpress.training.loop.reference import Reference
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import (
     CISPO,
@@ -157,15 +159,16 @@ def test_the_mean_kl_divides_by_the_weights_of_the_tokens_that_the_reference_sco
 @pytest.fixture(scope="module")
 def learner() -> Learner:
     join_ranks(Ranks(), free_port())
-    method = clipped(0.2, 0.2, 0.5)
-    return Learner(tiny_policy().model, method, "zero1_fp32", AdamW(1e-2), 1.0, 20, Ranks())
+    model = tiny_policy().model
+    parts = [PolicyLoss(clipped(0.2, 0.2, 0.5)), Reference(model)]
+    return Learner(model, parts, AdamW(1e-2), Passing(1.0, 20), Ranks())
 
 
 def test_the_reference_scores_what_is_drawn_and_nothing_else(learner: Learner) -> None:
     samples = samples_of(PAIRS, np.ones(len(PAIRS)))
-    (whole,) = learner.with_reference([samples])
+    (whole,) = learner.prepare([samples])
     factors = np.array([0, 0, 2, 2, 0, 0, 0.0])
-    (some,) = learner.with_reference([replace(samples, kl_factors=factors)])
+    (some,) = learner.prepare([replace(samples, kl_factors=factors)])
     assert whole.reference_logprobs is not None and some.reference_logprobs is not None
     drawn = np.repeat(factors > 0, samples.tokens)
     np.testing.assert_allclose(some.reference_logprobs[drawn], whole.reference_logprobs[drawn], atol=1e-5)
@@ -176,7 +179,7 @@ def gradients(samples: Batch) -> dict[str, torch.Tensor]:
     """Gradients of a loss with a KL term at the weights of the tiny policy, by passes of their own."""
     model = tiny_policy().model
     scorer, loss = ResponseScorer(model), clipped(0.2, 0.2, 0.5).loss
-    for part in passes(samples, 20, "cpu")[1]:
+    for part in passes(samples, 20, "cpu"):
         total, _ = loss(scored(part.batch, scorer(part.responses, 1.0)[0]))
         total.backward()
     return {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
@@ -191,7 +194,7 @@ def shifted(part: Batch) -> Batch:
 def test_samples_that_are_neither_drawn_nor_have_an_advantage_change_no_gradient(learner: Learner) -> None:
     samples = samples_of(PAIRS, np.array([0, 0, 1, 0, 0, 0, -1.0]))
     samples = replace(samples, kl_factors=np.array([2, 2, 2, 0, 0, 0, 0.0]))
-    whole, few = learner.with_reference([samples, samples.cut(with_advantage(samples, False))])
+    whole, few = learner.prepare([samples, samples.cut(with_advantage(samples, False))])
     assert len(whole) == 7 and len(few) == 4
     found = [gradients(shifted(part)) for part in (whole, few)]
     assert found[0] and found[0].keys() == found[1].keys()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from skillpress.training.loop.learner import read_configuration
+from skillpress.training.loop.optimizer import read_configuration
 from skillpress.training.loop.parameters import DEEPSPEED
 from tests.support import nursery
 from tests.support.programs import PROGRAMS, importing

@@ -16,8 +16,9 @@ from skillpress.models.policy import PolicyError
 from skillpress.models.policy.agreement import example_pairs
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.policy_loss import PolicyLoss
 from tests.support.models.families import family
 from tests.support.training.batches import clipped
 
@@ -37,7 +38,9 @@ def strange(does: Callable[[torch.Tensor], bool]) -> PreTrainedModel:
 
 def learner(model: PreTrainedModel) -> Learner:
     join_ranks(Ranks(), free_port())
-    return Learner(model, clipped(0.2, 0.2, 0.0), "zero0_fp32", AdamW(0.1), 1.0, 100, Ranks())
+    parts = [PolicyLoss(clipped(0.2, 0.2, 0.0))]
+    optimizer = AdamW(0.1, configuration="zero0_fp32")
+    return Learner(model, parts, optimizer, Passing(1.0, 100), Ranks())
 
 
 def samples(*prompts: tuple[int, ...]) -> Batch:

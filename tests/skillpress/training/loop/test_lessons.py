@@ -11,11 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.trajectory import Step
+from skillpress.models.policy import token_scores
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer
-from skillpress.training.experience.erl import Internalization
-from skillpress.training.loop.lessons import kl_of, lesson_loss, lesson_passes, lessons_of
+from skillpress.training.algorithms.batch import Batch
+from skillpress.training.experience.erl import ERLParameters
+from skillpress.training.loop.lessons import Lessons, kl_of, lessons_of
 from skillpress.training.loop.model_pass import weightless
+from skillpress.training.loop.scoring_passes import ScoringPasses
+from skillpress.training.loop.update import Update
 from tests.support import nursery
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs import PROGRAMS
@@ -66,6 +70,17 @@ TAUGHT = (
     lesson((3, 4), (9, 8), (6, 6, 6, 6)),
 )
 LESSONS = lessons_of(TAUGHT, np.array([0.1, 0.2, 0.3, 0.4]))
+UPDATE = Update(Batch.of_steps(()), LESSONS)
+
+
+def taught_by(distill: float, kl: float, most: int = 1000) -> Lessons:
+    """The part whose passes have at most so many response tokens."""
+    method = ERLParameters(name="erl", distill=distill, kl=kl, retries=1, reflection="own")
+    return Lessons(method, token_scores.CHUNK_LOGITS // most)
+
+
+def scoring_of(score: ResponseScorer) -> ScoringPasses:
+    return ScoringPasses(score, 1.0, 1000, CPU)
 
 
 def loss_and_gradients(
@@ -76,8 +91,10 @@ def loss_and_gradients(
 ) -> tuple[float, dict[str, torch.Tensor]]:
     policy = tiny_policy()
     score, total = scorer(policy.model), 0.0
-    for batch in lesson_passes(LESSONS, token_limit, most, CPU, score.shares_prompts):
-        loss, _ = lesson_loss(score, batch, Internalization(*coefficients), 1.0)
+    scoring = ScoringPasses(score, 1.0, token_limit, CPU, score.shares_prompts)
+    part = taught_by(*coefficients, most)
+    for each in part.passes(UPDATE, scoring):
+        loss, _ = part.loss(each, UPDATE, scoring)
         loss.backward()
         total += float(loss.detach())
     found = {name: weight.grad for name, weight in policy.model.named_parameters() if weight.grad is not None}
@@ -116,7 +133,7 @@ def by_the_models_own_pass(alpha: float, eta: float) -> tuple[float, dict[str, t
 
 
 def test_no_pass_has_more_response_tokens_than_it_may_and_every_lesson_is_in_one() -> None:
-    batches = lesson_passes(LESSONS, 1000, 4, CPU, True)
+    batches = taught_by(1.0, 1.0, 4).passes(UPDATE, scoring_of(ResponseScorer(tiny_policy().model)))
     counts = [len(batch.responses.targets) for batch in batches]
     assert max(counts) <= 4 and sum(counts) == 10
     for batch in batches:
@@ -128,19 +145,21 @@ def test_no_pass_has_more_response_tokens_than_it_may_and_every_lesson_is_in_one
 
 def test_a_pass_that_only_keeps_step_with_other_ranks_teaches_nothing() -> None:
     policy = tiny_policy()
-    loss, metrics = lesson_loss(ResponseScorer(policy.model), weightless(CPU), Internalization(1.0, 1.0), 1.0)
+    scoring = scoring_of(ResponseScorer(policy.model))
+    loss, metrics = taught_by(1.0, 1.0).loss(weightless(CPU), UPDATE, scoring)
     loss.backward()
-    assert float(loss) == 0 and float(metrics["tokens"]) == 0 and float(metrics["weight"]) == 0
+    assert float(loss) == 0 and float(metrics["lesson/tokens"]) == 0 == float(metrics["lesson/weight"])
     assert all(weight.grad is None or not weight.grad.any() for weight in policy.model.parameters())
 
 
 def test_where_knowledge_changes_nothing_the_kl_is_zero_and_so_is_its_gradient() -> None:
     policy = tiny_policy()
-    same = lessons_of([lesson((3, 4), (), (5, 6))], np.ones(1))
-    (batch,) = lesson_passes(same, 1000, 1000, CPU, True)
-    loss, metrics = lesson_loss(ResponseScorer(policy.model), batch, Internalization(0.0, 1.0), 1.0)
+    same = Update(UPDATE.samples, lessons_of([lesson((3, 4), (), (5, 6))], np.ones(1)))
+    part, scoring = taught_by(0.0, 1.0), scoring_of(ResponseScorer(policy.model))
+    (each,) = part.passes(same, scoring)
+    loss, metrics = part.loss(each, same, scoring)
     loss.backward()
-    assert abs(float(metrics["kl"])) < 1e-6
+    assert abs(float(metrics["lesson/kl"])) < 1e-6
     assert all(weight.grad is None or weight.grad.abs().max() < 1e-6 for weight in policy.model.parameters())
 
 

@@ -14,11 +14,14 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
-from skillpress.training.loop.learner import Learner
-from skillpress.training.loop.log_ratios import correct, importance_metrics
+from skillpress.training.loop.learner import Learner, Passing
+from skillpress.training.loop.log_ratios import importance_metrics, proximal_ratios
 from skillpress.training.loop.mismatch import MismatchCheck, MismatchError
 from skillpress.training.loop.model_pass import scored
 from skillpress.training.loop.optimizer import AdamW
+from skillpress.training.loop.own_scores import with_importance
+from skillpress.training.loop.policy_loss import PolicyLoss
+from skillpress.training.loop.reference import Reference
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import clipped
 from tests.support.training.scored import scored as tokens_of
@@ -30,8 +33,9 @@ TEMPERATURE = 0.7
 def learner() -> Learner:
     """A learner at its start weights, with at most twenty tokens per pass."""
     join_ranks(Ranks(), free_port())
-    algorithm = clipped(0.2, 0.2, 0.1)
-    return Learner(tiny_policy().model, algorithm, "zero1_fp32", AdamW(1e-2), TEMPERATURE, 20, Ranks())
+    model = tiny_policy().model
+    parts = [PolicyLoss(clipped(0.2, 0.2, 0.1)), Reference(model)]
+    return Learner(model, parts, AdamW(1e-2), Passing(TEMPERATURE, 20), Ranks())
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +64,15 @@ def shifted(step: Step, nats: float) -> Step:
 def test_the_learners_scores_and_the_references_are_the_models_own(
     learner: Learner, steps: tuple[Step, ...]
 ) -> None:
-    own = learner.own_logprobs(samples(steps))
-    (scored,) = learner.with_reference([samples(steps)])
+    own = learner.scoring.logprobs(samples(steps))
+    (scored,) = learner.prepare([samples(steps)])
     assert scored.reference_logprobs is not None
     np.testing.assert_allclose(own, np.concatenate([step.logprobs for step in steps]), atol=1e-5)
     np.testing.assert_array_equal(own, scored.reference_logprobs, "the same passes, the same bits")
 
 
 def test_scores_stay_with_their_samples(learner: Learner, steps: tuple[Step, ...]) -> None:
-    (scored,) = learner.with_reference([samples(steps)])
+    (scored,) = learner.prepare([samples(steps)])
     rows = np.array([5, 0, 41])
     few = scored.cut(rows)
     expected = np.concatenate([steps[row].logprobs for row in rows])
@@ -79,7 +83,7 @@ def test_scores_stay_with_their_samples(learner: Learner, steps: tuple[Step, ...
 def test_a_loss_with_a_kl_term_refuses_samples_that_the_reference_has_not_scored(
     learner: Learner, steps: tuple[Step, ...]
 ) -> None:
-    with pytest.raises(ValueError, match="with_reference"):
+    with pytest.raises(ValueError, match="samples need reference_logprobs"):
         learner.update(samples(steps[:3]))
 
 
@@ -88,7 +92,7 @@ def compared(
 ) -> dict[str, float]:
     """What the check says of the learner's scores of all steps."""
     found = replace(samples(tuple(steps)), age=np.zeros(len(steps), np.int64))
-    return check(found, learner.own_logprobs(found), step)
+    return check(found, learner.scoring.logprobs(found), step)
 
 
 CHECK = MismatchCheck(Ranks(), limit=0.01, exact=True)
@@ -121,15 +125,15 @@ def test_responses_of_older_weights_are_not_compared_and_without_others_there_is
 ) -> None:
     wrong = tuple(shifted(step, float(row == 3)) for row, step in enumerate(steps))
     old = replace(samples(wrong), age=(np.arange(len(steps)) == 3).astype(np.int64))
-    assert CHECK(old, learner.own_logprobs(old), 1)["mismatch/largest"] < 1e-5
+    assert CHECK(old, learner.scoring.logprobs(old), 1)["mismatch/largest"] < 1e-5
     older = replace(old, age=np.ones(len(steps), np.int64))
-    assert CHECK(older, learner.own_logprobs(older), 1) == {}
+    assert CHECK(older, learner.scoring.logprobs(older), 1) == {}
     assert compared(learner, (), CHECK) == {}
 
 
 def test_an_update_is_compared_before_it_changes_a_weight(learner: Learner, steps: tuple[Step, ...]) -> None:
     """The scores are those of the update's own passes, in the order of its samples."""
-    (batch,) = learner.with_reference([samples(steps[:9])])
+    (batch,) = learner.prepare([samples(steps[:9])])
     before = learner.weights()["model.embed_tokens.weight"].clone()
     told: list[np.ndarray] = []
 
@@ -140,7 +144,7 @@ def test_an_update_is_compared_before_it_changes_a_weight(learner: Learner, step
 
     with pytest.raises(MismatchError):
         learner.update(batch, compare=refuse)
-    np.testing.assert_array_equal(told[0], learner.own_logprobs(batch), "passes of the same samples")
+    np.testing.assert_array_equal(told[0], learner.scoring.logprobs(batch), "passes of the same samples")
     assert torch.equal(learner.weights()["model.embed_tokens.weight"], before)
 
 
@@ -152,8 +156,8 @@ def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_ar
     the power of its length."""
     surer = samples(tuple(shifted(step, float(np.log(2))) for step in steps))
     importance = TruncatedImportance(level, 2.0)
-    (found,), ratios = correct([surer], importance, learner)
-    metrics = importance_metrics(ratios, importance, Ranks())
+    found = with_importance(surer, learner.scoring.logprobs(surer), importance)
+    metrics = importance_metrics(proximal_ratios([found]), importance, Ranks())
     batch = scored(found, torch.zeros(len(found.logprobs)))
     lengths = np.array([len(step.response_ids) for step in steps])
     each = 0.5 ** (lengths if level == "sequence" else np.ones(len(steps)))
@@ -167,8 +171,8 @@ def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_ar
 def test_an_engine_that_is_less_sure_is_cut_at_the_cap(learner: Learner, steps: tuple[Step, ...]) -> None:
     unsure = samples(tuple(shifted(step, -float(np.log(8))) for step in steps))
     importance = TruncatedImportance("token", 2.0)
-    (found,), ratios = correct([unsure], importance, learner)
-    metrics = importance_metrics(ratios, importance, Ranks())
+    found = with_importance(unsure, learner.scoring.logprobs(unsure), importance)
+    metrics = importance_metrics(proximal_ratios([found]), importance, Ranks())
     assert metrics["importance/truncated"] == 1
     np.testing.assert_allclose(found.advantages, 2 * unsure.advantages, rtol=1e-4)
 

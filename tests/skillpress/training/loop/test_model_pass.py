@@ -44,10 +44,12 @@ def test_what_the_loss_needs_follows_its_tokens(rows: list[tuple[tuple[int, ...]
 def test_passes_hold_every_sample_once_within_the_token_limit(
     rows: list[tuple[tuple[int, ...], tuple[int, ...]]], limit: int
 ) -> None:
-    places, parts = passes(make_samples(rows), limit, "cpu")
+    parts = passes(make_samples(rows), limit, "cpu")
     advantages = np.concatenate([np.unique(part.batch.advantages) for part in parts])
     assert sorted(advantages.tolist()) == [float(n) for n in range(1, len(rows) + 1)]
-    assert [(own + 1).tolist() for own in places] == [[*dict.fromkeys(p.batch.advantages)] for p in parts]
+    for part in parts:
+        assert part.rows is not None
+        assert (part.rows + 1).tolist() == [*dict.fromkeys(part.batch.advantages)]
     assert all(part.responses.size <= limit for part in parts)
 
 
@@ -56,7 +58,7 @@ def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
     width: int, response: int, rows: int, limit: int
 ) -> None:
     """A shared prompt's tokens count once; its keys and values, and the logits, count for each response."""
-    _, parts = passes(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu")
+    parts = passes(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu")
     assert sum(len(part.responses.owner) for part in parts) == rows
     for responses in (part.responses for part in parts):
         held = len(responses.owner)
@@ -67,7 +69,7 @@ def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
 
 def test_steps_with_the_same_prompt_meet_in_one_pass_and_share_it() -> None:
     rows = [((1, 2, 3), (4, 5)), ((9, 9, 9), (7,)), ((1, 2, 3), (6,))]
-    _, (part,) = passes(make_samples(rows), 100, "cpu")
+    (part,) = passes(make_samples(rows), 100, "cpu")
     assert part.responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
     assert part.responses.owner.tolist() == [0, 0, 1]
 
@@ -80,7 +82,7 @@ def test_steps_that_go_on_from_one_another_are_one_sequence_of_a_pass() -> None:
         ((1, 2), (9,)),
         ((1, 2, 9, 4), (5,)),
     ]
-    _, parts = passes(make_samples(rows), 100, "cpu")
+    parts = passes(make_samples(rows), 100, "cpu")
     longer, shorter = sorted(parts, key=lambda each: -each.responses.continuations.shape[1])
     assert longer.responses.continuations.tolist() == [[3, 4, 5, 6, 7]]
     assert longer.responses.targets.tolist() == [3, 5, 6, 8]
@@ -99,7 +101,7 @@ def test_sequences_of_a_pass_differ_less_than_twofold_and_stay_within_the_limit(
         for step in range(steps):
             rows.append((prompt, (step + 1,)))
             prompt = (*prompt, step + 1, 99)
-    _, parts = passes(make_samples(rows), limit, "cpu")
+    parts = passes(make_samples(rows), limit, "cpu")
     assert sum(len(part.responses.targets) for part in parts) == sum(lengths)
     assert sum(len(part.responses.owner) for part in parts) == len(lengths)
     for responses in (part.responses for part in parts):

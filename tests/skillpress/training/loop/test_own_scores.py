@@ -17,13 +17,14 @@ from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.algorithms.importance_weights import TruncatedImportance
-from skillpress.training.loop.learner import Learner
-from skillpress.training.loop.log_ratios import correct
+from skillpress.training.loop.learner import Learner, Passing
+from skillpress.training.loop.log_ratios import proximal_ratios
 from skillpress.training.loop.model_pass import passes, scored
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.own_scores import completed, prepared, split_trajectories, with_importance
+from skillpress.training.loop.policy_loss import PolicyLoss
 from tests.support.models.tiny import tiny_policy
-from tests.support.training.batches import GSPO, algorithm, clipped
+from tests.support.training.batches import GRPO, GSPO, algorithm, clipped
 
 LIMIT = 40
 """Tokens of a pass, so that there are several passes."""
@@ -56,8 +57,9 @@ class Gradients:
         """[tokens] from passes before the update."""
         found = np.zeros_like(samples.logprobs)
         owner = np.repeat(np.arange(len(samples)), samples.tokens)
-        rows, parts = passes(samples, LIMIT, "cpu")
-        for some, part in zip(rows, parts, strict=True):
+        for part in passes(samples, LIMIT, "cpu"):
+            some = part.rows
+            assert some is not None
             with torch.no_grad():
                 logprobs = self.scorer(part.responses, 1.0)[0].numpy()
             lengths = np.split(logprobs, samples.tokens[some].cumsum()[:-1])
@@ -70,7 +72,7 @@ class Gradients:
     ) -> torch.Tensor:
         """All gradients in one row."""
         self.model.zero_grad()
-        for part in passes(samples, limit, "cpu")[1]:
+        for part in passes(samples, limit, "cpu"):
             logprobs, _ = self.scorer(part.responses, 1.0)
             whole = completed(part.batch, logprobs.detach().numpy(), importance)
             self.loss(scored(whole, logprobs))[0].backward()
@@ -134,8 +136,8 @@ def test_a_trajectory_is_split_if_two_passes_have_samples_of_it() -> None:
 @pytest.fixture(scope="module")
 def learner() -> Learner:
     join_ranks(Ranks(), free_port())
-    algorithm = clipped(0.2, 0.2, 0.0, "trajectory")
-    return Learner(tiny_policy().model, algorithm, "zero1_fp32", AdamW(1e-3), 1.0, LIMIT, Ranks())
+    parts = [PolicyLoss(algorithm(GRPO, ratio="trajectory", importance="token"))]
+    return Learner(tiny_policy().model, parts, AdamW(1e-3), Passing(1.0, LIMIT), Ranks())
 
 
 def test_an_update_makes_no_pass_but_its_own(learner: Learner) -> None:
@@ -143,22 +145,23 @@ def test_an_update_makes_no_pass_but_its_own(learner: Learner) -> None:
     has, each of prompts and of continuations."""
     samples, made = episodes(growing=True), []
     counting = learner.model.base_model.register_forward_hook(lambda *_: made.append(1))
-    learner.update(samples, importance=TruncatedImportance("token", 2.0))
+    learner.update(samples)
     first = len(made)
     counting.remove()
     # The first update also compares the scorer with the model's own forward pass, on a few samples.
     made.clear()
     counting = learner.model.base_model.register_forward_hook(lambda *_: made.append(1))
-    learner.update(samples, importance=TruncatedImportance("token", 2.0))
+    learner.update(samples)
     counting.remove()
     assert len(made) == 2 * len(list(pass_rows(samples.pairs, LIMIT))) < first
 
 
 def test_later_updates_are_scored_before_the_first_and_keep_those_scores(learner: Learner) -> None:
     samples = episodes(growing=True)
-    (later,), (ratios,) = correct([samples], TruncatedImportance("token", 2.0), learner)
-    assert later.proximal_logprobs is not None
-    np.testing.assert_array_equal(later.proximal_logprobs, learner.own_logprobs(samples))
+    first, later = learner.prepare([samples, samples])
+    (ratios,) = proximal_ratios([later])
+    assert first is samples and later.proximal_logprobs is not None
+    np.testing.assert_array_equal(later.proximal_logprobs, learner.scoring.logprobs(samples))
     np.testing.assert_allclose(ratios.tokens, later.proximal_logprobs - samples.logprobs, atol=1e-6)
     kept = completed(later, later.proximal_logprobs + 1, TruncatedImportance("token", 2.0))
     assert kept.proximal_logprobs is not None

@@ -17,10 +17,11 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch, batch_of, one_process
 from skillpress.training.algorithms.ppo import explained_variance
-from skillpress.training.loop.learner import Learner
+from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.model_pass import sampled
 from skillpress.training.loop.optimizer import AdamW
-from skillpress.training.loop.state_values import with_targets, with_values
+from skillpress.training.loop.policy_loss import PolicyLoss
+from skillpress.training.loop.state_values import StateValues, with_targets
 from skillpress.training.loop.value_head import ValuedScorer, ValueHead
 from tests.support.models.families import family
 from tests.support.models.tiny import tiny_policy
@@ -81,13 +82,17 @@ def test_values_are_float32_in_a_bfloat16_model() -> None:
     torch.testing.assert_close(found, hidden.float() @ head.weight.float() + 0.5 - 2.0)
 
 
+def learner_with(model: PreTrainedModel, head: ValueHead, rate: float) -> Learner:
+    method = algorithm(PPO)
+    parts = [PolicyLoss(method), StateValues(method, head)]
+    return Learner(model, parts, AdamW(rate), Passing(1.0, 200), Ranks())
+
+
 @pytest.fixture(scope="module")
 def learner() -> Learner:
     join_ranks(Ranks(), free_port())
     model = tiny_policy().model
-    method = algorithm(PPO)
-    head = ValueHead(model, LONGEST)
-    return Learner(model, method, "zero1_fp32", AdamW(3e-3), 1.0, 200, Ranks(), value_head=head)
+    return learner_with(model, ValueHead(model, LONGEST), 3e-3)
 
 
 def samples() -> Batch:
@@ -112,7 +117,7 @@ def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
     batch = samples()
     explained = []
     for update in range(61):
-        values = learner.values(batch)
+        values = learner.scoring.values(batch)
         explained.append(explained_variance(values, batch.value_targets, one_process))
         learner.begin_step(update + 1)
         learner.update(replace(batch, values=values))
@@ -122,7 +127,7 @@ def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
 
 
 def test_samples_without_targets_are_refused_by_a_learner_with_a_value_head(learner: Learner) -> None:
-    with pytest.raises(ValueError, match="with a value head, and no others, have targets"):
+    with pytest.raises(ValueError, match="samples need value_targets"):
         learner.update(replace(samples(), value_targets=None))
 
 
@@ -151,12 +156,12 @@ def test_values_of_states_that_differ_in_time_alone_come_apart(learner: Learner)
     returns = 1.0 - made / LONGEST
     batch = targeted((step,) * 40, returns, made=made)
     for update in range(60):
-        values = learner.values(batch)
+        values = learner.scoring.values(batch)
         learner.begin_step(update + 1)
         learner.update(replace(batch, values=values))
-    explained = explained_variance(learner.values(batch), returns, one_process)
+    explained = explained_variance(learner.scoring.values(batch), returns, one_process)
     assert explained is not None and explained > 0.5
-    alike = learner.values(replace(batch, made=np.zeros_like(made)))
+    alike = learner.scoring.values(replace(batch, made=np.zeros_like(made)))
     assert np.ptp(alike) < 1e-5
 
 
@@ -170,8 +175,8 @@ def test_values_belong_to_their_steps_in_whatever_order_the_samples_are(learner:
     played = batch_of([replace(episode(0), steps=tuple(said))], [0], 10.0, 4)
     rows = sampled(played)
     assert rows.tolist() == [0, 3, 2, 4]
-    expected = with_values(played, np.array([0, 2, 3, 4]), learner).values
-    found = with_values(played, rows, learner).values
+    expected = learner.judge(played, np.array([0, 2, 3, 4])).values
+    found = learner.judge(played, rows).values
     assert expected is not None and found is not None
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert expected[1] == 0 and len(set(expected.round(4))) == 5
@@ -182,7 +187,7 @@ def test_the_head_has_a_learning_rate_of_its_own() -> None:
     join_ranks(Ranks(), free_port())
     model, batch = tiny_policy().model, samples()
     head, before = ValueHead(model, LONGEST, rate=7.0), model.lm_head.weight.detach().clone()
-    learner = Learner(model, algorithm(PPO), "zero1_fp32", AdamW(1e-3), 1.0, 200, Ranks(), value_head=head)
+    learner = learner_with(model, head, 1e-3)
     learner.begin_step(1)
     learner.update(replace(batch, advantages=np.ones(len(batch)), weights=np.full(len(batch), 1 / 60)))
     assert abs(float(head.bias.detach())) == pytest.approx(7e-3, rel=1e-3)

@@ -1,0 +1,58 @@
+"""The start policy, which a KL term pulls towards: a copy, or the model without its adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from transformers import PreTrainedModel
+
+from skillpress.core.columns import members
+from skillpress.core.logprobs import Logprobs
+from skillpress.models.policy.policy import copy_model
+from skillpress.models.policy.scorers import choose_scorer
+from skillpress.training.algorithms.batch import Batch
+from skillpress.training.loop.lora import LoraAdapter
+from skillpress.training.loop.scoring_passes import ScoringPasses, alone
+from skillpress.training.loop.update import UpdatePart
+
+
+class Reference(UpdatePart):
+    """The start policy's log-probabilities of samples; it is kept in no checkpoint."""
+
+    def __init__(self, model: PreTrainedModel, adapter: LoraAdapter | None = None) -> None:
+        """Copy the current model; a learner must not have it yet. A model with an adapter needs no copy.
+
+        The copy is on the device while it scores and on the CPU otherwise.
+        """
+        self._adapter = adapter
+        self.columns = {"reference_logprobs": np.zeros(1, np.float32)}
+        if adapter is None:
+            self._scorer = choose_scorer(copy_model(model)).requires_grad_(False).to("cpu")
+
+    def prepare(self, shares: Sequence[Batch], scoring: ScoringPasses) -> Sequence[Batch]:
+        """The shares with the start policy's log-probabilities. If only some samples are drawn for the KL
+        term (``kl_share.py``), no others are scored."""
+        drawn = [
+            np.arange(len(share)) if share.kl_factors is None else np.flatnonzero(share.kl_factors)
+            for share in shares
+        ]
+        few = self._logprobs([share.cut(rows) for share, rows in zip(shares, drawn, strict=True)], scoring)
+        found = []
+        for share, rows, logprobs in zip(shares, drawn, few, strict=True):
+            reference = np.full_like(share.logprobs, np.nan)
+            reference[members(rows, share.tokens)] = logprobs
+            found.append(replace(share, reference_logprobs=reference))
+        return found
+
+    def _logprobs(self, parts: Sequence[Batch], scoring: ScoringPasses) -> list[Logprobs]:
+        """[tokens] of each part. A copy needs no communication, since every rank has one."""
+        if self._adapter is not None:
+            with self._adapter.switched_off():
+                return [scoring.logprobs(part) for part in parts]
+        shared, scorer = self._scorer.shares_prompts, self._scorer.to(scoring.device)
+        own = replace(scoring, score=scorer, shared=shared, valued=False, in_step=alone)
+        found = [own.logprobs(part) for part in parts]
+        self._scorer.to("cpu")
+        return found
