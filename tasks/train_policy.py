@@ -9,6 +9,7 @@ from skillpress.pipeline.files import (
     BASE_POLICY,
     CHECKPOINTS,
     HISTORY,
+    KEPT_TASKS,
     LIBRARY,
     POLICY,
     PROBES,
@@ -35,7 +36,7 @@ def training_job(params: Params, store: ResumeStore) -> TrainingJob:
     """The training that this folder's parameters describe."""
     return TrainingJob(
         params=params,
-        tasks=split_file("train"),
+        tasks=KEPT_TASKS,
         validation=split_file("validation"),
         unseen=split_file(UNSEEN),
         start=BASE_POLICY,

@@ -68,9 +68,6 @@ class NotebookQaParameters(EnvironmentSection):
     reachable: bool = False
     """Whether to use only training tasks that short actions can solve, as a policy of the compact rendering
     requires. Validation and test tasks are never filtered in this way."""
-    pass_rates: str = ""
-    """Parquet file with ``task_id``, ``wins`` and ``rollouts`` of one policy, by which tasks are classified,
-    such as the data/rollouts/pass_rates.parquet of an earlier experiment; empty for no classification."""
     objectivity: str = ""
     """Parquet file with a model's verdicts on training questions (``skillpress judge-questions``); questions
     found unsuitable are dropped. If empty, no verdicts are used."""
@@ -161,7 +158,7 @@ class NotebookQaParameters(EnvironmentSection):
         return share(self, slots)
 
     def inputs(self) -> Mapping[str, str]:
-        named = [Path(name) for name in (self.pass_rates, self.objectivity) if name]
+        named = [Path(self.objectivity)] if self.objectivity else []
         files = [self.folder / QUESTIONS, self.folder / PARAGRAPHS, *named]
         return {file.name: _digest(file) for file in files}
 

@@ -12,10 +12,10 @@ from skillpress.experiment.params import load_params
 from skillpress.pipeline.graph import read_stage, read_stages
 
 STAGES = (
-    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "play_floors", "evaluate_policy", "report",
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "filter_tasks", "project_skills",
+    "fit_dictionary", "train_policy", "play_floors", "evaluate_policy", "report",
 )  # fmt: skip
-SIDE_BRANCH = {"collect_rollouts", "project_skills", "fit_dictionary"}
+SIDE_BRANCH = {"project_skills", "fit_dictionary"}
 FINGERPRINT = {"code": {"tasks/train_policy.py": "0"}}
 
 
