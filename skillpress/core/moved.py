@@ -43,6 +43,8 @@ GONE = {
     "remove it, and set tasks.keep (such as {at_least: 0.25, at_most: 0.75}) with rollouts.tasks: all",
 }
 """Environment and a key that its section no longer has, to what replaces it; empty where it was unused."""
+BEFORE = {"skills.start": "empty"}
+"""What runs did that were recorded before a parameter existed, where params.yaml now says otherwise."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 
 
@@ -74,6 +76,17 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if note and parent_process() is None:
             _tell(f"{former}: is now called {present}; rename it, this version alone reads the former name")
         found[section] = {new if key == old else key: value for key, value in inside.items()}
+    return found
+
+
+def as_recorded(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The parameters of a recorded run with present names, and with what it did by keys that came later."""
+    found = with_present_keys(values, source)
+    for key, value in BEFORE.items():
+        section, name = key.split(".")
+        inside = found.get(section)
+        if isinstance(inside, Mapping) and name not in inside:
+            found[section] = {**inside, name: value}
     return found
 
 

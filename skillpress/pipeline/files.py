@@ -26,6 +26,8 @@ FLOOR_ROLLOUTS = Path("data/rollouts/floors.parquet")
 EVALUATION_ROLLOUTS = Path("data/rollouts/evaluation.parquet")
 SEQUENCES = Path("data/skills/sequences.parquet")
 DICTIONARY = Path("data/skills/dictionary.json")
+START_SKILLS = Path("data/skills/start.json")
+"""The successes and phrases that ``skills.start`` lets training begin with."""
 RESULTS = Path("results")
 HISTORY = Path("results/dictionaries.json")
 LIBRARY = Path("results/library.json")

@@ -46,7 +46,7 @@ SETTINGS = frozenset(
         "evaluation",
         "reward.success", "reward.invalid_penalty", "reward.measures", "reward.shaping_weight",
         "skills.max_phrase_length", "skills.buffer", "skills.corpus", "skills.search", "skills.closure",
-        "skills.dictionaries",
+        "skills.dictionaries", "skills.start",
         "training.steps", "training.tasks_per_step", "training.rollouts_per_task", "training.learning_rate",
         "training.weight_decay", "training.betas", "training.warmup_steps", "training.gradient_clipping",
         "training.minibatches", "training.minibatch_size", "training.deepspeed", "training.microbatch_tokens",

@@ -25,7 +25,7 @@ from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, StorageError, UserError
 from skillpress.core.intervals import wilson
 from skillpress.core.lab import lab_file
-from skillpress.core.moved import with_present_keys
+from skillpress.core.moved import as_recorded
 from skillpress.core.storage import write_text
 from skillpress.evaluation.paper.methods import in_words, methods
 from skillpress.evaluation.statistics.scores import Scores
@@ -128,7 +128,7 @@ def _recorded(folder: Path, where: str) -> tuple[list[KnownRun], list[str]]:
     for run in record.runs:
         source = f"{folder / RUNS}: {run.id}"
         try:
-            params = check_params(merge(defaults, with_present_keys(run.params, source)), source)
+            params = check_params(merge(defaults, as_recorded(run.params, source)), source)
         except ParamsError as error:  # recorded by another version
             unread.append(str(error))
         else:
