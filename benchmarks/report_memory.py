@@ -40,7 +40,6 @@ from skillpress.core.rollout_files import iterate_rollouts, scan_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task, skill_sequence
-from skillpress.environments.section import SplitSizes
 from skillpress.evaluation.analysis.mdl_report import write_phrases
 from skillpress.evaluation.statistics import compare, evaluate, evaluation_steps
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
@@ -93,7 +92,7 @@ def prepare(runs: int) -> None:
     values = merge(read_yaml(Path(__file__).parents[1] / "params.yaml"), overlay)
     Path("params.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     params = load_params()
-    made = params.environment.checked_tasks(SplitSizes(**params.tasks.model_dump()), params.seed)
+    made = params.environment.checked_tasks(params.tasks.make(), params.seed)
     write_tasks(split_file("test"), [task for task in made if task.split == "test"])
 
 

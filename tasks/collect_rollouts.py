@@ -1,4 +1,4 @@
-"""Stage: let the start policy play training tasks, to see what its successes consist of."""
+"""Stage: let the start policy play training tasks, to see how often it wins each, and by which skills."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import polars as pl
 
 from skillpress.core.rollout_files import TAKEN, scan_rollouts
 from skillpress.core.storage import write_json
-from skillpress.core.tables import write_table
-from skillpress.experiment.collection import CollectionJob, Play, play_episodes
-from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS, PASS_RATES, RESULTS, START, load_tasks
-from skillpress.rollouts.collection import requests
+from skillpress.experiment.collection import play_episodes
+from skillpress.experiment.kept_tasks import write_pass_rates
+from skillpress.experiment.start_rollouts import start_job
+from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS, PASS_RATES, RESULTS, load_tasks
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
@@ -22,20 +22,19 @@ def main(stage: Stage) -> None:
     """Write data/rollouts/base.parquet, how often each task was won (pass_rates.parquet beside it), and
     figures on speed and success."""
     params = stage.params
-    tasks = load_tasks(params.environment)["train"][: params.rollouts.tasks]
-    wanted = requests(tasks, params.rollouts.per_task, params.seed, "base", policy=START)
-    job = CollectionJob(params, "training", [Play(BASE_POLICY, wanted)], stage.store)
+    job = start_job(params, load_tasks(params.environment)["train"], BASE_POLICY, stage.store)
+    episodes = sum(len(play.wanted) for play in job.plays)
     started = time.perf_counter()
-    with stage.progress(len(wanted), "episode") as progress:
+    with stage.progress(episodes, "episode") as progress:
         done = play_episodes(job, BASE_ROLLOUTS, progress.more)
     seconds = time.perf_counter() - started
     steps = scan_rollouts(BASE_ROLLOUTS).filter(TAKEN)
     ends = steps.select((pl.col("won") & (pl.col("step") == 0)).sum().alias("won"), pl.len().alias("steps"))
     won, length = ends.collect().row(0)
-    write_table(PASS_RATES, pass_rates(steps), "pass_rates")
+    write_pass_rates(PASS_RATES, steps)
     metrics = {
-        "success": won / len(wanted),
-        "episodes": float(len(wanted)),
+        "success": won / episodes,
+        "episodes": float(episodes),
         "environment_steps": float(length),
         "environment_steps_per_second": done.environment_steps / seconds,
         "decisions_per_environment_step": done.decisions / max(done.environment_steps, 1),
@@ -43,10 +42,3 @@ def main(stage: Stage) -> None:
     write_json(RESULTS / "rollouts.json", metrics)
     stage.run.log_metrics({f"rollouts/{name}": value for name, value in metrics.items()})
     stage.run.log_episodes(BASE_ROLLOUTS, BASE_POLICY)
-
-
-def pass_rates(steps: pl.LazyFrame) -> pl.DataFrame:
-    """For each task, by its id: ``wins`` and ``rollouts``, from the steps of all rollouts."""
-    first = steps.filter(pl.col("step") == 0)
-    counted = first.group_by("task_id").agg(wins=pl.col("won").sum(), rollouts=pl.len())
-    return counted.sort("task_id").collect()

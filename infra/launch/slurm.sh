@@ -23,7 +23,7 @@ cd {{ repository }}
 export PATH="$PWD/.venv/bin:$PATH"
 
 # What training needs, on the first node.
-python -m skillpress.pipeline.reproduce {{ options }}--stages prepare_policy fit_dictionary
+python -m skillpress.pipeline.reproduce {{ options }}--stages filter_tasks fit_dictionary
 
 # Training: one task is one rank, and says so in the variables that torchrun would set. When a rank is lost
 # srun ends the others, and the next attempt goes on from the last checkpoint. Exit code 2 is a mistake that

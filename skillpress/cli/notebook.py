@@ -12,7 +12,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +23,8 @@ from skillpress.cli import layers
 from skillpress.cli.parameter_options import named_layers
 from skillpress.core.lab import lab_file, overlay
 from skillpress.core.resume import ResumeStore
-from skillpress.core.rollout_files import scan_rollouts
+from skillpress.core.rollout_files import TAKEN, scan_rollouts
+from skillpress.core.sequence_files import write_sequences
 from skillpress.core.task_files import write_tasks
 from skillpress.core.temporary import TemporaryFolder
 from skillpress.core.trajectory import Task
@@ -31,8 +32,11 @@ from skillpress.evaluation.statistics import EvaluationSummary, evaluate, evalua
 from skillpress.evaluation.statistics.unplayed import refuse_unread
 from skillpress.experiment import imitation, training
 from skillpress.experiment.collection import CollectionJob, play_episodes, play_of
+from skillpress.experiment.kept_tasks import kept_tasks, read_pass_rates, write_pass_rates
 from skillpress.experiment.layers import Layer
 from skillpress.experiment.params import Params, check_params, merged, sources
+from skillpress.experiment.start_rollouts import projected, start_job, start_successes
+from skillpress.skills.start import write_start
 from skillpress.training.loop.keeping.selected_checkpoint import select_checkpoint
 
 if TYPE_CHECKING:
@@ -173,9 +177,29 @@ def _train(params: Params, folder: Path, on_step: Callable[[int, dict[str, float
     else:
         imitation.without_demonstrations(params, folder / "start")
     learning = training.job_in(folder, params, folder, validation="validation.parquet")
+    if params.training.steps and (params.tasks.keep is not None or params.skills.start == "rollouts"):
+        learning = _after_rollouts(learning, tasks["train"], folder)
     curve = training.train(learning, on_step)
     learning.checkpoints.clear()
     return Trained(params, tasks, pl.DataFrame(curve, infer_schema_length=None), folder)
+
+
+def _after_rollouts(learning: training.TrainingJob, tasks: list[Task], folder: Path) -> training.TrainingJob:
+    """The training with what it takes from the start policy's episodes: the tasks that are kept, and the
+    successes that it begins with."""
+    params, store = learning.params, ResumeStore(folder / "unfinished", "rollouts")
+    rollouts, rates, sequences = (folder / f"{name}.parquet" for name in ("base", "rates", "sequences"))
+    play_episodes(start_job(params, tasks, folder / "start", store), rollouts, lambda count: None)
+    store.clear()
+    write_pass_rates(rates, scan_rollouts(rollouts).filter(TAKEN))
+    kept, _ = kept_tasks(tasks, read_pass_rates(rates), params.tasks.keep)
+    learning = replace(learning, tasks=folder / "kept.parquet", beginning=folder / "start.json")
+    write_tasks(learning.tasks, kept)
+    projection = params.environment.make_projection()
+    write_sequences(sequences, projected(projection, tasks, rollouts, lambda count: None))
+    successes = start_successes(params, tasks, sequences)
+    write_start(folder / "start.json", params.skills, successes, projection.alphabet, params.seed)
+    return learning
 
 
 @contextmanager

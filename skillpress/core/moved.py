@@ -35,6 +35,16 @@ KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "envi
 """Former to present name of parameters of one section."""
 _VALUES = {"environment.walls": ("bubblewrap", "gvisor", "none")}
 """What a former key may be, since another part may have a key of the same name."""
+GONE = {
+    (
+        "notebook_qa",
+        "pass_rates",
+    ): "the stage filter_tasks keeps tasks by the pass rates of the start policy; "
+    "remove it, and set tasks.keep (such as {at_least: 0.25, at_most: 0.75}) with rollouts.tasks: all",
+}
+"""Environment and a key that its section no longer has, to what replaces it; empty where it was unused."""
+BEFORE = {"skills.start": "empty"}
+"""What runs did that were recorded before a parameter existed, where params.yaml now says otherwise."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 
 
@@ -51,9 +61,9 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         note: whether to tell the user of former keys, once in a process; stored runs may keep theirs.
 
     Raises:
-        ParamsError: a key is given by both of its names.
+        ParamsError: a key is given by both of its names, or a run (``note``) sets one that is gone.
     """
-    found = dict(values)
+    found = _without_gone(values, source, note)
     for former, present in KEYS.items():
         (section, old), (_, new) = former.split("."), present.split(".")
         inside = found.get(section)
@@ -66,6 +76,31 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if note and parent_process() is None:
             _tell(f"{former}: is now called {present}; rename it, this version alone reads the former name")
         found[section] = {new if key == old else key: value for key, value in inside.items()}
+    return found
+
+
+def as_recorded(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The parameters of a recorded run with present names, and with what it did by keys that came later."""
+    found = with_present_keys(values, source)
+    for key, value in BEFORE.items():
+        section, name = key.split(".")
+        inside = found.get(section)
+        if isinstance(inside, Mapping) and name not in inside:
+            found[section] = {**inside, name: value}
+    return found
+
+
+def _without_gone(values: Mapping[str, Any], source: str, refuse: bool) -> dict[str, Any]:
+    """The parameters without keys that are gone and empty; one with a value stays, or is refused."""
+    found = dict(values)
+    for (environment, key), instead in GONE.items():
+        section = found.get("environment")
+        if not isinstance(section, Mapping) or section.get("name") != environment or key not in section:
+            continue
+        if not section[key]:
+            found["environment"] = {name: value for name, value in section.items() if name != key}
+        elif refuse:
+            raise ParamsError(f"{source}: environment.{key}: is gone: {instead}")
     return found
 
 

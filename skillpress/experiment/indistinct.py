@@ -22,8 +22,10 @@ DISPLACED = ("algorithm_1", "batch_accepts", "each_task_once")
 """Corpora whose buffer a batch of as many successes displaces."""
 OF_PHRASES = ("max_phrase_length", "buffer", "corpus", "closure", "dictionaries")
 """Keys of ``skills`` that decide nothing where no phrases are searched for."""
-NOT_TRAINED = ("rollouts", "training.probe")
+NOT_TRAINED = ("training.probe",)
 """What describes a training and decides no weight of it."""
+OF_EARLIER = ("skills.buffer", "skills.corpus", "skills.start", "rollouts.tasks", "rollouts.per_task")
+"""Keys that decide which earlier successes a step's corpus has beside its own."""
 
 
 def warnings(variants: Mapping[str, Params]) -> Iterator[str]:
@@ -42,11 +44,13 @@ def why_alike(one: Params, other: Params) -> str | None:
     mine, others = _deciding(one), _deciding(other)
     different = _different(mine, others)
     if not different:
-        named = _different(_flat(_values(one)), _flat(_values(other)))
-        decide = f"{_listed(named)} decide{'' if named[1:] else 's'} no weight here" if named else ""
+        unread = _different(_flat(_values(one)), _flat(_values(other)))
+        decide = f"{_listed(unread)} decide{'' if unread[1:] else 's'} no weight here" if unread else ""
         return f"cannot differ: {decide or 'no parameter differs'}"
-    if not set(different) <= {"skills.buffer", "skills.corpus"}:
+    if not set(different) <= set(OF_EARLIER):
         return None
+    own = _different(_flat(_values(one)), _flat(_values(other)))
+    named = _listed([key for key in different if key in own])
     needed = max(mine["skills.buffer"], others["skills.buffer"])
     for values in (mine, others):
         _without_buffer(values)
@@ -54,7 +58,7 @@ def why_alike(one: Params, other: Params) -> str | None:
     if _different(mine, others) or needed >= episodes:
         return None
     return (
-        f"differ in {_listed(different)} alone, and cannot differ in a step with {needed} successes or more: "
+        f"differ in {named} alone, and cannot differ in a step with {needed} successes or more: "
         f"they displace the buffer, from a success of {needed / episodes:.0%} of its {episodes} episodes on. "
         f"Set skills.buffer above {episodes}, or skills.corpus buffer_and_batch"
     )
@@ -101,6 +105,7 @@ def _deciding(params: Params) -> dict[str, Any]:
     # A dictionary is only fitted to a step that has a success, which displaces a buffer of one.
     if "skills.buffer" in found and found["skills.buffer"] < 2:
         _without_buffer(found)
+    _without_unread_rollouts(found)
     return found
 
 
@@ -110,6 +115,16 @@ def _without_buffer(values: dict[str, Any]) -> None:
         values["skills.buffer"] = 0
     if values["skills.corpus"] in ("batch_accepts", "buffer_and_batch") and not values["skills.buffer"]:
         values["skills.corpus"] = "algorithm_1"
+    if values["skills.corpus"] in DISPLACED and not values["skills.buffer"]:
+        values["skills.start"] = "empty"
+    _without_unread_rollouts(values)
+
+
+def _without_unread_rollouts(values: dict[str, Any]) -> None:
+    """Leave out the start policy's episodes where training takes neither tasks nor successes from them."""
+    if values.get("skills.start") != "rollouts" and values.get("tasks.keep", "set") is None:
+        for key in ("rollouts.tasks", "rollouts.per_task"):
+            values.pop(key, None)
 
 
 def _values(params: Params) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import SerializeAsAny, ValidationError, field_validator, model_validator
 
@@ -37,10 +37,14 @@ from skillpress.training.loop.parameters import TrainingParameters
 class RolloutParameters(Section):
     """How many episodes the start policy plays before training."""
 
-    tasks: PositiveInt
-    """Training tasks that the stage collect_rollouts plays."""
+    tasks: PositiveInt | Literal["all"]
+    """Training tasks that the stage collect_rollouts plays, or all."""
     per_task: PositiveInt
     """Episodes per task in collect_rollouts."""
+
+    def played(self, tasks: int) -> int:
+        """How many of so many training tasks are played."""
+        return tasks if self.tasks == "all" else min(self.tasks, tasks)
 
 
 class EvaluationParameters(Section):
@@ -82,7 +86,7 @@ class Params(Section):
     environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
     """What is played; another name replaces the whole section."""
     tasks: TaskParameters
-    """How many tasks each split has."""
+    """How many tasks each split has, and which of them train."""
     policy: PolicyParameters
     """The model that acts, its prompts, and how its answers are read."""
     imitation: ImitationParameters
@@ -92,7 +96,7 @@ class Params(Section):
     sampling: SamplingParameters
     """How training samples, and how many responses at once."""
     rollouts: RolloutParameters
-    """How many episodes the start policy plays before training, for the report."""
+    """How many episodes the start policy plays before training."""
     skills: SkillParameters
     """The dictionary (docs/dictionary.md) and the skill library."""
     reward: RewardParameters

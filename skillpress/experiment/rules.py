@@ -330,11 +330,23 @@ def _there_are_tasks_to_choose_and_probe_with(params: Params) -> None:
         )
 
 
+def _some_task_can_be_kept(params: Params) -> None:
+    keep, played = params.tasks.keep, params.rollouts.per_task
+    if keep is None or any(keep.keeps(wins, played) for wins in range(played + 1)):
+        return
+    raise ValueError(
+        f"tasks.keep is {keep.at_least} to {keep.at_most} and rollouts.per_task {played}, so the only pass "
+        f"rates are multiples of 1/{played}: no training task would be left; raise rollouts.per_task, or "
+        "widen tasks.keep"
+    )
+
+
 RULES: tuple[Callable[[Params], None], ...] = (
     _groups_are_shared_evenly,
     _the_search_suits_the_training,
     _the_prompt_has_words_for_the_library,
     _there_are_tasks_to_choose_and_probe_with,
+    _some_task_can_be_kept,
     _the_environment_has_the_rendering,
     _domain_words_can_become_tokens,
     _there_is_something_to_imitate,

@@ -44,6 +44,9 @@ class TrainingJob:
     """The file for the rows of ``training.probe``."""
     checkpoints: Checkpoints
     """Where an interrupted run resumes; their key covers everything that decides the result."""
+    beginning: Path | None = None
+    """The file of the successes and phrases that training begins with (``skills/start.py``); None begins with
+    none, whatever ``skills.start`` says."""
 
 
 def job_in(

@@ -25,6 +25,7 @@ from skillpress.rollouts.workers.distributed import Ranks, join_ranks
 from skillpress.rollouts.workers.ranks import Report
 from skillpress.skills.history import write_history
 from skillpress.skills.library.library import SkillLibrary, write_library
+from skillpress.skills.start import load_start
 from skillpress.training.experience.experience import Experience, Setting
 from skillpress.training.loop.ahead import Rollouts, RolloutSource
 from skillpress.training.loop.continuing import ContinuingRollouts
@@ -97,6 +98,8 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             evolution=evolution,
             lag=section.lag,
         )
+        if job.beginning is not None:
+            load_start(job.beginning, step.shaper.corpus, step.history)
         probe = _probe(job, experiment, tasks, collector, ranks)
         loop = TrainingLoop(
             step=step,

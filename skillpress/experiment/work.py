@@ -15,7 +15,7 @@ def episodes(params: Params) -> dict[str, int]:
     probe, splits = training.probe, 2 if params.tasks.unseen else 1
     probes = len({*range(0, training.steps, probe.every), training.steps}) if probe is not None else 0
     played = {
-        "collect_rollouts": min(params.rollouts.tasks, params.tasks.train) * params.rollouts.per_task,
+        "collect_rollouts": params.rollouts.played(params.tasks.train) * params.rollouts.per_task,
         "train_policy": most_played * training.steps * training.tasks_per_step * group,
         "train_policy: validation": validations * params.tasks.validation,
         "train_policy: probes": probes * splits * probe.tasks if probe is not None else 0,

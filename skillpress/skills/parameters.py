@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -27,6 +27,9 @@ class SkillParameters(Section):
     """Success sequences kept between steps; 0 means no buffer."""
     corpus: Annotated[str, registered(CORPORA)]
     """Corpus: algorithm_1, buffer_and_batch, batch_accepts, each_task_once or decayed."""
+    start: Literal["rollouts", "empty"] = "empty"
+    """Successes that training begins with: rollouts, the start policy's, or empty, none. ``empty`` is
+    Algorithm 1 to the letter."""
     search: Annotated[str, registered(SEARCHES)]
     """How phrases are chosen: greedy, refined ...; exact needs training.steps 0."""
     closure: Annotated[str, registered(CLOSURES)]

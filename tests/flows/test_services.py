@@ -29,6 +29,7 @@ STAGES = dict.fromkeys(
         "prepare_tasks",
         "prepare_policy",
         "collect_rollouts",
+        "filter_tasks",
         "project_skills",
         "fit_dictionary",
         "train_policy",

@@ -22,8 +22,8 @@ from tests.support.clone import Clone
 pytestmark = pytest.mark.slow
 
 STAGES = [
-    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "play_floors", "evaluate_policy", "report",
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "filter_tasks", "project_skills",
+    "fit_dictionary", "train_policy", "play_floors", "evaluate_policy", "report",
 ]  # fmt: skip
 
 FULL_DISK = """

@@ -27,8 +27,8 @@ from tests.support.recorded import tracked
 pytestmark = pytest.mark.slow
 
 STAGES = [
-    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "play_floors", "evaluate_policy", "report",
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "filter_tasks", "project_skills",
+    "fit_dictionary", "train_policy", "play_floors", "evaluate_policy", "report",
 ]  # fmt: skip
 
 
@@ -78,6 +78,31 @@ def test_a_changed_parameter_reruns_only_the_stages_that_read_it(clone: Clone) -
         (clone.folder / "params.yaml").write_text(before)
     back = clone.python("skillpress.pipeline.reproduce")
     assert clone.ran(back.stdout) == []  # restored from DVC's cache
+
+
+def test_training_is_left_the_tasks_that_the_start_policy_wins_as_often_as_the_parameters_say(
+    clone: Clone,
+) -> None:
+    train, kept = (clone.folder / "data" / folder / "train.parquet" for folder in ("tasks", "kept"))
+    assert kept.read_bytes() == train.read_bytes(), "without tasks.keep"
+    before = (clone.folder / "params.yaml").read_text()
+    rates = pl.read_parquet(clone.folder / "data" / "rollouts" / "pass_rates.parquet")
+    clone.set_params({"tasks": {"keep": {"at_least": 0.0, "at_most": 0.9}}})
+    try:
+        done = clone.python("tasks", "filter_tasks")
+        assert done.returncode == 0, done.stderr
+        lost = rates.filter(pl.col("wins") < pl.col("rollouts"))
+        assert set(pl.read_parquet(kept)["task_id"]) == set(lost["task_id"])
+        counted = json.loads((clone.folder / "results" / "kept_tasks.json").read_text())
+    finally:
+        (clone.folder / "params.yaml").write_text(before)
+        assert clone.python("tasks", "filter_tasks").returncode == 0
+    tasks, played = pl.read_parquet(train).height, rates.height
+    assert counted == {
+        "tasks": tasks, "kept": lost.height, "below": 0, "above": played - lost.height,
+        "not_played": tasks - played,
+    }  # fmt: skip
+    assert kept.read_bytes() == train.read_bytes()
 
 
 def test_dvc_shows_metrics_and_plots(clone: Clone) -> None:
@@ -280,12 +305,13 @@ print(json.dumps(found))
 """
 
 OTHER_WAY = {
+    "filter_tasks": {"tasks.train", "tasks.validation", "tasks.test"},
     "prepare_policy": {"policy.dtype"},
     "train_policy": {"algorithm.importance_cap", "algorithm.name", "experience.name"},
 }
-"""Keys that a stage does not read here: the first is for pretrained models, the second for importance
-weights. The names of the algorithm and of the experience select the classes of their sections, before any
-stage reads."""
+"""Keys that a stage does not read here: the first are beside ``tasks.keep``, which params.yaml leaves out;
+the next is for pretrained models, the one after for importance weights. The names of the algorithm and of the
+experience select the classes of their sections, before any stage reads."""
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:

@@ -31,7 +31,6 @@ from safetensors.numpy import load_file
 from skillpress.cli.command import main
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import write_tasks
-from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline import exit_codes
@@ -113,7 +112,7 @@ def run(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     values = merge(read_yaml(repository / "params.yaml"), RUN)
     experiment = Experiment(check_params(values, "test"))
     params = experiment.params
-    sizes = SplitSizes(**params.tasks.model_dump())
+    sizes = params.tasks.make()
     made = params.environment.checked_tasks(sizes, params.seed)
     tasks = [task for task in made if task.split == "test"]
     explorer = experiment.collector(experiment.explorer())

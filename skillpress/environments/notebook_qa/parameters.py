@@ -72,9 +72,6 @@ class NotebookQaParameters(EnvironmentSection):
     reachable: bool = False
     """Whether to use only training tasks that short actions can solve, as a policy of the compact rendering
     requires. Validation and test tasks are never filtered in this way."""
-    pass_rates: str = ""
-    """Parquet file with ``task_id``, ``wins`` and ``rollouts`` of one policy, by which tasks are classified,
-    such as the data/rollouts/pass_rates.parquet of an earlier experiment; empty for no classification."""
     objectivity: str = ""
     """Parquet file with a model's ratings of training questions (``skillpress judge-questions``); those not
     rated 1 for objectivity and for temporal stability are dropped. If empty, regular expressions decide."""
@@ -167,7 +164,7 @@ class NotebookQaParameters(EnvironmentSection):
         return share(self, slots)
 
     def inputs(self) -> Mapping[str, str]:
-        named = [Path(name) for name in (self.pass_rates, self.objectivity) if name]
+        named = [Path(self.objectivity)] if self.objectivity else []
         files = [self.folder / QUESTIONS, self.folder / PARAGRAPHS, *named]
         return {file.name: _digest(file) for file in files}
 

@@ -20,14 +20,13 @@ import polars as pl
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments.notebook_qa.difficulty import difficulty, hops, is_of
+from skillpress.environments.notebook_qa.difficulty import hops, is_of
 from skillpress.environments.notebook_qa.oracle import CompactOracle
 from skillpress.environments.notebook_qa.parameters import QUESTIONS, NotebookQaParameters
 from skillpress.environments.notebook_qa.questions import (
     judged,
     question_key,
     read_columns,
-    read_rows,
 )
 from skillpress.environments.notebook_qa.ratings import by_ratings
 from skillpress.environments.section import SplitSizes
@@ -125,8 +124,7 @@ def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
         "test": _of_hops(test, parameters),
     }
     kept = {name: frame.filter(pl.col("reason").is_null()) for name, frame in splits.items()}
-    classed = {name: _classed(frame, parameters.pass_rates) for name, frame in kept.items()}
-    return {**classed, "dropped": pl.concat(splits.values()).select("dataset", "reason")}
+    return {**kept, "dropped": pl.concat(splits.values()).select("dataset", "reason")}
 
 
 def _rows(parameters: NotebookQaParameters) -> pl.DataFrame:
@@ -172,22 +170,10 @@ def _in_reach(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.D
     return questions.with_columns(pl.Series("reason", reasons, pl.String))
 
 
-def _classed(questions: pl.DataFrame, pass_rates: str) -> pl.DataFrame:
-    """Add ``difficulty`` if a file of pass rates is named."""
-    named = questions.with_columns(task_id=pl.concat_str(pl.col("dataset"), pl.lit("/"), pl.col("id")))
-    if not pass_rates:
-        return named.with_columns(difficulty=pl.lit(None, pl.String))
-    wins = read_rows(pass_rates, f"environment.pass_rates: {pass_rates}")
-    rates = difficulty(wins).select("task_id", pl.col("difficulty").cast(pl.String))
-    return named.join(rates, on="task_id", how="left", maintain_order="left")
-
-
 def _task(row: Mapping[str, object], split: str) -> Task:
-    """A question's task. Its stratum consists of the data set, the hops, and the difficulty if it is
-    known."""
+    """A question's task. Its stratum consists of the data set and the hops."""
     many = row["hops"]
-    strata = [row["dataset"], f"{many} hop{'' if many == 1 else 's'}" if many else "unknown hops"]
-    known = row.get("difficulty")
+    hops_in_words = f"{many} hop{'' if many == 1 else 's'}" if many else "unknown hops"
     spec = {name: row[name] for name in ("question", "answers", "dataset", "supporting_titles")}
     return Task(
         task_id=f"{row['dataset']}/{row['id']}",
@@ -195,5 +181,5 @@ def _task(row: Mapping[str, object], split: str) -> Task:
         seed=0,
         spec=spec,
         split=split,
-        stratum="/".join(map(str, [*strata, *([known] if known else [])])),
+        stratum=f"{row['dataset']}/{hops_in_words}",
     )

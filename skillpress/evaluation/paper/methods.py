@@ -26,8 +26,6 @@ ABSENT = "absent"
 
 DESCRIBING: Mapping[str, str] = {
     "seed": "a method is trained with several",
-    "rollouts.tasks": "episodes of the start policy, for the report; training reads none of them",
-    "rollouts.per_task": "likewise",
     "engine.cache_gib": "how much memory an engine may take, not what it samples",
     "engine.urls": "where servers are, not what they sample",
     "engine.answer_seconds": "how long an answer may take before the run stops",
@@ -44,10 +42,11 @@ DESCRIBING: Mapping[str, str] = {
 
 SETTINGS = frozenset(
     {
-        "processes", "environment", "tasks", "policy", "imitation", "engine", "sampling", "evaluation",
+        "processes", "environment", "tasks", "policy", "imitation", "engine", "sampling", "rollouts",
+        "evaluation",
         "reward.success", "reward.invalid_penalty", "reward.measures", "reward.shaping_weight",
         "skills.max_phrase_length", "skills.buffer", "skills.corpus", "skills.search", "skills.closure",
-        "skills.dictionaries",
+        "skills.dictionaries", "skills.start",
         "training.steps", "training.tasks_per_step", "training.rollouts_per_task", "training.learning_rate",
         "training.weight_decay", "training.betas", "training.warmup_steps", "training.gradient_clipping",
         "training.minibatches", "training.minibatch_size", "training.deepspeed", "training.microbatch_tokens",

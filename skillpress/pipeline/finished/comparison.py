@@ -7,6 +7,7 @@ explorer, and the other methods against the first one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import mean, stdev
@@ -23,7 +24,7 @@ from skillpress.evaluation.statistics.trainings import over_trainings
 from skillpress.pipeline.files import EXPLORER, TRAINED
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
 from skillpress.pipeline.finished.results import BASELINES, curves, policy_results
-from skillpress.pipeline.finished.run import COMMON, FinishedRun
+from skillpress.pipeline.finished.run import FinishedRun, common
 from skillpress.reports.report.data import ReportData
 from skillpress.reports.report.page import render_report
 
@@ -71,8 +72,7 @@ def starts(groups: Mapping[str, Sequence[FinishedRun]]) -> dict[str, str]:
     first: dict[str, str] = {}
     of = {}
     for method, (run, *_) in groups.items():
-        common = [getattr(run.params, section).model_dump_json() for section in COMMON]
-        of[method] = first.setdefault("".join(common), method)
+        of[method] = first.setdefault(json.dumps(common(run.params)), method)
     return {method: f" of {named}" if len(first) > 1 else "" for method, named in of.items()}
 
 

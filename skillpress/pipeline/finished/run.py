@@ -54,6 +54,14 @@ BASELINES = {EXPLORER: "explorer", START: VANILLA}
 
 COMMON = ("environment", "tasks", "policy", "imitation", "evaluation")
 """Sections of params.yaml in which the runs of one environment must agree."""
+TRAINING_ALONE = "tasks.keep"
+"""A key inside them that decides the training alone, like those of other sections."""
+
+
+def common(params: Params) -> dict[str, Any]:
+    """Dotted key to value of all in which the runs of one environment must agree."""
+    sections = {name: getattr(params, name).model_dump(mode="json") for name in COMMON}
+    return {key: value for key, value in flatten(sections) if not f"{key}.".startswith(f"{TRAINING_ALONE}.")}
 
 
 class RunsError(UserError):
@@ -236,11 +244,11 @@ def _named(runs: Sequence[FinishedRun]) -> list[tuple[FinishedRun, Method]]:
 
 def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:
     """The differences that keep two runs of an environment out of one table."""
-    for section in COMMON:
-        mine, theirs = (getattr(run.params, section).model_dump() for run in (one, other))
-        for key, value in mine.items():
-            if theirs.get(key) != value:
-                yield f"{section}.{key} is {value!r} and {theirs.get(key)!r}"
+    mine, theirs = common(one.params), common(other.params)
+    for key in dict.fromkeys((*mine, *theirs)):
+        first, second = mine.get(key, ABSENT), theirs.get(key, ABSENT)
+        if first != second:
+            yield f"{key} is {first!r} and {second!r}"
 
 
 TABLES = ("policies", "comparisons")

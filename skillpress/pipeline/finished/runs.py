@@ -25,15 +25,15 @@ from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, StorageError, UserError
 from skillpress.core.intervals import wilson
 from skillpress.core.lab import lab_file
-from skillpress.core.moved import with_present_keys
+from skillpress.core.moved import as_recorded
 from skillpress.core.storage import write_text
-from skillpress.evaluation.paper.methods import flatten, in_words, methods
+from skillpress.evaluation.paper.methods import in_words, methods
 from skillpress.evaluation.statistics.scores import Scores
 from skillpress.evaluation.statistics.trainings import over_trainings
 from skillpress.evaluation.study.outcomes import scores
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.pipeline.files import RESULTS, START, TRAINED
-from skillpress.pipeline.finished.run import COMMON, RunsError, read_unchanged
+from skillpress.pipeline.finished.run import RunsError, common, read_unchanged
 from skillpress.pipeline.reproduce.workspace import FOLDER as WORKSPACES
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.record import outcomes_of
@@ -128,7 +128,7 @@ def _recorded(folder: Path, where: str) -> tuple[list[KnownRun], list[str]]:
     for run in record.runs:
         source = f"{folder / RUNS}: {run.id}"
         try:
-            params = check_params(merge(defaults, with_present_keys(run.params, source)), source)
+            params = check_params(merge(defaults, as_recorded(run.params, source)), source)
         except ParamsError as error:  # recorded by another version
             unread.append(str(error))
         else:
@@ -141,11 +141,11 @@ def method_lines(runs: Sequence[KnownRun]) -> Iterator[MethodLine]:
     groups: dict[str, dict[str, list[KnownRun]]] = {}
     for run in runs:
         name = run.params.environment.name
-        groups.setdefault(name, {}).setdefault(json.dumps(_common(run.params)), []).append(run)
+        groups.setdefault(name, {}).setdefault(json.dumps(common(run.params)), []).append(run)
     for of_environment in groups.values():
-        first = _common(next(iter(of_environment.values()))[0].params)
-        for common, group in of_environment.items():
-            yield from _lines_of(group, _difference(first, json.loads(common)))
+        first = common(next(iter(of_environment.values()))[0].params)
+        for setting, group in of_environment.items():
+            yield from _lines_of(group, _difference(first, json.loads(setting)))
 
 
 def _lines_of(group: Sequence[KnownRun], setting: str) -> Iterator[MethodLine]:
@@ -184,10 +184,6 @@ def _rate(runs: Sequence[KnownRun], policy: str, outcome: str) -> Rate:
         trainings_high=others.high if others else None,
         tasks=found.tasks,
     )
-
-
-def _common(params: Params) -> dict[str, object]:
-    return dict(flatten({section: getattr(params, section).model_dump(mode="json") for section in COMMON}))
 
 
 def _difference(first: Mapping[str, object], other: Mapping[str, object]) -> str:

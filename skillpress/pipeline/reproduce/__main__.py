@@ -3,7 +3,7 @@
     skillpress run                                          the default experiment, here
     skillpress run --params params/grpo.yaml --seed 1       a variant, under workspaces/
     skillpress run --set training.learning_rate=1e-4        the same, one key at a time
-    skillpress run --stages prepare_policy fit_dictionary   these and what they depend on
+    skillpress run --stages filter_tasks fit_dictionary     these and what they depend on
     skillpress run --remote URL --params ... --seed 1       sharing results with other machines
     skillpress run --dry-run --params ...                   whether it fits, and what it would do
     skillpress run --dry-run --devices 8 --device-memory 80 whether it fits the GPUs of a node

@@ -16,7 +16,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from skillpress.core.moved import with_present_keys
+from skillpress.core.moved import as_recorded
 from skillpress.evaluation.study.plan import Plan, PlanError
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline.graph import GRAPH, read_stage
@@ -94,14 +94,14 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
 def resolved(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters with every key that this version knows; ``defaults`` are the values of params.yaml.
 
-    A run that was recorded before a key existed gets that key's default. By a rule of this project a new
-    key's default changes nothing, so the run still counts.
+    A run that was recorded before a key existed gets that key's default, or what ``moved.BEFORE`` says that
+    it did. So the run still counts.
 
     Raises:
         ParamsError: the parameters are wrong for this version.
     """
     source = "parameters of a run"
-    given = with_present_keys(values, source)
+    given = as_recorded(values, source)
     return check_params(merge(defaults, given), source).model_dump(mode="json")
 
 

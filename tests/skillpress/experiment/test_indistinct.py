@@ -42,10 +42,27 @@ def test_the_default_with_and_without_buffer_is_one_computation_from_half_of_a_s
     assert "Set skills.buffer above 512, or skills.corpus buffer_and_batch" in line
 
 
+def test_what_training_begins_with_counts_until_a_step_displaces_it() -> None:
+    line = why_alike(variant(), variant(skills(start="empty"))) or ""
+    assert line.startswith("differ in skills.start alone, and cannot differ in a step with 256 successes")
+    rollouts = {"rollouts": {"tasks": 8}}
+    line = why_alike(variant(), variant(rollouts)) or ""
+    assert line.startswith("differ in rollouts.tasks alone, and cannot differ in a step with 256 successes")
+    empty = skills(start="empty")
+    assert why_alike(variant(empty), variant(empty, rollouts)) == (
+        "cannot differ: rollouts.tasks decides no weight here"
+    )
+    keep = {"tasks": {"keep": {"at_least": 0.5, "at_most": 0.5}}}
+    assert why_alike(variant("grpo", keep), variant("grpo", keep, rollouts)) is None
+    assert why_alike(variant("grpo", keep), variant("grpo")) is None
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         (("segcost", PAPER), ("segcost_no_buffer", PAPER)),
+        ((PAPER,), (PAPER, skills(start="empty"))),
+        (("skills_decayed",), ("skills_decayed", skills(start="empty"))),
         (("segcost_buffer",), ("segcost_no_buffer",)),
         ((skills(buffer=513),), (skills(buffer=0),)),
         ((skills(corpus="buffer_and_batch"),), (skills(buffer=0),)),

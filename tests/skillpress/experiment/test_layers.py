@@ -41,6 +41,19 @@ def test_what_isolates_is_read_by_its_former_key_and_another_environments_walls_
     assert found == [{"isolation": "gvisor"}, {"isolation": "gvisor"}, {"walls": 2}]
 
 
+def test_a_key_that_is_gone_is_refused_with_what_replaces_it_unless_it_was_unused() -> None:
+    def section(pass_rates: str) -> dict[str, dict[str, object]]:
+        return {"environment": {"name": "notebook_qa", "max_steps": 4, "pass_rates": pass_rates}}
+
+    assert with_present_keys(section(""), "test") == {"environment": {"name": "notebook_qa", "max_steps": 4}}
+    with pytest.raises(
+        ParamsError,
+        match=r"test: environment\.pass_rates: is gone: .* set tasks\.keep .* rollouts\.tasks: all",
+    ):
+        with_present_keys(section("rates.parquet"), "test", note=True)
+    assert with_present_keys(section("rates.parquet"), "a stored run") == section("rates.parquet")
+
+
 def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
     base = {"a": {"x": 1, "y": 2}, "b": 3}
     assert merge(base, {"a": {"y": 5}}) == {"a": {"x": 1, "y": 5}, "b": 3}

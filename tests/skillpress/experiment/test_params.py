@@ -109,6 +109,17 @@ DEFAULT = ROOT / "params.yaml"
         ),
         ("training: {probe: {every: 0, tasks: 1}}", "training.probe.every: is 0"),
         (
+            "tasks: {keep: {at_least: 0.8, at_most: 0.2}}",
+            "tasks.keep: at_least is 0.8 and at_most 0.2: no pass rate lies between them",
+        ),
+        ("tasks: {keep: {at_least: 0.2}}", "tasks.keep.at_most: missing"),
+        (
+            "{tasks: {keep: {at_least: 0.6, at_most: 0.9}}, rollouts: {per_task: 2}}",
+            "tasks.keep is 0.6 to 0.9 and rollouts.per_task 2, so the only pass rates are multiples of 1/2: "
+            "no training task would be left; raise rollouts.per_task",
+        ),
+        ("rollouts: {tasks: some}", "rollouts.tasks"),
+        (
             "reward: {shaping: lenght}",
             "reward.shaping: is 'lenght'; allowed: none",
         ),

@@ -151,8 +151,8 @@ def code(repository: Path) -> Code:
 
 
 STAGES = (
-    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "play_floors", "evaluate_policy", "report",
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "filter_tasks", "project_skills",
+    "fit_dictionary", "train_policy", "play_floors", "evaluate_policy", "report",
 )  # fmt: skip
 LAYERS = (
     "core", "skills", "rollouts", "models", "training", "experiment", "logs", "integrations", "evaluation",

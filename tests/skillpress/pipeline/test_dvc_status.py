@@ -12,8 +12,8 @@ import pytest
 from skillpress.pipeline.graph import read_stages
 from tests.support.clone import Clone
 
-EVERYWHERE = {"prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-              "train_policy", "play_floors", "evaluate_policy", "report"}  # fmt: skip
+EVERYWHERE = {"prepare_tasks", "prepare_policy", "collect_rollouts", "filter_tasks", "project_skills",
+              "fit_dictionary", "train_policy", "play_floors", "evaluate_policy", "report"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,9 @@ from skillpress.pipeline.sources import Sources
 
 WEIGHTS = {"prepare_policy", "collect_rollouts", "train_policy", "play_floors", "evaluate_policy"}
 """The stages that compute with a policy's weights."""
-ALL = {"prepare_tasks", "project_skills", "fit_dictionary", "report", *WEIGHTS}
+PLAYED = {"prepare_tasks", "project_skills", "fit_dictionary", "report", *WEIGHTS}
+"""The stages that need to know what is played."""
+ALL = {"filter_tasks", *PLAYED}
 TRAINED = {"train_policy"}
 
 
@@ -130,7 +132,7 @@ def test_the_line_of_a_name_reruns_the_stages_whose_part_it_names(copy: Copy, de
         ("skillpress/training/algorithms/group_statistics.py", {"train_policy"}),
         ("skillpress/models/engines/local/engine.py", WEIGHTS - {"prepare_policy"}),
         ("skillpress/models/engines/vllm/engine.py", set()),
-        ("skillpress/environments/countdown/rules.py", ALL),
+        ("skillpress/environments/countdown/rules.py", PLAYED),
         ("skillpress/environments/alfworld/searcher.py", set()),
         ("skillpress/core/trajectory.py", ALL),
         ("skillpress/evaluation/paper/text.py", {"report"}),

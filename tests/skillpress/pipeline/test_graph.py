@@ -12,10 +12,9 @@ from skillpress.experiment.params import load_params
 from skillpress.pipeline.graph import read_stage, read_stages
 
 STAGES = (
-    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "play_floors", "evaluate_policy", "report",
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "filter_tasks", "project_skills",
+    "fit_dictionary", "train_policy", "play_floors", "evaluate_policy", "report",
 )  # fmt: skip
-SIDE_BRANCH = {"collect_rollouts", "project_skills", "fit_dictionary"}
 FINGERPRINT = {"code": {"tasks/train_policy.py": "0"}}
 
 
@@ -68,12 +67,20 @@ def test_every_parameter_is_a_dependency_of_a_stage(
     assert used == set(yaml.safe_load((repository / "params.yaml").read_text()))
 
 
-def test_the_side_branch_describes_and_feeds_nothing_but_the_report(
+def test_every_stage_but_the_last_feeds_another_and_training_takes_tasks_and_successes(
     stages: dict[str, dict[str, Any]],
 ) -> None:
-    described = set().union(*(made_by(stages[name]) for name in SIDE_BRANCH))
-    readers = {name for name in STAGES if described & set(stages[name]["deps"])}
-    assert readers - SIDE_BRANCH == {"report"}
+    read = set().union(*(stages[name]["deps"] for name in STAGES))
+    assert [name for name in STAGES if not made_by(stages[name]) & read] == ["report"]
+    before = (
+        made_by(stages["filter_tasks"])
+        | made_by(stages["fit_dictionary"])
+        | made_by(stages["collect_rollouts"])
+    )
+    assert before & set(stages["train_policy"]["deps"]) == {
+        "data/kept/train.parquet",
+        "data/skills/start.json",
+    }
 
 
 KEEPS_WORK = {"prepare_policy", "collect_rollouts", "play_floors", "train_policy", "evaluate_policy"}

@@ -11,7 +11,6 @@ import yaml
 
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import write_tasks
-from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, split_file
@@ -33,7 +32,7 @@ def play_run(folder: Path, repository: Path, *overlays: dict[str, Any]) -> Path:
         values = merge(values, overlay)
     params = check_params(values, "test")
     experiment, section = Experiment(params), params.evaluation
-    made = params.environment.checked_tasks(SplitSizes(**params.tasks.model_dump()), params.seed)
+    made = params.environment.checked_tasks(params.tasks.make(), params.seed)
     tasks = [task for task in made if task.split == "test"]
     episodes = []
     for policy, step in (("explorer", 0), ("start", 0), ("trained", params.training.steps)):

@@ -74,12 +74,15 @@ def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
     """The training in this folder."""
     params = parameters(folder, smoke)
     inputs = [folder / name for name in ("train.parquet", "validation.parquet", "start")]
+    beginning = folder / "start.json"
+    inputs += [beginning] if beginning.exists() else []
     return TrainingJob(
         params=params,
         tasks=inputs[0],
         validation=inputs[1],
         unseen=folder / "unseen.parquet",
         start=inputs[2],
+        beginning=beginning if beginning.exists() else None,
         output=folder / output,
         history=folder / f"dictionaries-{output}.json",
         library=folder / f"library-{output}.json",

@@ -114,17 +114,6 @@ def test_easy_and_hard_questions_divide_those_for_training_and_leave_the_others(
     }  # fmt: skip
 
 
-def test_pass_rates_class_the_tasks(parameters: NotebookQaParameters, tmp_path: Path) -> None:
-    rates = tmp_path / "rates.parquet"
-    pl.DataFrame(
-        {"task_id": ["hotpotqa/q0", "hotpotqa/q1"], "wins": [0, 3], "rollouts": [4, 4]}
-    ).write_parquet(rates)
-    strata = {task.task_id: task.stratum for task in made(parameters, pass_rates=str(rates))}
-    assert strata["hotpotqa/q0"] == "hotpotqa/2 hops/unsolved"
-    assert strata["hotpotqa/q1"] == "hotpotqa/2 hops/medium"
-    assert strata["hotpotqa/q2"] == "hotpotqa/2 hops"
-
-
 def test_a_question_in_two_splits_is_refused(parameters: NotebookQaParameters) -> None:
     first, *_, last = made(parameters)
     twin = Task(

@@ -13,7 +13,7 @@ from skillpress.evaluation.paper.text import csv_text, markdown
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY
 from skillpress.pipeline.finished.paper_tables import main, notes_on, tables_of, tables_or_reason
-from skillpress.pipeline.finished.run import RunsError, read_run
+from skillpress.pipeline.finished.run import RunsError, by_environment, read_run
 from skillpress.skills.history import write_history
 from skillpress.skills.library.library import SkillLibrary, Version, write_library
 from tests.support.pipeline.finished_run import play_run
@@ -139,6 +139,14 @@ def test_two_runs_of_one_method_and_seed_are_refused(make) -> None:
 def test_runs_that_were_evaluated_differently_do_not_stand_in_one_table(make) -> None:
     with pytest.raises(RunsError, match=r"cannot be in one table: evaluation.votes is 1 and 3"):
         tables_of([read_run(make("a", GRPO)), read_run(make("b", {"evaluation": {"votes": 3}}))])
+
+
+def test_a_run_on_tasks_that_were_kept_stands_beside_one_on_all_tasks_and_says_so(make) -> None:
+    keep = {"tasks": {"keep": {"at_least": 0.5, "at_most": 0.5}}}
+    runs = by_environment([read_run(make("a", GRPO)), read_run(make("b", GRPO | keep))])["countdown"]
+    assert [called.label for _, called in runs] == [
+        "GRPO", "GRPO with tasks.keep.at_least 0.5, tasks.keep.at_most 0.5",
+    ]  # fmt: skip
 
 
 def test_runs_whose_checkpoints_follow_another_rule_do_not_stand_in_one_table(make) -> None:

@@ -123,6 +123,8 @@ def test_no_more_tasks_are_played_than_there_are() -> None:
     params = load_params(ROOT / "params.yaml")
     few = params.model_copy(update={"tasks": params.tasks.model_copy(update={"train": 40})})
     assert episodes(few)["collect_rollouts"] == 40 * params.rollouts.per_task
+    every = params.model_copy(update={"rollouts": params.rollouts.model_copy(update={"tasks": "all"})})
+    assert episodes(every)["collect_rollouts"] == params.tasks.train * params.rollouts.per_task
 
 
 def test_the_best_step_costs_a_pass_over_the_validation_tasks_for_every_checkpoint() -> None:

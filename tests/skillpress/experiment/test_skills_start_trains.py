@@ -1,0 +1,55 @@
+"""A training that begins with the start policy's successes uses them, and resumes bit for bit."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from skillpress.core.task_files import read_tasks
+from skillpress.skills.buffer import Success
+from skillpress.skills.history import read_history
+from skillpress.skills.start import write_start
+from tests.support.experiment.killed_training import same_files, same_weights
+from tests.support.experiment.small_training import StoppedError, train_small
+from tests.support.programs.training_program import parameters, prepare
+
+OVERLAY = """
+processes: 1
+training: {steps: 4, learning_rate: 0.01, checkpoint_every: 2}
+environment: {max_steps: 8, max_numbers: 3}
+imitation: {epochs: 4}
+skills: {start: rollouts, buffer: 256}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a training begins with sixteen successes whose skills repeat."""
+    path = tmp_path_factory.mktemp("begun")
+    prepare(path, OVERLAY, demonstrations=10_000)
+    params, tasks = parameters(path, smoke=True), read_tasks(path / "train.parquet")
+    alphabet = params.environment.make_projection().alphabet
+    successes = [Success(tuple(alphabet[:4]), task.task_id) for task in islice(tasks, 16)]
+    assert write_start(path / "start.json", params.skills, successes, alphabet, params.seed) == 16
+    return path
+
+
+def test_the_first_batch_is_judged_with_them_and_a_stopped_training_ends_with_the_same_bytes(
+    folder: Path,
+) -> None:
+    curve = train_small(folder, "whole")
+    assert any(row["success"] for row in curve), "without a success they would go untested"
+    shares = {row["step"]: row["dictionary/earlier_share"] for row in curve if row["success"]}
+    first = min(shares)
+    won = curve[int(first) - 1]["success"] * 16
+    assert shares[first] == pytest.approx(16 / (16 + won)) if first == 1 else shares[first] > 0
+    history = read_history(folder / "dictionaries-whole.json")
+    alphabet = parameters(folder, smoke=True).environment.make_projection().alphabet
+    assert history[0] == {tuple(alphabet[:4]): 16}
+
+    with pytest.raises(StoppedError):
+        train_small(folder, "stopped", stop_after=3)  # the checkpoint of step 2 has the buffer
+    train_small(folder, "stopped")
+    assert same_weights(folder, "whole", "stopped") and same_files(folder, "whole", "stopped")
