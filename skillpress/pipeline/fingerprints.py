@@ -28,6 +28,7 @@ from skillpress.pipeline.graph import StageEntry
 from skillpress.pipeline.identities import (
     environment_data,
     environment_libraries,
+    embedding_identity,
     episodes_identity,
     model_identity,
     prompt_identity,
@@ -90,6 +91,8 @@ class Fingerprints:
             described["model"] = model_identity(self.params.policy.model)
         if reads(stage.parameters, "policy.rendering"):
             described |= prompt_identity(self.params.policy.rendering)
+        if reads(stage.parameters, "policy.store"):
+            described |= embedding_identity(self.params.policy.store)
         if reads(stage.parameters, "imitation.thoughts"):
             described |= thoughts_identity(self.params.imitation.thoughts)
         if reads(stage.parameters, "imitation.episodes"):
