@@ -26,9 +26,9 @@ from skillpress.experiment.params import Params
 from skillpress.pipeline.closure import Closure, Code
 from skillpress.pipeline.graph import StageEntry
 from skillpress.pipeline.identities import (
+    embedding_identity,
     environment_data,
     environment_libraries,
-    embedding_identity,
     episodes_identity,
     model_identity,
     prompt_identity,

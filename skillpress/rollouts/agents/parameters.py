@@ -21,8 +21,8 @@ from skillpress.core.registry import PARSERS, SHAPINGS, STATE_UPDATES, lookup
 from skillpress.core.sections import NonNegative, NonNegativeInt, Positive, PositiveInt, Section, registered
 from skillpress.core.trajectory import Credit
 from skillpress.rollouts.agents.learned_memory import Memory, MemoryText, MemoryWords
-from skillpress.rollouts.agents.store.parameters import StoreParameters
 from skillpress.rollouts.agents.reward import OutcomeReward, WeightedMeasure
+from skillpress.rollouts.agents.store.parameters import StoreParameters
 
 if TYPE_CHECKING:
     from skillpress.skills.shaping import Shaping

@@ -11,9 +11,9 @@ from skillpress.core.interface import AgentState, HasNotepad, Info, Rendering
 
 _FACT = re.compile(r'<fact name="([^"<>]+)">(.*?)</fact>', re.DOTALL)
 REQUEST = """\
-In your reasoning, still before </think>, you can write down a fact that you will need later: <fact \
-name="a short name">the fact</fact>. A later fact of the same name replaces it. At each step you see the facts \
-that are nearest to what you see.
+In your reasoning, still before </think>, you can write down a fact that you will need later, as
+<fact name="a short name">the fact</fact>. A later fact of the same name replaces it. At each step your notes
+show the facts that are nearest to what you see.
 """
 
 

@@ -13,6 +13,8 @@ from skillpress.core.sections import PositiveInt, Section
 NGRAMS = "ngrams"
 """Value of ``policy.store.embedding`` for hashed n-grams, which need no model."""
 
+Written = Literal["turns", "summaries", "facts"]
+
 
 class StoreParameters(Section):
     """``policy.store``: how a state update ``store`` keeps and shows what the agent has seen."""
@@ -23,7 +25,7 @@ class StoreParameters(Section):
     """The most characters of an entry; in compact prompts the most words."""
     embedding: Annotated[str, Field(min_length=1)] = NGRAMS
     """``ngrams`` (hashed pieces of words), or the folder of a model."""
-    writes: Annotated[list[Literal["turns", "summaries", "facts"]], Field(min_length=1)] = ["turns"]
+    writes: Annotated[list[Written], Field(min_length=1, default_factory=lambda: ["turns"])]
     """What entries are made of: turns, summaries, facts (docs/agents.md)."""
 
     @field_validator("writes")

@@ -15,9 +15,9 @@ from skillpress.rollouts.agents.store.parameters import StoreParameters
 from skillpress.rollouts.agents.summarize import written
 
 REQUEST = """\
-But do not act yet. The past steps above will not be shown to you again. Write down in plain words all that you
-need of them: what you found out, what you tried and what came of it, and what is still to be done. What you
-write is kept, and it is shown to you again when it resembles what you see.
+But do not act yet. The past steps above leave your prompt. Write down in plain words all that you need of
+them: what you found out, what you tried and what came of it, and what is still to be done. What you write is
+kept, and your notes show it again when it resembles what you see.
 """
 
 
