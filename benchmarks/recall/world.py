@@ -34,7 +34,7 @@ class Corridor:
     action_space = observation_space = AnyText(128)
 
     def reset(self, task: Task) -> tuple[str, Info]:
-        """Stand in the first room."""
+        """Start in the first room."""
         self.rooms, self.word, self.place = task.spec["rooms"], task.spec["word"], 0
         return self.rooms[0], Info(admissible=[ON, *WORDS])
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training import train
 from skillpress.models.policy import load_policy
+from skillpress.pipeline.identities import embedding_identity
+from skillpress.rollouts.agents.store.embeddings import embedding_of
+from skillpress.rollouts.agents.store.parameters import StoreParameters
+from skillpress.rollouts.agents.store.update import stored
 from skillpress.rollouts.collection import requests
 from tests.support.programs.training_program import job, parameters, prepare
 
@@ -52,6 +58,26 @@ def test_a_rollout_file_has_the_entries_that_each_prompt_showed(folder: Path, tm
             shown.append(state.notes)
             state = experiment.state_update(state, "", step.action, step.observation, Info())
     assert any(note.startswith("a sign says") for note in shown), "signs that the window has forgotten"
+
+
+def test_a_model_folder_makes_vectors_of_its_mean_hidden_states_and_is_part_of_the_experiment(
+    folder: Path,
+) -> None:
+    section = StoreParameters(shown=1, length=12, embedding=str(folder / "start"))
+    embed, policy = embedding_of(section), load_policy(folder / "start")
+    sign = "a sign says the word of the red door is amber"
+    with torch.no_grad():
+        (states,) = policy.model.model(torch.tensor(policy.encode([sign]))).last_hidden_state
+    mean = states.mean(0)
+    assert embed(sign) == pytest.approx((mean / mean.norm()).numpy(), abs=1e-5)
+    assert np.array_equal(embed(sign), embed(sign)) and not embed("").any()
+    update = stored(0, section, compact=True)
+    state = AgentState(Task("t", "none", 0, {}), sign, Info())
+    for observation in ("an empty room with a blue lamp", "the red door asks for its word"):
+        state = update(state, "", "on", observation, Info())
+    assert state.notes in {f"{sign} on", "an empty room with a blue lamp on"}
+    assert embedding_identity(section)["embedding"].startswith("folder ")
+    assert embedding_identity(None) == embedding_identity(StoreParameters(shown=1, length=12)) == {}
 
 
 def test_an_interrupted_training_ends_with_the_weights_of_an_undisturbed_one(folder: Path) -> None:

@@ -135,5 +135,5 @@ def stored(turns: int | None, section: StoreParameters, compact: bool) -> StateU
 
 
 def _kept(state: AgentState) -> Kept:
-    """What is kept of the episode; an empty store at its start."""
+    """The store of the episode, which is empty at its start."""
     return state.kept if isinstance(state.kept, Kept) else Kept(EpisodeStore())
