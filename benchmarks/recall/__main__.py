@@ -1,6 +1,6 @@
 """Success in a corridor whose signs are needed at its end: with a window, a learned memory and a store.
 
-    python -m benchmarks.recall [--seeds 0 1 2] [--steps 40] [--demonstrations 8000] [--folder FOLDER]
+    python -m benchmarks.recall [--seeds 0 1 2] [--steps 20] [--demonstrations 4000] [--folder FOLDER]
 
 The world is ``world.py``, the experiment ``params.yaml``. In each way of remembering, a policy made from
 scratch imitates demonstrations and is then trained by GRPO, with the same numbers of both. Every policy plays

@@ -124,7 +124,11 @@ class StoredSummaries(Stored):
         return Window(None)(state, thought, action, observation, info)
 
 
-def stored(turns: int | None, section: StoreParameters, compact: bool) -> StateUpdate:
+USUAL = StoreParameters(shown=4, length=300)
+"""The section of a state update that is made without one."""
+
+
+def stored(turns: int | None, section: StoreParameters = USUAL, compact: bool = False) -> StateUpdate:
     """The state update that ``policy.store`` describes.
 
     Raises:
