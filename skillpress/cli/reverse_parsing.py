@@ -44,7 +44,7 @@ from skillpress.experiment.params import Params
 from skillpress.integrations.formats.hugging_face import write_tables
 from skillpress.pipeline.identities import environment_data, environment_libraries
 from skillpress.pipeline.progress import StageProgress
-from skillpress.rollouts.agents.parameters import ASKED_FOR, OWN_WORDS
+from skillpress.rollouts.agents.parameters import ASKED_FOR
 from skillpress.training.imitation.demonstrations import demonstrate
 from skillpress.training.imitation.thoughts import KIND, SCHEMA, frame
 from skillpress.training.reverse_parsing.targets import Recorded, Target, shortest_successes, targets_of
@@ -184,7 +184,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
 
 def _check(chosen: Namespace, params: Params) -> None:
     """Refuse options that cannot work, before anything is loaded."""
-    if params.policy.state_update in OWN_WORDS:
+    if params.policy.shows_own_words:
         raise ParamsError(
             f"policy.state_update: is {params.policy.state_update!r}, whose prompts hold what the policy "
             "itself wrote before; use window, observations, notepad or environment"

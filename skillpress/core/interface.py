@@ -108,6 +108,9 @@ class AgentState:
     notes: str = ""
     """What f_agent wrote in place of the turns it dropped. Text renderings show it. Empty if the agent keeps
     turns only."""
+    kept: object = None
+    """What f_agent keeps of the episode outside its prompts, such as a store, for itself alone. None if it
+    keeps nothing more."""
     context: TokenIds | None = None
     """The tokens of the last step's prompt and response, which the next prompt extends. None if the next
     prompt is rebuilt from the state."""

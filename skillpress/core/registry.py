@@ -41,10 +41,11 @@ STATE_UPDATES = Registry(
         "notepad": "skillpress.rollouts.agents.state_updates:Notepad",
         "summarize": "skillpress.rollouts.agents.summarize:Summarize",
         "learned": "skillpress.rollouts.agents.learned_memory:Learned",
+        "store": "skillpress.rollouts.agents.store.update:stored",
     },
 )
 """``policy.state_update`` to a state update made for the number of turns that the prompt shows; ``learned``
-is also told how its memory is written."""
+and ``store`` also receive how their memory is written."""
 
 PARSERS = Registry(
     "parsers",

@@ -185,6 +185,9 @@ class EnvironmentSection(Section):
     notepad: ClassVar[bool] = False
     """Whether its states show a notepad (``interface.HasNotepad``), which ``policy.state_update: notepad``
     requires."""
+    shows_notes: ClassVar[bool] = False
+    """Whether its compact prompts show ``AgentState.notes`` and have words for observations and actions in
+    them, which ``policy.state_update: store`` requires."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """Packages whose version affects the contents of its episodes."""
 

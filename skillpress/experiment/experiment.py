@@ -30,6 +30,7 @@ from skillpress.rollouts.agents.explorer import RandomExplorer
 from skillpress.rollouts.agents.learned_memory import Remembering
 from skillpress.rollouts.agents.parameters import parser_called
 from skillpress.rollouts.agents.reward import OutcomeReward
+from skillpress.rollouts.agents.store.facts import AsksForFacts
 from skillpress.rollouts.agents.structured_parsing import MARKERS
 from skillpress.rollouts.collection import (
     Collector,
@@ -66,7 +67,9 @@ class Experiment:
         found = environment.rendering(name, self.params.policy.turns_shown)
         if self.params.policy.parser in FORMS:
             found = Answering(found, self.params.policy.parser, parser_called(found.parser))
-        memory = self.params.policy.make_memory()
+        memory, store = self.params.policy.make_memory(), self.params.policy.store
+        if store is not None and "facts" in store.writes:
+            return AsksForFacts(found)
         return found if memory is None else Remembering(found, memory)
 
     @cached_property

@@ -15,7 +15,6 @@ from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.models.engines.parameters import SamplingParameters
 from skillpress.rollouts.agents.parameters import (
     ASKED_FOR,
-    OWN_WORDS,
     RENDERINGS_OWN,
     SCRATCH,
     MemoryParameters,
@@ -103,17 +102,45 @@ def _notes_are_shown(params: Params) -> None:
 
 
 def _there_is_something_to_sum_up(params: Params) -> None:
-    if params.policy.state_update != "summarize":
+    policy = params.policy
+    if policy.state_update == "summarize":
+        key = "policy.state_update 'summarize'"
+    elif policy.store is not None and "summaries" in policy.store.writes:
+        key = "policy.store.writes 'summaries'"
+    else:
         return
-    if not params.policy.history:
-        raise ValueError(
-            "policy.state_update 'summarize' summarizes what prompts show: policy.history is 0, must be at "
-            "least 1"
-        )
+    if not policy.history:
+        raise ValueError(f"{key} summarizes what prompts show: policy.history is 0, must be at least 1")
     if params.imitation.demonstrations:
         raise ValueError(
-            "policy.state_update 'summarize' asks the policy for summaries, which no oracle "
+            f"{key} asks the policy for summaries, which no oracle "
             f"demonstrates: imitation.demonstrations is {params.imitation.demonstrations}, must be 0"
+        )
+
+
+def _a_store_is_described_and_shown(params: Params) -> None:
+    policy, store = params.policy, params.policy.store
+    if (policy.state_update == "store") != (store is not None):
+        raise ValueError(
+            f"policy.store is {'set' if store else 'null'} and policy.state_update "
+            f"{policy.state_update!r}: 'store' needs it ({{shown: 4, length: 300}}), no other does"
+        )
+    if store is None:
+        return
+    if policy.compact and not params.environment.shows_notes:
+        raise ValueError(
+            f"policy.state_update 'store' shows notes, which policy.rendering 'compact' of "
+            f"{params.environment.name} has no words for; take rendering text or paper"
+        )
+    if policy.compact and store.holds_own_words:
+        raise ValueError(
+            f"policy.store.writes is {store.writes}, must be [turns] with policy.rendering 'compact', whose "
+            "answers have no room for summaries and facts"
+        )
+    if "facts" in store.writes and policy.parser in {"json", "xml"}:
+        raise ValueError(
+            f"policy.parser is {policy.parser!r}, and facts are written in <think>: take rendering or "
+            "planned, or policy.store.writes without facts"
         )
 
 
@@ -214,7 +241,7 @@ def _there_is_something_to_imitate(params: Params) -> None:
             f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: there are no "
             f"demonstrations of this section's tasks of {params.environment.name} to imitate"
         )
-    if params.imitation.thoughts is not None and params.policy.state_update in OWN_WORDS:
+    if params.imitation.thoughts is not None and params.policy.shows_own_words:
         raise ValueError(
             f"imitation.thoughts is {params.imitation.thoughts!r}, must be null: its prompts hold nothing "
             f"that the policy wrote, and those of policy.state_update {params.policy.state_update!r} do"
@@ -355,6 +382,7 @@ RULES: tuple[Callable[[Params], None], ...] = (
     _notes_are_shown,
     _a_learned_state_update_has_its_memory,
     _there_is_something_to_sum_up,
+    _a_store_is_described_and_shown,
     _training_suits_the_algorithm,
     _prompts_have_room_for_what_is_given,
     _rollouts_can_be_of_older_weights,

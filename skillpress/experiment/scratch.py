@@ -27,6 +27,8 @@ def scratch_policy(params: Params) -> Policy:
             f"got {section.rendering!r} of {params.environment.name!r}"
         )
     words = _with_memory(environment.vocabulary(section.turns_shown), params)
+    if (store := section.store) is not None:
+        words = replace(words, state_words=words.state_words + store.shown * store.length)
     if (library := params.skills.library) is not None:
         alphabet = environment.make_projection().alphabet
         words = with_advice_words(words, alphabet, library.top_k)

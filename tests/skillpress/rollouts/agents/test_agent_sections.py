@@ -11,6 +11,7 @@ from skillpress.experiment.params import Params, load_params
 from skillpress.rollouts.agents.learned_memory import MemoryText, MemoryWords
 from skillpress.rollouts.agents.parameters import MemoryParameters, PolicyParameters
 from skillpress.rollouts.agents.parsing import lenient, plain
+from skillpress.rollouts.agents.store.parameters import StoreParameters
 from skillpress.skills.shaping import SegmentationCost
 
 
@@ -26,7 +27,8 @@ def policy(params: Params, **changes: object) -> PolicyParameters:
 @pytest.mark.parametrize("name", sorted(set(STATE_UPDATES) - {"environment"}))
 def test_a_state_update_keeps_as_many_turns_as_the_section_says(name: str, params: Params) -> None:
     memory = MemoryParameters(length=2, alphabet=8) if name == "learned" else None
-    made = policy(params, state_update=name, history=3, memory=memory).make_state_update()
+    store = StoreParameters(shown=2, length=90) if name == "store" else None
+    made = policy(params, state_update=name, history=3, memory=memory, store=store).make_state_update()
     assert made.turns == 3  # type: ignore[attr-defined]
 
 
