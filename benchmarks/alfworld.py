@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -57,7 +58,7 @@ def play(path: Path, times: Times) -> list[tuple[str, tuple[str, ...], bool]]:
     state = timed(times.setdefault("reset", []), engine.reset)
     scenes = [(state.feedback, tuple(state.admissible_commands), bool(state.won))]
     for command in (*game["walkthrough"], *ABOUT):
-        state, _, _ = timed(times.setdefault("step", []), lambda c=command: engine.step(c))
+        state, _, _ = timed(times.setdefault("step", []), partial(engine.step, command))
         scenes.append((state.feedback, tuple(state.admissible_commands), bool(state.won)))
     return scenes
 
@@ -103,11 +104,11 @@ def endure(section: AlfworldParameters, episodes: int) -> dict[str, Any]:
     started = time.perf_counter()
     for number in range(1, episodes + 1):
         task = tasks[number % len(tasks)]
-        _, info = timed(times["reset"], lambda t=task: environment.reset(t))
+        _, info = timed(times["reset"], partial(environment.reset, task))
         over = False
         while not over:
             action = drawn.choice(section.explorer_actions(info))
-            answer = timed(times["step"], lambda a=action: environment.step(a))
+            answer = timed(times["step"], partial(environment.step, action))
             over, info = answer[1] or answer[2], answer[3]
         if number % max(1, episodes // 10) == 0:
             memory[str(number)] = process.memory_info().rss / 2**20

@@ -27,10 +27,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
-from gymnasium.spaces import Text
+from gymnasium.spaces import Space, Text
 
 from benchmarks.device import status_bytes
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import scan_rollouts
@@ -61,7 +62,8 @@ TASKS = [
 class Short:
     """Ends after the number of steps in the task; every other task's end is a win."""
 
-    action_space = observation_space = Text(max_length=64)
+    action_space: Space[str] = Text(max_length=64)
+    observation_space: Space[str] = action_space
 
     def reset(self, task: Task) -> tuple[str, Info]:
         """The first observation."""
@@ -99,7 +101,7 @@ class Talker:
         return Decision(
             prompt_ids=tokens[:50],
             response_ids=tokens[50:],
-            logprobs=(-0.5,) * 10,
+            logprobs=as_logprobs((-0.5,) * 10),
             parsed=parsed,
             weight_spans=(WeightSpan(0, 0, 10),),
         )

@@ -24,11 +24,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Text
+from gymnasium.spaces import Space, Text
 
 from benchmarks.machine import machine
 from skillpress.core.engine import Completion, Engine, Promises, Request, Sampling, StateDict
 from skillpress.core.interface import AgentState, Info
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Task, WeightSpan
 from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, Window
@@ -55,7 +56,10 @@ class Waiting:
 
     scale: float = 1.0
     sigma: float = SIGMA
-    action_space = observation_space = Text(max_length=16)
+
+    def __post_init__(self) -> None:
+        self.action_space: Space[str] = Text(max_length=16)
+        self.observation_space: Space[str] = self.action_space
 
     def reset(self, task: Task) -> tuple[str, Info]:
         """The first observation, without a wait."""
@@ -85,7 +89,7 @@ class WithoutWeights:
 
 
 ANSWER = Completion(
-    token_ids=(1,), logprobs=(-1.0,), finish_reason="stop", weight_spans=(WeightSpan(0, 0, 1),)
+    token_ids=(1,), logprobs=as_logprobs((-1.0,)), finish_reason="stop", weight_spans=(WeightSpan(0, 0, 1),)
 )
 """The answer to every request."""
 
@@ -129,6 +133,10 @@ class Words:
     history: int | None = 0
 
     def prompt(self, state: AgentState) -> str:
+        """The observation."""
+        return state.observation
+
+    def continuation(self, state: AgentState) -> str:
         """The observation."""
         return state.observation
 

@@ -31,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def measure_e_step(sequences: Sequences, alphabet: tuple[str, ...]) -> dict[str,
     numbered = number(sequences, alphabet)
     found, better = fit(sequences, alphabet, L), fit(sequences, alphabet, L, "refined")
     alternating = [
-        [milliseconds_once(lambda search=search: fit(sequences, alphabet, L, search)) for _ in range(3)]
+        [milliseconds_once(partial(fit, sequences, alphabet, L, search)) for _ in range(3)]
         for _ in range(40)
         for search in ("greedy", "refined")
     ]
@@ -167,8 +168,8 @@ def measure_scaling(largest: int) -> list[dict[str, Any]]:
         size = len(dictionary.phrases)
         ours, theirs = [], []
         for _ in range(3 if count >= 10**6 else 5):
-            ours.append(milliseconds_once(lambda s=sequences: fit(s, ALFWORLD, L)))
-            theirs.append(milliseconds_once(lambda w=words, v=size: train_bpe(w, v)))
+            ours.append(milliseconds_once(partial(fit, sequences, ALFWORLD, L)))
+            theirs.append(milliseconds_once(partial(train_bpe, words, size)))
         rows.append(
             {
                 "sequences": count,

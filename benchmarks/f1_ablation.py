@@ -208,7 +208,7 @@ def run_in_nats(kind: str, params: dict[str, Any]) -> dict[str, Any]:
 def expected_for_singletons(params: dict[str, Any]) -> float:
     """K ln K for the dictionary, shared by n sequences, and ln K for each skill of a sequence."""
     mean_length = (params["min_length"] + params["max_length"]) / 2
-    return (params["alphabet"] / params["sequences"] + mean_length) * log(params["alphabet"])
+    return float((params["alphabet"] / params["sequences"] + mean_length) * log(params["alphabet"]))
 
 
 def main() -> None:

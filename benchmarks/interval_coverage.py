@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +63,14 @@ def truth(ease: float) -> float:
     return float(sigmoid(ease + deviation * nodes) @ weights / weights.sum())
 
 
-def level(rng: np.random.Generator, ease: float, seeds: int, games: int) -> Ends:
+def level(rng: np.random.Generator, games: int, ease: float, seeds: int) -> Ends:
     """The interval of a method's success in one experiment."""
     won = rng.binomial(EPISODES, wins(rng, ease, 1, seeds, games)[0])
     found = over_trainings(Scores(won / EPISODES), shares=True)
     return (found.low, found.high) if found else None
 
 
-def difference(rng: np.random.Generator, ease: float, seeds: int, games: int) -> Ends:
+def difference(rng: np.random.Generator, games: int, ease: float, seeds: int) -> Ends:
     """The same for the difference between two methods."""
     one, other = rng.binomial(EPISODES, wins(rng, ease, 2, seeds, games))
     found = over_trainings(Scores(((other - one) / EPISODES).round(12)))
@@ -77,7 +78,7 @@ def difference(rng: np.random.Generator, ease: float, seeds: int, games: int) ->
 
 
 def of_these_weights(
-    rng: np.random.Generator, ease: float, better: float, episodes: int, games: int
+    rng: np.random.Generator, games: int, ease: float, better: float, episodes: int
 ) -> tuple[float, float]:
     """The interval of the difference between two trained policies."""
     logit = ease + EASIER * rng.standard_normal(games) + np.array([[0.0], [better]])
@@ -113,7 +114,7 @@ def length(rng: np.random.Generator, games: int) -> Ends:
     return (found.low, found.high) if found else None
 
 
-def success(rng: np.random.Generator, ease: float, games: int) -> tuple[float, float]:
+def success(rng: np.random.Generator, games: int, ease: float) -> tuple[float, float]:
     """The interval of a trained policy's success, without the luck of its training."""
     won = rng.binomial(1, sigmoid(ease + EASIER * rng.standard_normal(games)))
     found = wilson(float(won.mean()), games)
@@ -138,17 +139,15 @@ def cases() -> Iterator[tuple[str, str, Callable[[np.random.Generator, int], End
     for name, ease in EASE.items():
         for seeds in (3, 5, 8):
             case = f"{name}, {seeds} seeds"
-            yield ("level_over_trainings", case,
-                   lambda rng, games, e=ease, s=seeds: level(rng, e, s, games), truth(ease))  # fmt: skip
-            yield ("difference_over_trainings", case,
-                   lambda rng, games, e=ease, s=seeds: difference(rng, e, s, games), 0.0)  # fmt: skip
+            yield "level_over_trainings", case, partial(level, ease=ease, seeds=seeds), truth(ease)
+            yield "difference_over_trainings", case, partial(difference, ease=ease, seeds=seeds), 0.0
         for better in (0.0, 1.0):
             for episodes in (1, 3):
                 true = better_by(ease, better)
                 case = f"{name}, {100 * true:.0f} points better, {episodes} episodes"
-                yield ("difference_over_tasks", case, lambda rng, games, e=ease, b=better, k=episodes:
-                       of_these_weights(rng, e, b, k, games), true)  # fmt: skip
-        yield ("success_rate", name, lambda rng, games, e=ease: success(rng, e, games), success_truth(ease))
+                policies = partial(of_these_weights, ease=ease, better=better, episodes=episodes)
+                yield "difference_over_tasks", case, policies, true
+        yield "success_rate", name, partial(success, ease=ease), success_truth(ease)
     yield "share_of_steps", "2 of 7 invalid", invalid, 2 / 7
     yield "mean_of_episodes", "10 steps", length, 10.0
 

@@ -145,7 +145,7 @@ def play(task: dict[str, Any], base_url: str, api_key: str) -> int:
 
 def verify(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
     """Whether every call had its answer."""
-    return int(printed) == task["calls"] == len(calls)
+    return bool(int(printed) == task["calls"] == len(calls))
 
 
 class Table:
@@ -215,7 +215,7 @@ def section() -> ProgramParameters:
     """The programs' section."""
     return ProgramParameters(
         name="program",
-        max_calls=1000,
+        max_steps=1000,
         run="benchmarks.program_endpoint:play",
         tasks="none",
         verify="benchmarks.program_endpoint:verify",
@@ -247,7 +247,7 @@ def measured(found: dict[str, float], calls: int, engine: Table | None = None) -
 
     def others() -> float:
         times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-        return sum(each.user + each.system for each in times)
+        return float(sum(each.user + each.system for each in times))
 
     mine, theirs, clock = own(), others(), time.perf_counter()
     yield

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
 import torch
 
 from skillpress.core.engine import Completion, Engine, Sampling
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.decoding import GrowingDecoder
@@ -17,6 +19,9 @@ from skillpress.models.engines.vllm import VllmParameters
 from skillpress.models.policy import Policy
 from skillpress.models.policy.policy import copy_model
 from skillpress.rollouts.workers.distributed import Ranks
+
+if TYPE_CHECKING:
+    from transformers._typing import GenerativePreTrainedModel
 
 Sampler = Callable[[Sequence[TokenIds], int], list[Completion]]
 """Samples a fixed number of tokens after each prompt, with the prompt's number as its seed."""
@@ -60,17 +65,19 @@ def _transformers(policy: Policy) -> Sampler:
     model = copy_model(policy.model)
     assert model.generation_config is not None
     model.generation_config.eos_token_id = None
+    generating = cast("GenerativePreTrainedModel", model)
 
     def sample(prompts: Sequence[TokenIds], new: int) -> list[Completion]:
         width = max(map(len, prompts))
         rows = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts])
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         mask = torch.arange(width) >= (width - lengths)[:, None]
-        found = model.generate(
+        found = generating.generate(
             rows.to(model.device), attention_mask=mask.to(model.device), do_sample=True, temperature=1.0,
             top_k=0, top_p=1.0, min_new_tokens=new, max_new_tokens=new, pad_token_id=0,
         )  # fmt: skip
-        nothing = (float("nan"),) * new
+        assert isinstance(found, torch.Tensor)
+        nothing = as_logprobs((float("nan"),) * new)
         return [
             Completion(token_ids=tuple(row), logprobs=nothing, finish_reason="length")
             for row in found[:, width:].tolist()

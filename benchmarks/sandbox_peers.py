@@ -22,7 +22,9 @@ LOOP = (
 class Peer(Protocol):
     """A started interpreter that has given its first reply."""
 
-    pid: int
+    @property
+    def pid(self) -> int:
+        """Its process, whose memory is measured."""
 
     def execute(self, code: str) -> Any:
         """Evaluate an expression and wait for its value."""

@@ -37,12 +37,14 @@ RESPONSE, PROMPT = 64, 32
 def made_model(vocabulary: int) -> LlamaForCausalLM:
     """Small layers below a large vocabulary; the same weights in every process."""
     torch.manual_seed(0)
-    return LlamaForCausalLM(
+    model = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=vocabulary, hidden_size=256, intermediate_size=1024, num_hidden_layers=2,
             num_attention_heads=4, num_key_value_heads=4,
         )
-    ).eval()  # fmt: skip
+    )  # fmt: skip
+    model.eval()
+    return model
 
 
 def held(device: torch.device) -> int:

@@ -26,7 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -81,8 +82,8 @@ def measure_generation(games: int, folder: Path) -> dict[str, Any]:
     theirs, ours = [], []
     for seed in range(games):
         settings = settings_of(seed)
-        theirs.append(seconds(lambda s=settings, n=seed: tw_make(s, n, folder / "theirs")))
-        ours.append(seconds(lambda s=settings, n=seed: cache.program(s, n)))
+        theirs.append(seconds(partial(tw_make, settings, seed, folder / "theirs")))
+        ours.append(seconds(partial(cache.program, settings, seed)))
     section = CookingParameters(name="textworld_cooking", max_steps=40, games=str(folder / "all"))
     sizes = SplitSizes(4 * games, games, games)
     whole = seconds(lambda: list(make_tasks(section, sizes, 0)))
@@ -107,6 +108,12 @@ def _median(times: list[tuple[float, float]]) -> dict[str, float]:
     }
 
 
+def taken(step: Callable[[str], object], actions: Sequence[str]) -> None:
+    """Take the actions."""
+    for action in actions:
+        step(action)
+
+
 def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any]:
     """CPU milliseconds per step and reset of ours and stock, medians over episodes that alternate."""
     environment = TextWorldCooking(section)
@@ -119,8 +126,8 @@ def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any
 
     for number, task in enumerate(tasks):
         actions = random_episode(environment, task, number)
-        _, reset = seconds(lambda t=task: environment.reset(t))
-        _, play = seconds(lambda a=actions: [environment.step(action) for action in a])
+        _, reset = seconds(partial(environment.reset, task))
+        _, play = seconds(partial(taken, environment.step, actions))
         note("ours", reset, play, len(actions))
         program = str(
             GameCache(section.cache).program(GameSettings.from_spec(task.spec["settings"]), task.seed)
@@ -132,7 +139,7 @@ def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any
             env = textworld.gym.make(textworld.gym.register_game(program, infos, max_episode_steps=100))
             env.reset()  # loads the program, as reset of a new game does in ours
             _, reset = seconds(env.reset)
-            _, play = seconds(lambda a=actions, e=env: [e.step(action) for action in a])
+            _, play = seconds(partial(taken, env.step, actions))
             note(who, reset, play, len(actions))
             env.close()
     result: dict[str, Any] = {

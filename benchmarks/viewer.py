@@ -70,7 +70,7 @@ def make_file(path: Path, steps: int, seed: int) -> None:
     dice = np.random.default_rng(seed)
     words = np.array(["".join(dice.choice(list("etaoinshrdlu"), dice.integers(2, 9))) for _ in range(WORDS)])
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        parts, episode = [], 0
+        parts, episode = list[Path](), 0
         for first in range(0, steps, CHUNK):
             lengths = _lengths(dice, min(CHUNK, steps - first))
             parts.append(Path(scratch) / f"{len(parts)}.parquet")
@@ -182,7 +182,9 @@ def prepare(home: Path, steps: int, seed: int) -> None:
     (home / "params.yaml").write_text("", encoding="utf-8")
     make_file(home / EVALUATION_ROLLOUTS, steps, seed)
     write_tasks(home / split_file("test"), make_tasks())
-    alphabet = projection_without_keys("countdown").alphabet
+    projection = projection_without_keys("countdown")
+    assert projection is not None
+    alphabet = projection.alphabet
     dice = random.Random(seed)
     routines = [[dice.choice(alphabet) for _ in range(dice.randint(2, 4))] for _ in range(12)]
     corpus = [[skill for _ in range(3) for skill in dice.choice(routines)] for _ in range(500)]

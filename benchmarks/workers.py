@@ -27,8 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from gymnasium.spaces import Space, Text
 
 from skillpress.core.interface import Agent, AgentState, Decision, DecisionRequest, Environment, Info
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.environments.section import SplitSizes
@@ -52,7 +54,8 @@ REPETITIONS = 3
 class Waiting:
     """Episodes of ``WAITING_STEPS`` steps that each cost ``seconds`` of processor time."""
 
-    action_space = observation_space = None  # type: ignore[assignment]
+    action_space: Space[str] = Text(max_length=16)
+    observation_space: Space[str] = action_space
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -82,7 +85,9 @@ class Walker:
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
         asked, self.asked = self.asked, []
-        decision = Decision(prompt_ids=(), response_ids=(), logprobs=(), parsed=ParsedAction("", "walk"))
+        decision = Decision(
+            prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "walk")
+        )
         return [(request.key, decision) for request in asked]
 
     def abort(self) -> None:
@@ -135,7 +140,7 @@ class Timed:
 
 
 def play(
-    environments: VectorEnvironment, agent: Agent, wanted: list[EpisodeRequest], slots: int
+    environments: VectorEnvironment, agent: Agent, wanted: Sequence[EpisodeRequest], slots: int
 ) -> dict[str, float]:
     """Play and time the episodes. Processes are started and environments made before the clock starts.
 

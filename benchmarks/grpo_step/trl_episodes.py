@@ -11,15 +11,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import datasets
 import torch
-import trl
+from trl.trainer.grpo_config import GRPOConfig
 
 from benchmarks.grpo_step.setting import LEARNING_RATE, Place, Timed
 from benchmarks.grpo_step.trl_side import Clock, TimedTrainer
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import TokenIds, Trajectory
 from skillpress.experiment.experiment import Experiment
@@ -27,6 +28,9 @@ from skillpress.experiment.params import Params
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy, load_policy
 from skillpress.rollouts.collection import requests
+
+if TYPE_CHECKING:
+    from transformers._typing import GenerativePreTrainedModel
 
 MICROBATCH = 2
 """Episodes per forward and backward pass, about as many tokens as our side's passes."""
@@ -39,7 +43,8 @@ class Generating(BatchEngine):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__()
-        self.model, self.stop = policy.model, policy.stop_token_ids
+        self.model = cast("GenerativePreTrainedModel", policy.model)
+        self.stop = policy.stop_token_ids
 
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
@@ -49,17 +54,18 @@ class Generating(BatchEngine):
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         mask = torch.arange(width) >= (width - lengths)[:, None]
         with torch.no_grad():
-            found: torch.Tensor = self.model.generate(
+            found = self.model.generate(
                 rows, attention_mask=mask, do_sample=True, temperature=1.0, top_k=0, top_p=1.0,
                 max_new_tokens=sampling.max_new_tokens, pad_token_id=0,
             )  # fmt: skip
+        assert isinstance(found, torch.Tensor)
         return [self._completion(row) for row in found[:, width:].tolist()]
 
     def _completion(self, row: list[int]) -> Completion:
         """The tokens up to the first that ends a response."""
         end = next((place + 1 for place, token in enumerate(row) if token in self.stop), len(row))
         ids = tuple(row[:end])
-        return Completion(token_ids=ids, logprobs=(0.0,) * end, finish_reason="length")
+        return Completion(token_ids=ids, logprobs=as_logprobs((0.0,) * end), finish_reason="length")
 
     def update_weights(self, weights: StateDict, version: int) -> None:
         """Nothing to do: it samples from the trainer's own model."""
@@ -86,7 +92,7 @@ def time_trl_episodes(params: Params, folder: Path, place: Place) -> tuple[Timed
         trainer = TimedTrainer(
             model=policy.model,
             processing_class=policy.tokenizer,
-            reward_funcs=lambda completions, **named: [float(row % 2) for row in range(len(completions))],
+            reward_funcs=every_other,
             args=_configuration(params, place, output),
             train_dataset=datasets.Dataset.from_dict({"prompt": ["task"] * len(tasks)}),
             callbacks=[clock],
@@ -95,6 +101,11 @@ def time_trl_episodes(params: Params, folder: Path, place: Place) -> tuple[Timed
         trainer.clock = clock
         trainer.train()
     return Timed(clock.steps, clock.updates), sampled
+
+
+def every_other(completions: list[Any], **named: Any) -> list[float | None]:
+    """Rewards of 0 and 1 in turn."""
+    return [float(row % 2) for row in range(len(completions))]
 
 
 def in_trls_form(played: Sequence[Trajectory]) -> dict[str, Any]:
@@ -117,10 +128,10 @@ def in_trls_form(played: Sequence[Trajectory]) -> dict[str, Any]:
     return found
 
 
-def _configuration(params: Params, place: Place, output: str) -> trl.GRPOConfig:
+def _configuration(params: Params, place: Place, output: str) -> GRPOConfig:
     section = params.training
     episodes = section.tasks_per_step * section.rollouts_per_task
-    return trl.GRPOConfig(
+    return GRPOConfig(
         output_dir=output,
         use_cpu=place.device.type == "cpu",
         bf16=place.dtype == "bfloat16",

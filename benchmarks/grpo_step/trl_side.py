@@ -8,7 +8,8 @@ from typing import Any
 
 import datasets
 import transformers
-import trl
+from trl.trainer.grpo_config import GRPOConfig
+from trl.trainer.grpo_trainer import GRPOTrainer
 
 from benchmarks.grpo_step.setting import (
     GROUP,
@@ -44,7 +45,7 @@ class Clock(transformers.TrainerCallback):
         self.last = now
 
 
-class TimedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
+class TimedTrainer(GRPOTrainer):
     """TRL's trainer, which records the time of sampling and rewards."""
 
     clock: Clock
@@ -69,7 +70,7 @@ def time_trl(setting: Setting, folder: Path, steps: int, place: Place) -> Timed:
         trainer = TimedTrainer(
             model=policy.model,
             processing_class=policy.tokenizer,
-            reward_funcs=lambda completion_ids, **named: [reward(ids) for ids in completion_ids],
+            reward_funcs=rewards,
             args=_configuration(setting, steps, place, output),
             train_dataset=datasets.Dataset.from_dict({"prompt": rows}),
             callbacks=[clock],
@@ -79,8 +80,13 @@ def time_trl(setting: Setting, folder: Path, steps: int, place: Place) -> Timed:
     return Timed(clock.steps, clock.updates)
 
 
-def _configuration(setting: Setting, steps: int, place: Place, output: str) -> trl.GRPOConfig:
-    return trl.GRPOConfig(
+def rewards(completion_ids: list[list[int]], **named: Any) -> list[float | None]:
+    """The reward of each completion."""
+    return [reward(ids) for ids in completion_ids]
+
+
+def _configuration(setting: Setting, steps: int, place: Place, output: str) -> GRPOConfig:
+    return GRPOConfig(
         output_dir=output,
         use_cpu=place.device.type == "cpu",
         bf16=place.dtype == "bfloat16",

@@ -74,7 +74,7 @@ def _first(log: Log, projection: TraceProjection) -> Iterator[str]:
 
 
 def _steps(log: Log) -> str:
-    return f"{counted(sum(log.steps), 'step')}: {log.called:,} call a tool, {log.in_words:,} are words"
+    return f"{counted(log.steps, 'step')}: {log.called:,} call a tool, {log.in_words:,} are words"
 
 
 def _tools(log: Log) -> str:

@@ -149,13 +149,13 @@ def check_understood(log: Log, projection: TraceProjection, words: str | None) -
             raise NotUnderstoodError(f"{refusal}. {_ways(projection.words)}")
         if refusal is not None:
             log.warnings.append(f"{refusal}; --words {words} was given all the same")
-        elif 0 < log.called < FEW_CALLS * sum(log.steps):
+        elif 0 < log.called < FEW_CALLS * log.steps:
             log.warnings.append(
-                f"only {log.called:,} of {sum(log.steps):,} steps call a tool; the others are words"
+                f"only {log.called:,} of {log.steps:,} steps call a tool; the others are words"
             )
-    if not any(log.skills):
+    if not any(trace.skills for trace in log.traces):
         nameless = log.tools.get("", 0)
-        steps = f"{nameless:,} of {sum(log.steps):,} steps"
+        steps = f"{nameless:,} of {log.steps:,} steps"
         counted = f" ({steps} call a tool without a name)" if nameless else ""
         raise NotUnderstoodError(
             "no step has a skill: no rule fits an action, or (without --rules) no step calls a tool by name "

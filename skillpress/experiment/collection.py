@@ -1,4 +1,4 @@
-"""Describes and starts a job in which ranks play episodes.
+"""Plays the episodes of a job and writes them, for stages, evaluations and notebooks.
 
 ``collection_job.py`` has the work of one rank and is imported only there, so the process that waits for the
 ranks starts without torch. An episode's place in the request decides which rank plays it, so the same
@@ -8,17 +8,25 @@ episodes is made from these: no process ever holds all of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from skillpress.core.resume import ResumeStore
+from skillpress.core.resume import SECONDS_BETWEEN_SAVES, ResumeStore, SaveTimer
 from skillpress.core.trajectory import Task
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
-from skillpress.rollouts.collection import CollectionStatistics, Requests, requests
+from skillpress.rollouts.collection import (
+    CollectionStatistics,
+    Collector,
+    EpisodeLog,
+    Requests,
+    requests,
+)
 from skillpress.rollouts.collection.ordered import write_in_order
 from skillpress.rollouts.collection.requests import EpisodeRequest
 from skillpress.rollouts.workers.ranks import Report, run_ranks
@@ -61,27 +69,55 @@ class CollectionJob:
     plays: Sequence[Play]
     store: ResumeStore
     """Store of finished episodes."""
+    seconds_between_saves: float = SECONDS_BETWEEN_SAVES
+    """0 saves each episode as it ends."""
+
+
+Begin = Callable[[Play], AbstractContextManager[Collector]]
+"""Opens the collector of a play."""
 
 
 def play_episodes(
-    job: CollectionJob, output: Path, on_finished: Callable[[int], None]
+    job: CollectionJob, output: Path, on_finished: Callable[[int], None], begin: Begin | None = None
 ) -> CollectionStatistics:
     """Play missing episodes, and write the rollouts of all plays, each in the requested order.
 
     Args:
         on_finished: receives the number of additional finished episodes: once per rank for those of an
             interrupted process, then for each episode at its end.
+        begin: opens collectors in this process; None loads the policies in the job's ranks.
 
     Returns:
         Statistics of the play in this call, summed over the ranks.
     """
     # A shared engine holds one policy's weights, so one process sends all requests.
-    size = 1 if job.params.engine.shared else job.params.processes
-    found = run_ranks(partial(_play, job), size, lambda rank, count: on_finished(count))
+    size = 1 if begin or job.params.engine.shared else job.params.processes
+    work = partial(play_share, job, begin) if begin else partial(_play, job)
+    found = run_ranks(work, size, lambda rank, count: on_finished(count))
     stores = [job.store.of_rank(rank) for rank in range(size)]
     episodes = sum(len(play.wanted) for play in job.plays)
     write_in_order(output, stores, episodes, scratch=job.store.folder / "slices")
     return sum(found, CollectionStatistics())
+
+
+def play_share(
+    job: CollectionJob, begin: Begin, rank: int, size: int, report: Report
+) -> CollectionStatistics:
+    """Play as one of ``size`` ranks; reports the number of additional finished episodes."""
+    total, first = CollectionStatistics(), 0
+    with EpisodeLog(job.store.of_rank(rank), SaveTimer(job.seconds_between_saves)) as log:
+        for play in job.plays:
+            mine = partial(share_of, play.wanted, first, rank, size)
+            first += len(play.wanted)
+            there = Counter(number in log for number, _ in mine())
+            report(there[True])
+            if not there[False]:
+                continue
+            with begin(play) as collector:
+                log.play(collector, mine(), play.version, lambda: report(1))
+            total += collector.statistics
+        log.save()
+    return total
 
 
 def share_of(

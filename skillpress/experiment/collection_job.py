@@ -1,19 +1,19 @@
-"""One rank of a collection: it plays its share of every policy's episodes and writes its own log."""
+"""One rank of a collection, which loads each policy when its turn comes."""
 
 from __future__ import annotations
 
-from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 
 import torch
 
 from skillpress.core.interface import Agent
-from skillpress.experiment.collection import CollectionJob, Play, share_of
+from skillpress.experiment.collection import CollectionJob, Play, play_share
 from skillpress.experiment.experiment import Experiment
 from skillpress.models.policy.attention import for_sampling, use_attention
 from skillpress.models.policy.pretrained import load_pretrained
-from skillpress.rollouts.collection import CollectionStatistics, EpisodeLog
+from skillpress.rollouts.collection import CollectionStatistics, Collector
 from skillpress.rollouts.workers.distributed import Ranks, settle
 from skillpress.rollouts.workers.ranks import Report
 from skillpress.skills.library.advice import SkillAdvice
@@ -24,24 +24,16 @@ def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> Colle
     """Play as one of ``size`` ranks; reports the number of additional finished episodes."""
     ranks = Ranks(rank, size)
     settle(ranks)
-    experiment, total = Experiment(job.params), CollectionStatistics()
-    with EpisodeLog(job.store.of_rank(rank)) as log:
-        first = 0
-        for play in job.plays:
-            mine = partial(share_of, play.wanted, first, rank, size)
-            first += len(play.wanted)
-            there = Counter(number in log for number, _ in mine())
-            report(there[True])
-            if not there[False]:
-                continue
-            with (
-                closing(_agent(job, play, experiment, ranks)) as agent,
-                experiment.collector(agent, sharing=size, advise=_advice(play, experiment)) as collector,
-            ):
-                log.play(collector, mine(), play.version, lambda: report(1))
-            total += collector.statistics
-        log.save()
-    return total
+    return play_share(job, partial(_collector, job, Experiment(job.params), ranks), rank, size, report)
+
+
+@contextmanager
+def _collector(job: CollectionJob, experiment: Experiment, ranks: Ranks, play: Play) -> Iterator[Collector]:
+    with (
+        closing(_agent(job, play, experiment, ranks)) as agent,
+        experiment.collector(agent, sharing=ranks.size, advise=_advice(play, experiment)) as collector,
+    ):
+        yield collector
 
 
 def _advice(play: Play, experiment: Experiment) -> SkillAdvice | None:

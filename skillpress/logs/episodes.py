@@ -55,7 +55,7 @@ def gather(files: Sequence[str], which: str, folder: Path) -> Gathered:
     read, won, chosen, silent = len(outcomes), sum(outcomes), sum(outcomes) if only_won else len(outcomes), 0
     if others:
         wanted, log = _read(others, which)
-        succeeded = [place for place in range(len(log)) if log.success[place]]
+        succeeded = [place for place, trace in enumerate(log.traces) if trace.success]
         places = succeeded if only_won else [*range(len(log))]
         made = list(_conversations(log, wanted, places))
         write_conversations(folder / CONVERSATIONS, made)
@@ -103,7 +103,7 @@ def _conversations(log: Log, wanted: Wanted, places: Sequence[int]) -> Iterator[
     """The conversations of some runs of a log, without runs whose format keeps no messages."""
     for begun in range(0, len(places), AT_ONCE):
         for place, parts in parts_at(log, wanted, places[begun : begun + AT_ONCE]):
-            earlier = [piece.earlier for piece in log.pieces.get(place, ())]
+            earlier = [piece.earlier for piece in log.traces[place].pieces]
             given = earlier if len(earlier) == len(parts) else [0] * len(parts)
             yield from conversations_of(place, parts, given)
 

@@ -7,6 +7,7 @@ unless it was found in a folder beside traces. The members of an archive are lik
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -54,23 +55,37 @@ ROLLOUTS = "skillpress rollouts"
 Skills = tuple[str, ...]
 
 
+@dataclass(slots=True)
+class LoggedTrace:
+    """The contents kept from one trace."""
+
+    skills: Skills
+    """Its skills, without the steps that have none. Equal sequences are one object."""
+    steps: int
+    success: bool | None
+    outcome: str
+    """The field that decided ``success``; empty if none did."""
+    task: str
+    version: str
+    time: float | None
+    place: TracePlace
+    """Its record, or the last of its records."""
+    several: tuple[TracePiece, ...] = ()
+    """Its records, if several make it up."""
+
+    @property
+    def pieces(self) -> tuple[TracePiece, ...]:
+        """Its record or records."""
+        return self.several or (TracePiece(self.place),)
+
+
 @dataclass
 class Log:
-    """The contents kept from a log: lists with an entry per trace, in the order read."""
+    """The contents kept from a log."""
 
     files: list[Path]
-    skills: list[Skills] = field(default_factory=list)
-    """Skills of each trace, without the steps that have none."""
-    steps: list[int] = field(default_factory=list)
-    success: list[bool | None] = field(default_factory=list)
-    outcome: list[str] = field(default_factory=list)
-    """The field that decided each; empty if none did."""
-    task: list[str] = field(default_factory=list)
-    version: list[str] = field(default_factory=list)
-    time: list[float | None] = field(default_factory=list)
-    place: list[TracePlace] = field(default_factory=list)
-    pieces: dict[int, tuple[TracePiece, ...]] = field(default_factory=dict)
-    """The records of each trace that several records make up, by its position in these lists."""
+    traces: list[LoggedTrace] = field(default_factory=list)
+    """The traces in the order read."""
     alphabet: Skills = ()
     renamed: dict[str, str] = field(default_factory=dict)
     """The projection's labels to skills."""
@@ -91,7 +106,7 @@ class Log:
     called: int = 0
     """Steps that call a tool."""
     in_words: int = 0
-    """Steps in words. Together with ``called`` these are all steps."""
+    """Steps in words."""
     tools: Counter[str] = field(default_factory=Counter)
     """Tools to the number of their calls; empty for a call that names none. Only the first ``NAMES_HELD``."""
     outcomes: Outcomes = field(default_factory=Outcomes)
@@ -101,7 +116,17 @@ class Log:
     """What is odd about outcomes and fields, a sentence each."""
 
     def __len__(self) -> int:
-        return len(self.skills)
+        return len(self.traces)
+
+    @property
+    def steps(self) -> int:
+        """The steps of all traces."""
+        return self.called + self.in_words
+
+    @property
+    def skills(self) -> list[Skills]:
+        """The skills of each trace; the list is new at each call."""
+        return [trace.skills for trace in self.traces]
 
 
 def read_log(
@@ -129,7 +154,7 @@ def read_log(
     for number, (path, in_folder) in enumerate(named):
         reader.read(number, path, in_folder)
     reader.join()
-    if not len(log):
+    if not log.traces:
         raise TracesError(f"no trace in {listed(paths)}: {_first_reason(log)}")
     lines = log.good_lines + log.bad_lines
     if log.bad_lines > most_bad * lines:
@@ -138,7 +163,10 @@ def read_log(
             f"the first: {_first_reason(log)}"
         )
     fields.check()
-    log.success = log.outcomes.settled(log.outcome, log.success)
+    disputed = log.outcomes.withdraw_disputed()
+    for trace in log.traces:
+        if trace.outcome in disputed:
+            trace.success = None
     log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
     if wanted.judge is not None and wanted.judge.name in log.outcomes.fields:
         log.warnings += wanted.judge.doubts(log.outcomes.fields[wanted.judge.name])
@@ -166,7 +194,7 @@ class _Reader:
         """What each format keeps of the runs so far, to know copies of them."""
         self._silent = ""
         """Why the last records without an agent are not a trace."""
-        self._numbers: list[int] = []
+        self._numbers = array("q")
         """The place of each of the log's traces in the order of reading."""
         self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}
         self._tools: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
@@ -294,24 +322,27 @@ class _Reader:
 
     def _add(self, kept: Kept, whole: Trace | None) -> None:
         log = self._log
-        if not len(log):
+        if not log.traces:
             log.first = whole
-        if len(kept.pieces) > 1:
-            log.pieces[len(log)] = kept.pieces
         skills = tuple(chain.from_iterable(kept.labels))
-        log.skills.append(self._skills.setdefault(skills, skills))
-        log.steps.append(len(kept.labels))
-        log.success.append(kept.success)
-        log.task.append(kept.task)
-        log.version.append(kept.version)
-        log.time.append(kept.time)
-        log.place.append(kept.pieces[-1].place)
+        log.traces.append(
+            LoggedTrace(
+                skills=self._skills.setdefault(skills, skills),
+                steps=len(kept.labels),
+                success=kept.success,
+                outcome=self._texts.setdefault(kept.outcome, kept.outcome),
+                task=kept.task,
+                version=kept.version,
+                time=kept.time,
+                place=kept.pieces[-1].place,
+                several=kept.pieces if len(kept.pieces) > 1 else (),
+            )
+        )
         self._numbers.append(kept.number)
         log.formats[kept.format] += 1
         log.left_out.update(kept.left_out)
         if () in kept.labels:
             log.unlabelled[""] += kept.labels.count(())
-        log.outcome.append(self._texts.setdefault(kept.outcome, kept.outcome))
         log.outcomes.add(kept.outcome, kept.success, kept.score, kept.candidates)
         self._count(kept.tools)
 
@@ -332,7 +363,9 @@ class _Reader:
             self._add(kept, None)
         log.left_out.update(self._joiner.left_out)
         if len(log) > before > 0:
-            _reorder(log, sorted(range(len(log)), key=self._numbers.__getitem__))
+            numbered = sorted(zip(self._numbers, log.traces, strict=True), key=lambda pair: pair[0])
+            log.first = log.first if numbered[0][1] is log.traces[0] else None
+            log.traces = [trace for _, trace in numbered]
 
 
 def _fields_of(trace: Trace) -> Callable[[str], object]:
@@ -340,19 +373,10 @@ def _fields_of(trace: Trace) -> Callable[[str], object]:
     return lambda path: getattr(trace, path, None)
 
 
-def _reorder(log: Log, order: Sequence[int]) -> None:
-    for name in ("skills", "steps", "success", "outcome", "task", "version", "time", "place"):
-        held = getattr(log, name)
-        setattr(log, name, [held[position] for position in order])
-    log.pieces = {new: log.pieces[old] for new, old in enumerate(order) if old in log.pieces}
-    if order[0] != 0:
-        log.first = None
-
-
 def _settle(log: Log, projection: TraceProjection) -> None:
     """Turn the projection's labels into skills; steps whose label is not a skill become steps without one."""
-    counts: Counter[str] = Counter()
-    for skills, times in Counter(log.skills).items():
+    counts, sequences = Counter[str](), Counter(log.skills)
+    for skills, times in sequences.items():
         for label in skills:
             counts[label] += times
     log.renamed = projection.settle(counts)
@@ -361,10 +385,10 @@ def _settle(log: Log, projection: TraceProjection) -> None:
         if label not in log.renamed:
             log.unlabelled[label.removeprefix(WORDS)] += count
     changed = {
-        skills: tuple(log.renamed[label] for label in skills if label in log.renamed)
-        for skills in set(log.skills)
+        skills: tuple(log.renamed[label] for label in skills if label in log.renamed) for skills in sequences
     }
-    log.skills = [changed[skills] for skills in log.skills]
+    for trace in log.traces:
+        trace.skills = changed[trace.skills]
 
 
 def _first_reason(log: Log, start: int = 0, otherwise: str = "") -> str:

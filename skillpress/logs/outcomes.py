@@ -78,15 +78,11 @@ class Outcomes:
             if best > Meaning.OTHER:
                 self._in_doubt.update(other.path for other in others if meaning(other.path) is best)
 
-    def settled(self, fields: Sequence[str], success: Sequence[bool | None]) -> list[bool | None]:
-        """Whether each trace succeeded, after all were counted.
+    def withdraw_disputed(self) -> set[str]:
+        """Withdraw fields that cannot be relied on, after all traces were counted; returns these fields.
 
         A field that decided some traces, and in others says something else than a field that means the same,
         decides none: its outcomes are unknown, and it is a candidate from now on.
-
-        Args:
-            fields: the field that decided each trace.
-            success: what it said.
         """
         disputed = self._in_doubt & self.fields.keys()
         for name in disputed:
@@ -95,7 +91,7 @@ class Outcomes:
             for count in ("won", "lost", "unknown", "scores"):
                 setattr(other, count, getattr(other, count) + getattr(decided, count))
             other.low, other.high = min(other.low, decided.low), max(other.high, decided.high)
-        return [None if name in disputed else said for name, said in zip(fields, success, strict=True)]
+        return disputed
 
     def named(self) -> dict[str, Decided]:
         """The fields with a name."""

@@ -24,22 +24,21 @@ def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[
     """Read some of a log's traces again, with everything their steps hold: (position in the log, trace). A
     trace whose file has changed since is left out."""
     for position, parts in parts_at(log, wanted, which):
-        pieces = log.pieces.get(position, (TracePiece(log.place[position]),))
-        again = joined(parts, pieces) if len(parts) > 1 else parts[0]
-        if len(again.steps) == log.steps[position]:
-            success, task, version = log.success[position], log.task[position], log.version[position]
-            yield position, replace(again, success=success, task=task, version=version)
+        kept = log.traces[position]
+        again = joined(parts, kept.pieces) if len(parts) > 1 else parts[0]
+        if len(again.steps) == kept.steps:
+            yield position, replace(again, success=kept.success, task=kept.task, version=kept.version)
 
 
 def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, list[Trace]]]:
     """Read some of a log's traces again: (position in the log, a trace for each record that holds a
     conversation of the run). A trace whose file cannot be read as before is left out."""
-    pieces = {position: log.pieces.get(position, (TracePiece(log.place[position]),)) for position in which}
+    pieces = {position: log.traces[position].pieces for position in which}
     held: dict[TracePlace, object] = {}
     for number, path in enumerate(log.files):
         here = [piece.place for found in pieces.values() for piece in found if piece.place.file == number]
         if here and number in log.parquet:
-            episodes = {log.place[p].position: p for p in which if log.place[p].file == number}
+            episodes = {log.traces[p].place.position: p for p in which if log.traces[p].place.file == number}
             for episode, trace in read_rollouts(path, frozenset(episodes)):
                 yield episodes[episode], [trace]
         elif here:

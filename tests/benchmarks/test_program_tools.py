@@ -32,7 +32,7 @@ def test_a_player_that_never_errs_repairs_one_or_two_functions_by_the_same_routi
 ) -> None:
     rules = read_rules(repository / "benchmarks/program_tools/rules.yaml")
     found: Log = read_log([log_of(tmp_path, 0.0)], rules, Wanted(), most_bad=0.0)
-    assert len(found) == len(TASKS) and all(found.success)
+    assert len(found) == len(TASKS) and all(trace.success for trace in found.traces)
     routines: set[Sequence[str]] = {(*ROUND, "Finish"), (*ROUND, *ROUND[1:], "Finish")}
     assert set[Skills](found.skills) == routines
 

@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import yaml
 
@@ -57,7 +58,7 @@ class Clone:
         other.folder, other.environment = folder, dict(self.environment)
         return other
 
-    def set_params(self, overlay: dict) -> None:
+    def set_params(self, overlay: Mapping[str, Any]) -> None:
         """Apply an overlay to the clone's params.yaml."""
         path = self.folder / "params.yaml"
         path.write_text(yaml.safe_dump(merge(read_yaml(path), overlay), sort_keys=False))

@@ -29,12 +29,12 @@ class Cluster:
 
     def create(self, database: str) -> str:
         """Make an empty database; returns its address without a scheme."""
-        subprocess.run([self.programs / "createdb", *self._connection(), database], check=True, timeout=60)
+        subprocess.run([*self._command("createdb"), database], check=True, timeout=60)
         return f"{USER}@127.0.0.1:{self.port}/{database}"
 
     def query(self, database: str, statement: str) -> list[str]:
         """The rows of a query, as text."""
-        command = [self.programs / "psql", *self._connection(), "--tuples-only", "--no-align", "--command"]
+        command = [*self._command("psql"), "--tuples-only", "--no-align", "--command"]
         found = subprocess.run(
             [*command, statement, database], capture_output=True, text=True, check=True, timeout=60
         )
@@ -42,11 +42,13 @@ class Cluster:
 
     def ready(self) -> bool:
         """Whether the cluster accepts connections."""
-        command = [self.programs / "pg_isready", "--quiet", *self._connection()]
+        command = [*self._command("pg_isready"), "--quiet"]
         return subprocess.run(command, check=False, timeout=60).returncode == 0
 
-    def _connection(self) -> list[str]:
-        return ["--host", "127.0.0.1", "--port", str(self.port), "--username", USER]
+    def _command(self, program: str) -> list[str]:
+        return [
+            str(self.programs / program), "--host", "127.0.0.1", "--port", str(self.port), "--username", USER,
+        ]  # fmt: skip
 
 
 @contextmanager

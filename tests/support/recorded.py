@@ -12,4 +12,5 @@ def tracked(clone: Clone) -> tuple[MlflowClient, list[Run]]:
     """A client, and all runs of the clone's own database."""
     client = MlflowClient(f"sqlite:///{clone.folder}/mlruns/mlflow.db")
     experiment = client.get_experiment_by_name("skillpress")
+    assert experiment is not None
     return client, client.search_runs([experiment.experiment_id])

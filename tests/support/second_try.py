@@ -31,7 +31,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
     failed = next((report for report in reports if report.failed), None)
     if failed is not None:
-        item.session._setupstate.teardown_exact(item.session)  # the module's fixtures may have failed
+        # The module's fixtures may have failed. The session is a node, but no item, and its fixtures stay.
+        item.session._setupstate.teardown_exact(item.session)  # type: ignore[arg-type]
         if DEADLINE in item.stash:
             hook.pytest_timeout_cancel_timer(item=item)
             hook.pytest_timeout_set_timer(item=item, settings=item.stash[DEADLINE])

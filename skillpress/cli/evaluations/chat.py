@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from skillpress.cli.evaluations.models import COMPACT
 from skillpress.cli.evaluations.players import model_of
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
-from skillpress.core.resume import ResumeStore, SaveTimer
+from skillpress.core.resume import ResumeStore
 from skillpress.core.waiting import waiting
+from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.rollouts.chat.agent import ChatAgent
@@ -24,8 +26,7 @@ from skillpress.rollouts.chat.client import ChatClient
 from skillpress.rollouts.chat.journal import parameters_left_out, spent
 from skillpress.rollouts.chat.server import ChatServer
 from skillpress.rollouts.chat.server_agent import ServerAgent
-from skillpress.rollouts.collection import EpisodeLog
-from skillpress.rollouts.collection.ordered import write_in_order
+from skillpress.rollouts.collection import Collector
 from skillpress.rollouts.collection.requests import EpisodeRequest
 from skillpress.rollouts.programs.served_model import ServedModelAgent
 
@@ -80,20 +81,21 @@ class Chat:
         on_finished: Callable[[int], None],
     ) -> None:
         """Play in this process, ``sampling.slots`` episodes at a time; each is saved as it ends."""
+        job = CollectionJob(params, "evaluation", [Play(None, wanted)], store, seconds_between_saves=0.0)
+        play_episodes(job, output, on_finished, partial(self._collector, params, store))
+
+    @contextmanager
+    def _collector(self, params: Params, store: ResumeStore, play: Play) -> Iterator[Collector]:
         experiment = Experiment(params)
         client = ChatClient(self.server, experiment.evaluation_sampling, journal_of(store))
         with (
             self.server.withheld(),
             closing(_agent(experiment, client)) as agent,
             experiment.collector(agent) as collector,
-            EpisodeLog(store, SaveTimer(0.0)) as log,
         ):
             with waiting(f"waiting for {self.server.url}"):
                 client.meet()
-            on_finished(sum(number in log for number in range(len(wanted))))
-            log.play(collector, enumerate(wanted), on_episode=lambda: on_finished(1))
-            log.save()
-        write_in_order(output, [store], len(wanted), scratch=store.folder / "slices")
+            yield collector
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Requests that the server answered and tokens that it counted, those of lost episodes included."""

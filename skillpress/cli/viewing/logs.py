@@ -69,8 +69,8 @@ def _notes(log: Log) -> Iterator[str]:
         yield f"The first {MOST:,} of {len(log):,} are shown."
     if log.bad_lines:
         yield f"Lines that are not traces and are left out: {log.bad_lines:,}."
-    if None in log.success:
-        yield f"The outcome of {log.success.count(None):,} is unknown; such a trace does not count as won."
+    if unknown := sum(trace.success is None for trace in log.traces):
+        yield f"The outcome of {unknown:,} is unknown; such a trace does not count as won."
     for what, count in log.left_out.items():
         yield f"Left out: {count:,} {what}."
     yield from (f"{warning[0].upper()}{warning[1:]}." for warning in log.warnings)

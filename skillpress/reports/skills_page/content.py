@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skillpress.core.errors import did_you_mean
 from skillpress.evaluation.analysis.mdl_report import Overlap, Savings, overlap, savings
-from skillpress.logs.log import Log
+from skillpress.logs.log import Log, LoggedTrace
 from skillpress.logs.trace import TracesError
 from skillpress.reports.skills_page.answer import SuccessRates, answer
 from skillpress.reports.skills_page.certificate import PageCertificate, certify
@@ -99,7 +99,7 @@ class Content:
     @property
     def of_successes(self) -> bool:
         """Whether the dictionary is fitted to the successes alone."""
-        return len(self.fitted) < len(self.log) or all(self.log.success)
+        return len(self.fitted) < len(self.log) or all(trace.success for trace in self.log.traces)
 
 
 EXAMPLES = 3
@@ -115,9 +115,10 @@ def describe(log: Log, settings: Settings, compared: Log | None = None) -> Conte
     Raises:
         TracesError: the versions to compare are not in the log, or no trace has a skill.
     """
-    succeeded = np.array([found is True for found in log.success])
+    succeeded = np.array([trace.success is True for trace in log.traces])
     fitted = np.flatnonzero(succeeded) if succeeded.any() else np.arange(len(log))
-    corpus = [log.skills[place] for place in fitted]
+    traces = [log.traces[place] for place in fitted]
+    corpus = [trace.skills for trace in traces]
     if not any(corpus):
         raise TracesError("no step of a success has a skill; write rules that match some of these steps")
     dictionary = _fit(corpus, log.alphabet, settings)
@@ -125,7 +126,7 @@ def describe(log: Log, settings: Settings, compared: Log | None = None) -> Conte
     everywhere = uses(dictionary, log.skills) if len(fitted) < len(log) else used
     success, examples = _success(log, settings)
     versions = _versions(log, compared, settings)
-    timed, order = _ordered(log, fitted)
+    timed, order = _ordered(traces)
     return Content(
         log,
         settings,
@@ -136,7 +137,7 @@ def describe(log: Log, settings: Settings, compared: Log | None = None) -> Conte
         covered=tuple(_covered(log, everywhere)),
         certificate=certify(
             corpus,
-            [log.task[place] for place in fitted],
+            [trace.task for trace in traces],
             lambda sequences, search: _fit(sequences, log.alphabet, settings, search),
             settings.longest_trace,
             settings.seed,
@@ -171,9 +172,9 @@ def _routines(
 
 
 def _covered(log: Log, used: Usage) -> Iterator[tuple[str, float]]:
-    lengths = np.array([len(skills) for skills in log.skills])
+    lengths = np.array([len(trace.skills) for trace in log.traces])
     within = (used.times @ np.array([len(phrase) for phrase in used.phrases], np.int64))[used.rows]
-    outcomes = np.array([-1 if found is None else int(found) for found in log.success])
+    outcomes = np.array([-1 if trace.success is None else int(trace.success) for trace in log.traces])
     groups = {
         "all traces": np.ones(len(log), np.bool_),
         "successes": outcomes == 1,
@@ -186,14 +187,14 @@ def _covered(log: Log, used: Usage) -> Iterator[tuple[str, float]]:
 
 
 def _success(log: Log, settings: Settings) -> tuple[GroupComparison | None, dict[Skills, tuple[int, ...]]]:
-    known = [place for place, found in enumerate(log.success) if found is not None]
-    outcomes = np.array([log.success[place] for place in known], np.bool_)
+    known = [place for place, trace in enumerate(log.traces) if trace.success is not None]
+    traces = [log.traces[place] for place in known]
+    outcomes = np.array([trace.success for trace in traces], np.bool_)
     if not known or outcomes.all() or not outcomes.any():
         return None, {}
-    sequences = [log.skills[place] for place in known]
+    sequences = [trace.skills for trace in traces]
     held = holdings(_fit(sequences, log.alphabet, settings), sequences)
-    tasks = [log.task[place] for place in known]
-    found = compare(held, outcomes, ~outcomes, tasks, ("successes", "failures"))
+    found = compare(held, outcomes, ~outcomes, [trace.task for trace in traces], ("successes", "failures"))
     positions = np.array(known)
     examples = {
         phrase: tuple(positions[np.flatnonzero(held.having(number))[:EXAMPLES]].tolist())
@@ -204,24 +205,23 @@ def _success(log: Log, settings: Settings) -> tuple[GroupComparison | None, dict
 
 def _versions(log: Log, compared: Log | None, settings: Settings) -> Versions | None:
     """Two versions of one log, or a log and the log that it is compared with."""
-    named = list(log.version) if compared is None else [settings.logs[0]] * len(log)
-    skills, tasks, success, times = list(log.skills), list(log.task), list(log.success), list(log.time)
-    alphabet = log.alphabet
-    if compared is not None:
-        named += [settings.logs[1]] * len(compared)
-        skills, tasks = skills + compared.skills, tasks + compared.task
-        success, times = success + compared.success, times + compared.time
-        alphabet = tuple(dict.fromkeys((*alphabet, *compared.alphabet)))
+    if compared is None:
+        traces, alphabet = log.traces, log.alphabet
+        named = [trace.version for trace in traces]
+    else:
+        traces, alphabet = log.traces + compared.traces, (*log.alphabet, *compared.alphabet)
+        named = [settings.logs[0]] * len(log) + [settings.logs[1]] * len(compared)
+    alphabet = tuple(dict.fromkeys(alphabet))
     counts = Counter(named)
     chosen = _chosen(counts, settings.between if compared is None else settings.logs)
     if chosen is None:
         return None
-    earlier, later = _in_time(chosen, named, times)
+    earlier, later = _in_time(chosen, named, traces)
     groups = [np.array([name == version for name in named]) for version in (later, earlier)]
     taking_part = np.flatnonzero(groups[0] | groups[1])
-    sequences = [skills[place] for place in taking_part]
+    sequences, tasks = [traces[place].skills for place in taking_part], [trace.task for trace in traces]
     held = holdings(_fit(sequences, alphabet, settings), sequences)
-    dictionaries = [_fit(_corpus(skills, success, group), alphabet, settings) for group in groups]
+    dictionaries = [_fit(_corpus(traces, group), alphabet, settings) for group in groups]
     return Versions(
         compare(
             held,
@@ -230,17 +230,17 @@ def _versions(log: Log, compared: Log | None, settings: Settings) -> Versions | 
             [tasks[place] for place in taking_part],
             (later, earlier),
         ),
-        answer(success, groups[1], groups[0], tasks, (earlier, later)),
+        answer([trace.success for trace in traces], groups[1], groups[0], tasks, (earlier, later)),
         overlap=overlap(dictionaries[0].learned_counts, dictionaries[1].learned_counts),
         learned=(len(dictionaries[0].learned), len(dictionaries[1].learned)),
         others={name: count for name, count in counts.items() if name not in (earlier, later)},
     )
 
 
-def _in_time(chosen: tuple[str, str], named: Sequence[str], times: Sequence[float | None]) -> tuple[str, str]:
+def _in_time(chosen: tuple[str, str], named: Sequence[str], traces: Sequence[LoggedTrace]) -> tuple[str, str]:
     """(the earlier version, the later one): by their times if these do not overlap, else as named."""
     first, second = (
-        [time for name, time in zip(named, times, strict=True) if name == version and time is not None]
+        [it.time for name, it in zip(named, traces, strict=True) if name == version and it.time is not None]
         for version in chosen
     )
     return chosen[::-1] if first and second and max(second) < min(first) else chosen
@@ -263,19 +263,16 @@ def _chosen(counts: Counter[str], between: tuple[str, str] | None) -> tuple[str,
     return first, second
 
 
-def _corpus(
-    skills: Sequence[Skills], success: Sequence[bool | None], group: NDArray[np.bool_]
-) -> list[Skills]:
+def _corpus(traces: Sequence[LoggedTrace], group: NDArray[np.bool_]) -> list[Skills]:
     """A version's successes, or all its traces if it has none."""
-    of_group = np.flatnonzero(group)
-    return [skills[place] for place in of_group if success[place]] or [skills[place] for place in of_group]
+    version = [traces[place] for place in np.flatnonzero(group)]
+    return [trace.skills for trace in version if trace.success] or [trace.skills for trace in version]
 
 
-def _ordered(log: Log, fitted: NDArray[np.int64]) -> tuple[list[Skills], str]:
+def _ordered(fitted: Sequence[LoggedTrace]) -> tuple[list[Skills], str]:
     """The fitted sequences in the order of time, and what gives the order."""
-    times = [log.time[place] for place in fitted]
-    known = [time for time in times if time is not None]
-    if len(known) < len(times) or len(set(known)) < 2:
-        return [log.skills[place] for place in fitted], "their place in the files"
+    known = [trace.time for trace in fitted if trace.time is not None]
+    if len(known) < len(fitted) or len(set(known)) < 2:
+        return [trace.skills for trace in fitted], "their place in the files"
     order = np.argsort(np.array(known), kind="stable")
-    return [log.skills[place] for place in fitted[order]], "time"
+    return [fitted[place].skills for place in order], "time"

@@ -95,13 +95,13 @@ def frames(steps: Sequence[ShownStep], dictionary: SkillDictionary) -> list[Fram
 
 def viewer_id(log: Log, position: int) -> str | None:
     """The id ``<source>-<episode number>``; sources are the rollout files in the order given."""
-    place = log.place[position]
+    place = log.traces[position].place
     return f"{log.parquet.index(place.file)}-{place.number}" if place.file in log.parquet else None
 
 
 def place_of(log: Log, position: int) -> str:
     """The place of a trace, in words."""
-    place = log.place[position]
+    place = log.traces[position].place
     counted = "episode" if place.file in log.parquet else "line" if place.offset >= 0 else "item"
     return f"{log.files[place.file]}, {counted} {place.number}"
 

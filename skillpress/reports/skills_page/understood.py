@@ -17,7 +17,7 @@ def counted(number: int, noun: str) -> str:
 def outcome_lines(log: Log) -> list[str]:
     """The fields that decided the outcomes, with their counts."""
     lines = [line(text, 160) for text in log.outcomes.lines()]
-    if log.outcomes.named() or any(found is not None for found in log.success):
+    if log.outcomes.named() or any(trace.success is not None for trace in log.traces):
         return lines
     if log.outcomes.others:
         return ["not certain; --success FIELD takes one", *lines]

@@ -72,7 +72,7 @@ def test_rows_that_grow_are_one_run_in_any_order(shape: str, answered: bool, tmp
     ]
     for number, order in enumerate(itertools.islice(itertools.permutations(rows), 0, 720, 70)):
         log = read(written(tmp_path / f"{number}.jsonl", order))
-        assert log.skills == [("a", "b", "c")] * 2 and log.steps == [3, 3]
+        assert log.skills == [("a", "b", "c")] * 2 and [trace.steps for trace in log.traces] == [3, 3]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -92,14 +92,15 @@ def test_runs_of_one_job_are_told_apart_by_their_trials(tmp_path: Path) -> None:
         for n, tools in enumerate(("a", "ab"))
     ]
     log = read(written(tmp_path / "log", rows))
-    assert log.skills == [("a",), ("a", "b")] and log.success == [False, True]
+    assert log.skills == [("a",), ("a", "b")] and [trace.success for trace in log.traces] == [False, True]
 
 
 @pytest.mark.parametrize("reward", [[None, None, 1], [1, None, None], [1, 1, 1]])
 def test_the_outcome_of_any_row_is_the_runs(reward: list[Any], tmp_path: Path) -> None:
     grown = [{"conversations": turns(*"abc"[: n + 1]), "run_id": "r", "reward": reward[n]} for n in range(3)]
     for rows in (grown, grown[::-1]):
-        assert read(written(tmp_path / "log", rows)).success == [True]
+        found = read(written(tmp_path / "log", rows))
+        assert [trace.success for trace in found.traces] == [True]
 
 
 def block(identity: str, name: str, **given: Any) -> dict[str, Any]:
@@ -141,7 +142,7 @@ def test_the_answer_belongs_to_the_one_call(tmp_path: Path) -> None:
     assert log.first is None or [step.answer for step in log.first.steps] == ["1", "2"]
     items = [item for item in foreign.response_items() if item["type"] == "function_call"][:1] * 2
     log = read(written(tmp_path / "items", [{"input": [foreign.TASK, *items]}]))
-    assert log.steps == [1]
+    assert [trace.steps for trace in log.traces] == [1]
 
 
 def line(
@@ -185,7 +186,7 @@ def test_a_forked_session_counts_its_copied_part_once(apart: bool, tmp_path: Pat
 
 def test_the_order_of_reading_does_not_change_how_many_steps_there_are(tmp_path: Path) -> None:
     files = [written(tmp_path / "a", A), written(tmp_path / "b", forked("B", A, "test"))]
-    assert sum(read(*files).steps) == sum(read(*files[::-1]).steps) == 4
+    assert read(*files).steps == read(*files[::-1]).steps == 4
     assert read(*files[::-1]).skills == [("ls", "cat", "edit", "test")], "nothing is left of the first"
 
 

@@ -36,7 +36,9 @@ Write = Callable[[Path, list[Trajectory], Texts], None]
 
 def said_by(log: Log) -> list[tuple[object, ...]]:
     """Everything behind the page, in the order of files."""
-    return list(zip(log.skills, log.steps, log.success, log.task, log.version, log.time, strict=True))
+    return [
+        (each.skills, each.steps, each.success, each.task, each.version, each.time) for each in log.traces
+    ]
 
 
 def write_mlflow(path: Path, episodes: list[Trajectory], texts: Texts) -> None:

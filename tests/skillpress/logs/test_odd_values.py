@@ -35,7 +35,8 @@ def test_an_odd_value_in_any_field_costs_one_line_at_most(odd: str, field: str, 
     (tmp_path / "log").write_text(f"{json.dumps(chat())}\n{{{changed}}}\n")
     found = read_log([tmp_path / "log"], NameProjection(), Wanted(), 0.5)
     assert len(found) == (1 if field == "messages" else 2) and found.good_lines + found.bad_lines == 2
-    for text in (*found.task, *found.version, *(bad.why for bad in found.bad)):
+    texts = [text for trace in found.traces for text in (trace.task, trace.version)]
+    for text in (*texts, *(bad.why for bad in found.bad)):
         text.encode()
     for _, trace in traces_at(found, Wanted(), range(len(found))):
         trace.name.encode()

@@ -63,7 +63,8 @@ def test_numbers_are_compared_as_numbers_and_nan_is_unknown(
 def test_a_named_field_overrules(read_lines) -> None:
     lines = [chat(reward=0.5 * number, solved=number == 0) for number in range(3)]
     found = read_lines(*lines, wanted=Wanted(success=success_field("reward>=0.5")))
-    assert list(found.outcomes.lines()) == ["reward: 2 won, 1 lost"] and found.success == [False, True, True]
+    assert list(found.outcomes.lines()) == ["reward: 2 won, 1 lost"]
+    assert [trace.success for trace in found.traces] == [False, True, True]
 
 
 def test_a_field_that_no_trace_has_is_refused_by_name(read_lines) -> None:

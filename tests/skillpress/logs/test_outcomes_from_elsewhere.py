@@ -46,7 +46,7 @@ def logged(*names: str) -> list[dict[str, Any]]:
 def test_labels_decide(form: str, tmp_path: Path, read_lines: Any) -> None:
     labels = read_labels(stored(tmp_path, form))
     log = read_lines(*logged("b", "a", "c", "d"), wanted=Wanted(judge=labels))
-    assert log.success == [False, True, None, None]
+    assert [trace.success for trace in log.traces] == [False, True, None, None]
     assert list(log.outcomes.lines()) == ["labels: success: 1 won, 1 lost, 2 unknown"]
     assert log.warnings == [
         f"--outcomes {tmp_path}/labels: 2 of 4 traces have no label; their outcomes are unknown"
@@ -71,13 +71,14 @@ def test_a_column_of_another_name_is_a_field_of_the_records(tmp_path: Path, read
     rows = [{"extra.issue": 7, "success": 1}, {"extra.issue": 8, "success": 0}]
     lines = [chat(id="7", extra={"issue": 8}), chat(id="8", extra={"issue": 7})]
     labels = read_labels(stored(tmp_path, "lines", rows))
-    assert read_lines(*lines, wanted=Wanted(judge=labels)).success == [False, True]
+    log = read_lines(*lines, wanted=Wanted(judge=labels))
+    assert [trace.success for trace in log.traces] == [False, True]
 
 
 def test_traces_that_share_a_label_are_said(tmp_path: Path, read_lines: Any) -> None:
     labels = read_labels(stored(tmp_path, "CSV", [{"id": "t", "success": 1}]))
     log = read_lines(chat(id="1", task_id="t"), chat(id="2", task_id="t"), wanted=Wanted(judge=labels))
-    assert log.success == [True, True]
+    assert [trace.success for trace in log.traces] == [True, True]
     assert "2 traces share 1 labels: traces with the same id take the same label" in " ".join(log.warnings)
 
 

@@ -89,7 +89,7 @@ def test_the_paths_on_the_page_read_a_log_made_after_its_documentation(
     row, make, run, success = LOGS[name]
     log, traces = read(written(tmp_path / "log", make()), options_on(page, row, tmp_path))
     assert [run_in(trace) for trace in traces] == [run] * len(success)
-    assert log.success == success and not log.bad
+    assert [trace.success for trace in log.traces] == success and not log.bad
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -106,7 +106,7 @@ def test_a_document_and_a_table_say_the_same_as_lines(name: str, page: str, tmp_
     for stored in stored_as:
         log, traces = read(tmp_path / stored, paths)
         assert [run_in(trace) for trace in traces] == [run] * len(success), stored
-        assert log.success == success
+        assert [trace.success for trace in log.traces] == success
 
 
 def test_records_with_the_name_of_their_run_are_one_run(tmp_path: Path) -> None:
@@ -115,7 +115,10 @@ def test_records_with_the_name_of_their_run_are_one_run(tmp_path: Path) -> None:
         written(tmp_path / "log", [{**line["said"], "run": line["run"]} for line in lines]),
         paths_of(None, ".", "run", None),
     )
-    assert [run_in(trace) for trace in traces] == [RUN, RUN] and log.task == ["", ""]
+    assert [run_in(trace) for trace in traces] == [RUN, RUN] and [trace.task for trace in log.traces] == [
+        "",
+        "",
+    ]
     assert [trace.name for trace in traces] == ["1", "2"]
 
 
@@ -128,7 +131,9 @@ def test_runs_have_the_fields_around_them(tmp_path: Path) -> None:
     record = {"model": "small", "info": {"ok": 1}, "runs": {"a": openai_messages(), "b": openai_messages()}}
     log, traces = read(written(tmp_path / "log", [record]), paths_of(None, ".", "runs.*", "info.ok"))
     assert [run_in(trace) for trace in traces] == [RUN, RUN]
-    assert log.version == ["small", "small"] and log.success == [True, True]
+    assert [trace.version for trace in log.traces] == ["small", "small"] and [
+        trace.success for trace in log.traces
+    ] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_calls_are_runs_and_each_run_is_read_again_whole(compress: bool, tmp_pat
         compress=compress,
     )
     assert log.skills == [(*RUN, "submit"), ("list", "edit"), RUN]
-    assert log.steps == [4, 2, 3] and log.called == 9 and log.tools["list"] == 3
+    assert [trace.steps for trace in log.traces] == [4, 2, 3] and log.called == 9 and log.tools["list"] == 3
     assert again(log) == [(0, (*RUN, "submit")), (1, ("list", "edit")), (2, RUN)]
     assert log.first is not None and len(log.first.steps) == 4
     assert log.good_lines == 7 and log.formats == {"test": 3}
@@ -134,7 +134,7 @@ def test_the_last_outcome_that_a_call_says_is_the_runs(tmp_path: Path) -> None:
         call("list", "edit", "test", session="a"),
         wanted=Wanted(success=success_field("solved")),
     )
-    assert log.success == [True] and log.outcomes.fields["solved"].won == 1
+    assert [trace.success for trace in log.traces] == [True] and log.outcomes.fields["solved"].won == 1
     assert [trace.success for _, trace in traces_at(log, Wanted(), [0])] == [True]
 
 
@@ -149,7 +149,7 @@ def test_events_of_a_run_are_one_trace_although_they_are_mixed_with_others(
     )  # fmt: skip
     assert sorted(log.skills) == [("list", "edit"), RUN, ("list", "test")]
     assert sorted(steps for _, steps in again(log)) == sorted(log.skills)
-    assert log.good_lines == 5 and sorted(log.task) == ["", "a", "b"]
+    assert log.good_lines == 5 and sorted(trace.task for trace in log.traces) == ["", "a", "b"]
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -197,7 +197,7 @@ def scored(**fields: Any) -> dict[str, Any]:
 
 def test_candidates_are_listed_with_the_option_that_takes_one_and_its_direction(read_lines) -> None:
     log = read_lines(*[scored(scores={"toxicity": n % 2, "tone": n / 4}) for n in range(4)])
-    assert log.success == [None] * 4
+    assert [trace.success for trace in log.traces] == [None] * 4
     (said,) = log.warnings
     assert "it is not certain which field says whether a trace succeeded" in said
     assert "--success 'scores.toxicity<=0' (2 yes, 2 no; lower is better)" in said
@@ -206,13 +206,13 @@ def test_candidates_are_listed_with_the_option_that_takes_one_and_its_direction(
         *[scored(scores={"toxicity": n % 2}) for n in range(4)],
         wanted=Wanted(success=success_field("scores.toxicity<=0")),
     )
-    assert taken.success == [True, False, True, False] and taken.warnings == []
+    assert [trace.success for trace in taken.traces] == [True, False, True, False] and taken.warnings == []
 
 
 def test_a_name_of_which_less_is_better_is_taken_as_it_is_only_with_a_warning(read_lines) -> None:
     lines = [scored(toxicity=n % 2) for n in range(4)]
     log = read_lines(*lines, wanted=Wanted(success=success_field("toxicity")))
-    assert log.success == [False, True, False, True]
+    assert [trace.success for trace in log.traces] == [False, True, False, True]
     assert log.warnings == [
         "--success toxicity: by its name less of it is better; --success 'toxicity<=0' takes it so"
     ]
@@ -221,11 +221,12 @@ def test_a_name_of_which_less_is_better_is_taken_as_it_is_only_with_a_warning(re
 def test_names_of_success_that_disagree_in_any_trace_decide_none(read_lines) -> None:
     lines = [scored(passed=n % 2 == 0, solved_it=None, correct=n in (0, 2, 3)) for n in range(4)]
     log = read_lines(*lines)
-    assert log.success == [None] * 4 and log.outcomes.named() == {}
+    assert [trace.success for trace in log.traces] == [None] * 4 and log.outcomes.named() == {}
     assert (
         "--success 'passed' (2 yes, 2 no" in log.warnings[0] and "'correct' (3 yes, 1 no" in log.warnings[0]
     )
-    assert read_lines(*lines[:3]).success == [True, False, True], "they agree"
+    agreeing = read_lines(*lines[:3]).traces
+    assert [trace.success for trace in agreeing] == [True, False, True]
 
 
 @pytest.mark.parametrize(

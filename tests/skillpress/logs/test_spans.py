@@ -215,7 +215,10 @@ def test_the_spans_of_phoenix_are_the_run(form: str, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(json.dumps(FORMS[form]([*spans_of_phoenix(), *other])))
     log = read_log([tmp_path / "log"], NameProjection(), Wanted(), 0.0)
     traces = [trace for _, trace in traces_at(log, Wanted(), [0, 1])]
-    assert [run_in(trace) for trace in traces] == [RUN, RUN] and log.task == ["gcd", "gcd"]
+    assert [run_in(trace) for trace in traces] == [RUN, RUN] and [trace.task for trace in log.traces] == [
+        "gcd",
+        "gcd",
+    ]
 
 
 def test_a_table_of_spans_has_empty_columns(tmp_path: Path) -> None:
@@ -231,7 +234,7 @@ def test_a_list_with_the_records_of_two_runs_is_two_runs(make: Any, tmp_path: Pa
     again = json.loads(json.dumps(make()).replace("5b8e", "5b8f").replace("tr-1", "tr-2"))
     (tmp_path / "log").write_text(json.dumps([*make(), *again]))
     log = read_log([tmp_path / "log"], NameProjection(), Wanted(), 0.0)
-    assert log.steps == [4, 4]
+    assert [trace.steps for trace in log.traces] == [4, 4]
 
 
 def test_a_span_inside_itself_ends() -> None:

@@ -100,7 +100,11 @@ def test_thoughts_are_cut_in_every_format(name: str) -> None:
 def test_a_cut_off_thought_is_a_step_without_a_skill(read_lines) -> None:
     talk = [foreign.TASK, {**ANSWER, "content": "<think>hm"}, foreign.TASK, ANSWER]
     log = read_lines(*[{"messages": talk}] * 12)
-    assert log.steps == [2] * 12 and log.skills == [("go",)] * 12 and log.unlabelled.total() == 12
+    assert (
+        [trace.steps for trace in log.traces] == [2] * 12
+        and log.skills == [("go",)] * 12
+        and log.unlabelled.total() == 12
+    )
 
 
 def test_a_history_whose_earlier_thoughts_were_taken_out_goes_on(read_lines) -> None:

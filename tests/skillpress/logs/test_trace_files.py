@@ -124,7 +124,7 @@ def test_a_table_is_read_a_few_rows_at_a_time(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(tables, "BATCH", 2)
     (tmp_path / "log").write_bytes(STORED["Parquet"](numbered(7)))
     found = read(tmp_path / "log")
-    assert [place.number for place in found.place] == [1, 2, 3, 4, 5, 6, 7]
+    assert [trace.place.number for trace in found.traces] == [1, 2, 3, 4, 5, 6, 7]
     assert [trace.name for _, trace in traces_at(found, Wanted(), [5])] == ["run-5"]
 
 
@@ -284,7 +284,7 @@ def test_a_member_that_is_not_a_log_is_passed_over_and_a_named_archive_of_such_i
         archive.writestr("runs/result.json", '{"reward": 1}')
         archive.writestr("runs/inner.zip", as_zip(numbered(1)))
     found = read(tmp_path / "runs.zip")
-    assert found.skills == [RUN] * 2 and found.place[1].member == "runs/log.jsonl"
+    assert found.skills == [RUN] * 2 and found.traces[1].place.member == "runs/log.jsonl"
     assert [(bad.file, bad.number) for bad in found.bad] == [(f"{tmp_path}/runs.zip/runs/log.jsonl", 3)]
     assert [Path(passed.file).name for passed in found.passed_over] == ["result.json", "inner.zip"]
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:

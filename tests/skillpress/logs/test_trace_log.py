@@ -60,8 +60,8 @@ def test_a_byte_order_mark_changes_nothing(tmp_path: Path, indent: int | None) -
 
 
 def test_half_a_surrogate_pair_is_replaced(read_lines) -> None:
-    (task,) = read_lines(chat(task_id="half \udcb2, whole \U0001f600")).task
-    assert task == "half ?, whole \U0001f600"
+    (trace,) = read_lines(chat(task_id="half \udcb2, whole \U0001f600")).traces
+    assert trace.task == "half ?, whole \U0001f600"
 
 
 def test_a_compressed_file_is_read(tmp_path: Path) -> None:

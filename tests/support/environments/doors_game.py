@@ -6,6 +6,7 @@ from string import printable
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Discrete, Text
 
 DOORS = ("left", "right", "middle")
@@ -19,7 +20,9 @@ class Doors(gymnasium.Env[str, str]):
         self.observation_space = Text(max_length=80, charset=printable)
         self._rooms, self._fickle, self._starts = rooms, fickle, 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self._starts += 1
         self._prizes = [DOORS[int(number)] for number in self.np_random.integers(3, size=self._rooms)]
@@ -27,7 +30,7 @@ class Doors(gymnasium.Env[str, str]):
         start = f"start {self._starts}" if self._fickle else "start"
         return f"{start}: the prize smells of {self._prizes[0]}.", self._facts("")
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict]:
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if action not in DOORS:
             return "That is no door.", 0.0, False, False, self._facts(action) | {"refused": True}
         if action != self._prizes[self._room]:
@@ -47,7 +50,7 @@ class Doors(gymnasium.Env[str, str]):
         return {"doors": list(DOORS), "said": f"open {action}", "alive": True}
 
 
-class Numbers(gymnasium.Env[int, int]):
+class Numbers(gymnasium.Env[np.int64, np.int64]):
     """Its observations are not texts."""
 
     def __init__(self) -> None:

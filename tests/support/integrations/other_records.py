@@ -197,7 +197,7 @@ def smolagents() -> list[Any]:
 
 def autogen() -> list[Any]:
     """A TaskResult of AutoGen."""
-    shared = {"models_usage": None, "metadata": {}, "source": "mender"}
+    shared: dict[str, Any] = {"models_usage": None, "metadata": {}, "source": "mender"}
     messages: list[dict[str, Any]] = [
         {**shared, "source": "user", "type": "TextMessage", "content": "Mend gcd."}
     ]

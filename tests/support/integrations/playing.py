@@ -8,6 +8,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.trajectory import RewardPart, Step, Summary, Trajectory, WeightSpan
 from tests.support.episodes import made_step, made_trajectory
 
@@ -73,7 +74,7 @@ def unsampled(number: int = 0) -> Trajectory:
     """An episode by an agent without tokens."""
     steps = (
         made_step(thought="why not", action="look", observation="Nothing."),
-        Step((), (), (), "", "", "", "prompt_too_long", ()),
+        Step((), (), NO_LOGPROBS, "", "", "", "prompt_too_long", ()),
     )
     return made_trajectory(
         steps,

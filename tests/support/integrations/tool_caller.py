@@ -15,6 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from trl.chat_template_utils import qwen2_5_chat_template
 
 from skillpress.environments.countdown.oracle import CountdownOracle
+from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.integrations.trl import ToolEnvironments
 
 Messages = list[dict[str, Any]]
@@ -25,7 +26,9 @@ def demonstration(environments: ToolEnvironments, row: dict[str, Any]) -> Messag
     environment = environments()
     seen = environment.reset(**row)
     told: Messages = [{"role": "user", "content": row["prompt"][0]["content"] + seen}]
-    for word in CountdownOracle(environments._section)(environment.task, 0.0, 0):
+    section = environments._section
+    assert isinstance(section, CountdownParameters)
+    for word in CountdownOracle(section)(environment.task, 0.0, 0):
         answer = environment.act(word)
         action = environment.episode.steps[-1].action
         call = {"type": "function", "function": {"name": "act", "arguments": {"action": action}}}
@@ -46,7 +49,7 @@ def save_tool_caller(environments: ToolEnvironments, folder: Path) -> None:
     act = environments().act
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(BPE()), eos_token="<|im_end|>")
     tokenizer.chat_template = qwen2_5_chat_template
-    texts = [tokenizer.apply_chat_template(each, tools=[act], tokenize=False) for each in told]
+    texts = [str(tokenizer.apply_chat_template(each, tools=[act], tokenize=False)) for each in told]
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=_trained_on(texts), eos_token="<|im_end|>", pad_token="<|pad|>", padding_side="left"
     )

@@ -42,4 +42,5 @@ def family(name: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Pre
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=dtype)
-    return model.eval()
+    model.eval()
+    return model

@@ -112,14 +112,14 @@ class Family:
     text_begins: bool = False
     """Whether the tokenizer puts the first special token before texts."""
     wraps: Callable[[dict[str, Any]], PretrainedConfig] | None = None
-    """Makes the configuration of a model whose language model is a part."""
+    """Makes the configuration of a model whose language model is a part, from the part's."""
 
     def config(self) -> PretrainedConfig:
         """The configuration of the tiny model."""
         values = {**SHAPE, **self.settings}
-        found: PretrainedConfig = (self.wraps or getattr(transformers, f"{self.kind}Config"))(
-            **({"text_config": values} if self.wraps else values)
-        )
+        if self.wraps is not None:
+            return self.wraps(values)
+        found: PretrainedConfig = getattr(transformers, f"{self.kind}Config")(**values)
         return found
 
     def policy(self, folder: Path) -> Policy:

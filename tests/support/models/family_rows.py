@@ -47,7 +47,7 @@ def architecture(policy: Policy, folder: Path) -> str:
 def template(policy: Policy, folder: Path) -> str:
     """What the template adds to a message, and what it refuses."""
     (ids,) = policy.encode([QUESTION])
-    text = policy.tokenizer.decode(ids)
+    text = str(policy.tokenizer.decode(list(ids)))
     found = ["writes a system text"] if text.partition(QUESTION)[0].count("system") else []
     found += ["writes a date"] if "Jul 2024" in text else []
     messages = (Message("system", "Be brief."), Message("user", QUESTION))
@@ -56,7 +56,7 @@ def template(policy: Policy, folder: Path) -> str:
     except PolicyError:
         found.append("refuses `system`")
     (longer,) = policy.extend([(*ids, *policy.encode_response("42"))], [TURN])
-    if longer[: len(ids)] != ids or TURN not in policy.tokenizer.decode(longer):
+    if longer[: len(ids)] != ids or TURN not in str(policy.tokenizer.decode(list(longer))):
         found.append(f"{WRONG}: prompts do not grow")
     return ", ".join(found) or "adds nothing"
 

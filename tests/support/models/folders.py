@@ -64,7 +64,8 @@ def gemma3() -> PretrainedConfig:
         "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
         "image_size": 28, "patch_size": 14,
     }  # fmt: skip
-    return Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4, eos_token_id=1)
+    inherited: dict[str, Any] = {"eos_token_id": 1}  # an argument of the base class
+    return Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4, **inherited)
 
 
 def model_of(config: PretrainedConfig) -> PreTrainedModel:
@@ -72,7 +73,8 @@ def model_of(config: PretrainedConfig) -> PreTrainedModel:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model: PreTrainedModel = AutoModelForCausalLM.from_config(config)
-    return model.eval()
+    model.eval()
+    return model
 
 
 def tokenizer_with(special: tuple[str, ...] = SPECIAL, text_begins: bool = False) -> Tokenizer:
@@ -83,12 +85,12 @@ def tokenizer_with(special: tuple[str, ...] = SPECIAL, text_begins: bool = False
     """
     words = [*special, *sorted(ByteLevel.alphabet())]
     backend = Tokenizer(BPE({word: number for number, word in enumerate(words)}, []))
-    backend.pre_tokenizer = ByteLevel(add_prefix_space=False)  # type: ignore[assignment]
-    backend.decoder = ByteLevelDecoder()  # type: ignore[assignment]
+    backend.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    backend.decoder = ByteLevelDecoder()
     backend.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in special])
     if text_begins:
         begin = special[0]
-        backend.post_processor = TemplateProcessing(single=f"{begin} $A", special_tokens=[(begin, 0)])  # type: ignore[assignment]
+        backend.post_processor = TemplateProcessing(single=f"{begin} $A", special_tokens=[(begin, 0)])
     return backend
 
 

@@ -48,14 +48,14 @@ class ProtocolServer(ThreadingHTTPServer):
         self.slowness = 0.0
         self.change: Callable[[Answer], Answer] = lambda answer: answer
         """Corrupts an answer."""
-        self.before_answer: Callable[[Self], None] = lambda server: None
+        self.before_answer: Callable[[ProtocolServer], None] = lambda server: None
         self.joins = True
         """Whether it joins the learner's group."""
         self.link: Link | None = None
         self.transfers: list[str] = []
         """How each update has come."""
-        self.before_stage: Callable[[Self], None] = lambda server: None
-        self.between_tokens: Callable[[Self, int], None] | None = None
+        self.before_stage: Callable[[ProtocolServer], None] = lambda server: None
+        self.between_tokens: Callable[[ProtocolServer, int], None] | None = None
         """If it is set, every token is drawn by the newest weights, as vLLM does after a pause in mode
         ``keep``; it is called before each token with the number of those drawn."""
         self._staged: dict[str, Any] = {}
@@ -120,7 +120,7 @@ class ProtocolServer(ThreadingHTTPServer):
             return self.weights_name, sampled
 
     def _token_by_token(
-        self, prompt: TokenIds, sampling: Sampling, seed: int, before: Callable[[Self, int], None]
+        self, prompt: TokenIds, sampling: Sampling, seed: int, before: Callable[[ProtocolServer, int], None]
     ) -> list[tuple[str, Completion]]:
         pieces: list[tuple[str, Completion]] = []
         while len(pieces) < sampling.max_new_tokens:
@@ -186,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
-        does = {
+        does: dict[str, Callable[[dict[str, Any]], Answer]] = {
             "/inference/v1/generate": self.server.generate,
             "/init_weight_transfer_engine": self.server.join,
             "/update_weights": self.server.stage,
@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
             "/collective_rpc": lambda body: {"results": [self.server.dtype]},
         }
         try:
-            answer = does.get(self.path, lambda body: {})(body)
+            answer = does[self.path](body) if self.path in does else {}
         except (OSError, ValueError) as error:
             self._answer(500, {"error": str(error)})
             return

@@ -11,8 +11,9 @@ import json
 
 import numpy as np
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import Step
 from skillpress.models.policy.policy import copy_model
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
@@ -34,13 +35,13 @@ def samples() -> Batch:
     steps = []
     for length in range(1, 7):
         prompt, response = (tuple(map(int, random.integers(0, 50, size))) for size in (3, length))
-        steps.append(Step(prompt, response, (-3.5,) * length, "", "", "", None, ()))
+        steps.append(Step(prompt, response, as_logprobs((-3.5,) * length), "", "", "", None, ()))
     lengths = np.array([len(step.response_ids) for step in steps])
     weights = token_weights(lengths, "sequence_mean", float(lengths.sum()), len(steps)) * len(PARTS)
     return Batch.of_steps(tuple(steps), np.array([1.0, 0.0, -0.5, 0.0, 2.0, -1.0]), weights)
 
 
-def expected(model: GPT2LMHeadModel, batch: Batch) -> dict[str, float]:
+def expected(model: PreTrainedModel, batch: Batch) -> dict[str, float]:
     """The same figures from their definitions, one row of the whole text at a time."""
     weights, figures, norms = [], [], []
     for part in PARTS:

@@ -19,7 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.multiprocessing.spawn import start_processes
 
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import Step
 from skillpress.models.policy import Policy, token_scores
 from skillpress.models.policy.policy import copy_model
@@ -56,7 +58,7 @@ def samples(update: int, level: str = "token") -> Batch:
     steps = []
     for _ in range(SAMPLES):
         prompt, response = (tuple(map(int, random.integers(2, 50, random.integers(1, 6)))) for _ in range(2))
-        steps.append(Step(prompt, response, (old,) * len(response), "", "", "", None, ()))
+        steps.append(Step(prompt, response, as_logprobs((old,) * len(response)), "", "", "", None, ()))
     tokens = sum(len(step.response_ids) for step in steps)
     numbers = np.arange(SAMPLES) // 3
     weights = np.full(SAMPLES, 1.0 / tokens)
@@ -241,7 +243,7 @@ def save(weights: dict[str, torch.Tensor], output: str, rank: int) -> None:
 if __name__ == "__main__":
     name, count, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     if name == "plain":
-        kinds = {
+        kinds: dict[str, Callable[[Policy, str], dict[str, torch.Tensor]]] = {
             "lora": partial(train_plain_lora, ids=rows_of(sys.argv[4:])),
             "values": train_plain_values,
         }
@@ -251,4 +253,4 @@ if __name__ == "__main__":
         train(0, 1, free_port(), name, out, sys.argv[4:])
     else:  # ranks are forked, as this program itself (nursery.py), so that they need no imports
         arguments = (count, free_port(), name, out, sys.argv[4:])
-        torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")
+        start_processes(train, arguments, count, start_method="fork")

@@ -12,7 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch.multiprocessing.spawn import start_processes
 
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import Step, TokenIds
 from skillpress.models.policy import Policy, token_scores
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
@@ -40,7 +42,17 @@ def lessons(update: int) -> Batch:
         plain, response = tokens(1, 6), tokens(1, 2) if number < 2 else tokens(2, 6)
         given = (*tokens(1, 5), *plain)
         steps.append(
-            Step(given, response, (-1.0,) * len(response), "", "", "", None, (), plain_prompt_ids=plain)
+            Step(
+                given,
+                response,
+                as_logprobs((-1.0,) * len(response)),
+                "",
+                "",
+                "",
+                None,
+                (),
+                plain_prompt_ids=plain,
+            )
         )
     weights = np.full(LESSONS, 0.02 * (1 + update))
     return lessons_of(steps, weights)
@@ -119,4 +131,4 @@ if __name__ == "__main__":
         train(0, 1, free_port(), name, out, chosen)
     else:  # ranks are forked, as this program itself (nursery.py), so that they need no imports
         arguments = (count, free_port(), name, out, chosen)
-        torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")
+        start_processes(train, arguments, count, start_method="fork")

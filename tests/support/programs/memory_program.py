@@ -15,12 +15,14 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import Step
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params, load_params
 from skillpress.models.policy.precision import MasterWeights
-from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
+from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
+from skillpress.models.policy.scoring import Scorer
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.imitation.trainer import add_gradients
 from skillpress.training.loop.lora import LoraAdapter
@@ -90,7 +92,7 @@ def imitated(model: LlamaForCausalLM, prompt: int, response: int, rows: int, tok
 
 def samples(prompt: int, response: int, rows: int) -> Batch:
     """``rows`` responses to one prompt."""
-    step = Step((1,) * prompt, (2,) * response, (-1.0,) * response, "", "", "", None, ())
+    step = Step((1,) * prompt, (2,) * response, as_logprobs((-1.0,) * response), "", "", "", None, ())
     return Batch.of_steps((step,) * rows, np.ones(rows), np.ones(rows))
 
 

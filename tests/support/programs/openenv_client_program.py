@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from openenv.core import EnvClient, GenericEnvClient
@@ -36,7 +37,7 @@ class TextEnv(EnvClient[TextAction, TextObservation, State]):
     """A typed client, written as a subclass like in the package's documentation."""
 
     def _step_payload(self, action: TextAction) -> dict[str, Any]:
-        return action.model_dump()
+        return dict(action.model_dump())
 
     def _parse_result(self, payload: dict[str, Any]) -> StepResult[TextObservation]:
         observation = TextObservation(
@@ -55,7 +56,11 @@ def generic(url: str) -> dict[str, Any]:
         rewards = [client.step({"message": action}).reward for action in WINS]
         state = client.state()
         errors = []
-        for mistake in (lambda: client.step({"message": "reset"}), lambda: client.reset(sead=1)):
+        mistakes: tuple[Callable[[], object], ...] = (
+            lambda: client.step({"message": "reset"}),
+            lambda: client.reset(sead=1),
+        )
+        for mistake in mistakes:
             try:
                 mistake()
             except RuntimeError as error:

@@ -37,7 +37,7 @@ def recite(task: dict[str, Any], base_url: str, api_key: str) -> list[str]:
 def verify(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
     """Whether what was printed is what the calls of this episode were answered, each once."""
     answered = [call["content"] or "stop" for call in calls]
-    return json.loads(printed) == answered and len(answered) == task["calls"]
+    return bool(json.loads(printed) == answered and len(answered) == task["calls"])
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """What the server is."""
-        facts = {
+        facts: dict[str, dict[str, Any]] = {
             "/version": {"version": sys.argv[2]},
             "/v1/models": {"data": [{"id": "policy", "max_model_len": 28}]},
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from playwright.sync_api import Browser, Dialog, Page
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page
 
 PATIENCE = 120_000
 """Milliseconds to wait for a page. It is long, because a page's time depends on the machine's other work."""
@@ -27,7 +27,7 @@ class Watched:
             color_scheme="dark" if scheme == "dark" else "light",
         )
         self.page.set_default_timeout(PATIENCE)
-        self.page.on("console", lambda m: m.type in ("error", "warning") and self.wrong.append(m.text))
+        self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("dialog", self._dialog)
         self.page.on("popup", lambda opened: self.wrong.append(f"opened {opened.url}"))
@@ -71,16 +71,20 @@ class Watched:
     @property
     def place(self) -> str:
         """The address after ``#/``."""
-        return self.page.evaluate("location.hash").removeprefix("#/")
+        return str(self.page.evaluate("location.hash")).removeprefix("#/")
 
     @property
     def width(self) -> int:
         """Width of everything that the page draws, including parts outside the screen."""
-        return self.page.evaluate("document.documentElement.scrollWidth")
+        return int(self.page.evaluate("document.documentElement.scrollWidth"))
 
     def texts(self, selector: str) -> list[str]:
         """The texts of the visible elements."""
         return self.page.locator(selector).locator("visible=true").all_inner_texts()
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.wrong.append(message.text)
 
     def _dialog(self, dialog: Dialog) -> None:
         self.wrong.append(f"a dialog: {dialog.message}")

@@ -85,6 +85,7 @@ def hostile() -> list[Trajectory]:
 def dictionary() -> SkillDictionary:
     """A dictionary fitted to the ordinary episodes."""
     by_id, projection = {task.task_id: task for task in tasks()}, projection_without_keys("countdown")
+    assert projection is not None
     corpus = [skill_sequence(projection, by_id[t.task_id], t) for t in ordinary()]
     return fit(corpus, projection.alphabet, 4)
 

@@ -18,7 +18,9 @@ Manner = Callable[[int, dict[str, Any], dict[str, Any]], "Sent"]
 """Maps (number of a request, its body, a good server's completion) to the data that this server sends: a
 completion, an answer (status, headers, body), or raw bytes, piece by piece, after which the connection
 ends."""
-Sent = dict[str, Any] | tuple[int, dict[str, str], Any] | Iterable[bytes]
+Answered = tuple[int, dict[str, str], Any]
+"""An answer: status, headers, body."""
+Sent = dict[str, Any] | Answered | Iterable[bytes]
 
 
 @dataclass

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from skillpress.core.interface import AgentState, Decision, Environment, why_invalid
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Step, Trajectory
+from skillpress.models.engines.batch import BatchEngine
 from skillpress.rollouts.agents import LanguageAgent
 from skillpress.rollouts.collection import EpisodeRequest
 from skillpress.rollouts.collection.collector import outcome
@@ -21,16 +22,19 @@ def play_in_rounds(
 ) -> list[Trajectory]:
     """The trajectories in the order requested, directly from the engine's ``generate``, without weight
     spans."""
-    waiting, flying, finished = list(enumerate(wanted)), [], {}
+    engine, waiting = agent.engine, list(enumerate(wanted))
+    assert isinstance(engine, BatchEngine)
+    flying: list[tuple[int, EpisodeRequest, Environment, str, list[Step], AgentState]] = []
+    finished: dict[int, Trajectory] = {}
     while waiting or flying:
         while waiting and len(flying) < slots:
             number, request = waiting.pop(0)
             environment = make()
             first, info = environment.reset(request.task)
             flying.append((number, request, environment, first, [], AgentState(request.task, first, info)))
-        prompts = agent.prompter([state for *_, state in flying])
+        prompts = [prompt for prompt in agent.prompter([state for *_, state in flying]) if prompt is not None]
         seeds = [derive(request.seed, len(steps)) for _, request, _, _, steps, _ in flying]
-        completions = agent.engine.generate(prompts, agent.sampling, seeds)
+        completions = engine.generate(prompts, agent.sampling, seeds)
         still = []
         for (number, request, environment, first, steps, state), prompt, completion in zip(
             flying, prompts, completions, strict=True

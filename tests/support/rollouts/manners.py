@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.support.rollouts.chat_server import Manner, Sent
+from tests.support.rollouts.chat_server import Answered, Manner, Sent
 
 AT_ONCE = 16
 Good = dict[str, Any]
@@ -28,7 +28,7 @@ def always(sent: Callable[[Good], Sent]) -> Manner:
     return lambda number, body, good: sent(good)
 
 
-def error(status: int, message: str = "no", **fields: Any) -> Sent:
+def error(status: int, message: str = "no", **fields: Any) -> Answered:
     """An error in OpenAI's form."""
     return status, {}, {"error": {"message": message, "type": "t", "param": None, "code": None, **fields}}
 

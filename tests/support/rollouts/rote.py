@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.interface import AgentState, Info
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, Window
@@ -38,7 +39,7 @@ class RoteEngine(BatchEngine):
     ) -> list[Completion]:
         self.asked += [(decode(p), sampling, seed) for p, seed in zip(prompts, seeds, strict=True)]
         ids = [encode(self.answers.pop(0)) for _ in prompts]
-        return [Completion(i, (0.0,) * len(i), "stop") for i in ids]
+        return [Completion(i, as_logprobs((0.0,) * len(i)), "stop") for i in ids]
 
     def update_weights(self, weights: StateDict, version: int) -> None:
         raise AssertionError("no training runs here")
@@ -53,6 +54,9 @@ class Recounting:
 
     def prompt(self, state: AgentState) -> str:
         return " ".join([*(turn.action for turn in state.history), state.observation])
+
+    def continuation(self, state: AgentState) -> str:
+        return state.observation
 
     def response(self, action: str, info: Info) -> str:
         return action

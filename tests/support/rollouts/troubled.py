@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from gymnasium.spaces import Text
+from gymnasium.spaces import Space, Text
 
 from skillpress.core.answers import answers_to
 from skillpress.core.interface import Info
@@ -31,7 +31,8 @@ class Troubled:
     it and writes the file ``spec["once"]``, or in every process if there is no such key.
     """
 
-    action_space = observation_space = Text(max_length=16)
+    action_space: Space[str] = Text(max_length=16)
+    observation_space: Space[str] = action_space
 
     def reset(self, task: Task) -> tuple[str, Info]:
         self.spec = task.spec

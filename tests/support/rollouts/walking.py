@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gymnasium.spaces import Text
+from gymnasium.spaces import Space, Text
 
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 
@@ -15,7 +16,8 @@ from skillpress.core.trajectory import RewardPart, Task
 class Countdowner:
     """Ends after the number of steps in the task; ``jump`` wins immediately."""
 
-    action_space = observation_space = Text(max_length=16)
+    action_space: Space[str] = Text(max_length=16)
+    observation_space: Space[str] = action_space
 
     def reset(self, task: Task) -> tuple[str, Info]:
         self.left: int = task.spec["length"]
@@ -53,7 +55,9 @@ class Walker:
 
     def decision(self, request: DecisionRequest) -> Decision:
         seed = request.seed
-        return Decision((seed % 100,), (1,), (-0.5,), ParsedAction("hm", "jump" if seed % 7 == 0 else "walk"))
+        return Decision(
+            (seed % 100,), (1,), as_logprobs((-0.5,)), ParsedAction("hm", "jump" if seed % 7 == 0 else "walk")
+        )
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.registry import ALGORITHMS
 from skillpress.core.sections import ByName
 from skillpress.core.trajectory import Credit, RewardPart, Step, Trajectory
+from skillpress.training.algorithms.algorithm import Algorithm
 from skillpress.training.algorithms.batch import Batch, batch_of
 
 GRPO = {
@@ -49,12 +51,14 @@ CISPO = {**GSPO, "name": "cispo", "clip_low": 1.0, "clip_high": 4.0}
 REINFORCE_PP = {"name": "reinforce_pp", "discount": 1.0, "kl_coefficient": 0.0, "select": {"name": "none"}}
 
 
-def algorithm(section: dict, **changes: object):
+def algorithm(section: Mapping[str, object], **changes: object) -> Algorithm:
     """The algorithm of this section of params.yaml."""
-    return ByName(ALGORITHMS, "algorithm.name").read({**section, **changes})
+    found = ByName(ALGORITHMS, "algorithm.name").read({**section, **changes})
+    assert isinstance(found, Algorithm)
+    return found
 
 
-def clipped(clip_low: float, clip_high: float, kl_coefficient: float, ratio: str = "token"):
+def clipped(clip_low: float, clip_high: float, kl_coefficient: float, ratio: str = "token") -> Algorithm:
     """An algorithm whose loss is the clipped surrogate with these coefficients."""
     return algorithm(GRPO, clip_low=clip_low, clip_high=clip_high, kl_coefficient=kl_coefficient, ratio=ratio)
 
@@ -67,9 +71,9 @@ def step(
 ) -> Step:
     """A step with this many tokens, in the state of this name, whose answer is this observation."""
     return Step(
-        prompt_ids=(1,), response_ids=(2,) * tokens, logprobs=(-1.0,) * tokens, thought="", action="",
-        observation=observation, invalid=None, reward_parts=tuple(RewardPart(*part) for part in parts),
-        state_key=state_key,
+        prompt_ids=(1,), response_ids=(2,) * tokens, logprobs=as_logprobs((-1.0,) * tokens), thought="",
+        action="", observation=observation, invalid=None,
+        reward_parts=tuple(RewardPart(*part) for part in parts), state_key=state_key,
     )  # fmt: skip
 
 

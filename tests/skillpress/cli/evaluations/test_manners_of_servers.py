@@ -53,6 +53,19 @@ def test_what_is_no_answer_changes_no_episode(
     assert play(tasks, tmp_path, SAME[name], deadline) == well_played
 
 
+def test_episodes_that_are_all_finished_are_written_again_without_a_server(
+    tasks: list[Task], tmp_path: Path
+) -> None:
+    play(tasks[:2], tmp_path, SAME["good"])
+    written, finished = (tmp_path / "out.parquet").read_bytes(), []
+    gone, wanted = (
+        Chat(ChatServer("http://127.0.0.1:1/v1", "toy")),
+        list(requests(tasks[:2], 1, 0, "test", "run-0")),
+    )
+    gone.play(PARAMS, wanted, ResumeStore(tmp_path, "k"), tmp_path / "again.parquet", finished.append)
+    assert (tmp_path / "again.parquet").read_bytes() == written and finished == [2]
+
+
 @pytest.mark.parametrize("name", STEPS)
 def test_an_answer_without_an_action_is_a_step_that_says_why(
     name: str, tasks: list[Task], tmp_path: Path

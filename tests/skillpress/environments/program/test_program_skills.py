@@ -83,7 +83,7 @@ def test_the_same_table_gives_a_rollout_file_the_same_skills_as_training(tmp_pat
     project = projection(tmp_path)
     log = read_log([file], read_rules(tmp_path / "rules.yaml"), Wanted(), most_bad=0.0)
     assert log.skills == [tuple(chain.from_iterable(project(TASK, each))) for each in read_rollouts(file)]
-    assert log.steps == [6, 3]  # one for each call, and one for words
+    assert [trace.steps for trace in log.traces] == [6, 3]  # one for each call, and one for words
 
 
 def test_a_table_is_drafted_from_a_first_collection_and_names_its_calls(tmp_path: Path) -> None:
