@@ -5,10 +5,10 @@
     python -m flows.ablation --remote URL ...     sharing results with other machines (docs/scaling.md)
 
 Every experiment is a separate process (``skillpress run``) in its own workspace, with as many processes as
-its parameters say. As many experiments run at once as fit on the cores, or on the GPUs. The first method of every seed runs
-ahead, so that the others restore the stages they share with it from DVC's cache instead of running them
-again. The first listed method is the one that the others are tested against. An interrupted ablation
-continues when it is started again.
+its parameters say. As many experiments run at once as fit on the cores, or on the GPUs. The first method of
+every seed runs ahead, so that the others restore the stages they share with it from DVC's cache instead of
+running them again. The first listed method is the one that the others are tested against. An interrupted
+ablation continues when it is started again.
 """
 
 from __future__ import annotations

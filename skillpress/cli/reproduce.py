@@ -7,8 +7,8 @@
 
 The manifest (studies/reuserl/tables.yaml) says what each table needs. Missing runs are made by
 ``python -m flows.ablation``, one benchmark after the other; finished stages are not repeated. A run whose
-parameters differ from the manifest's is refused, unless the manifest names the key in ``may_differ``: --params
-and --set are for these, such as params/servers.yaml.
+parameters differ from the manifest's is refused, unless the manifest names the key in ``may_differ``:
+--params and --set are for these, such as params/servers.yaml.
 """
 
 from __future__ import annotations
@@ -43,12 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", default="small", help="a scale of the manifest (small)")
     parser.add_argument("--only", nargs="+", default=(), metavar="BENCHMARK", help="such as countdown (all)")
     parser.add_argument("--seeds", nargs="+", type=many_seeds, default=(), help="instead of the manifest's")
-    parser.add_argument("--params", type=overlay, action="append", default=[], help="overlay for this machine")
+    parser.add_argument(
+        "--params", type=overlay, action="append", default=[], help="overlay for this machine"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="the same, one key")
     parser.add_argument("--runs", nargs="+", type=Path, metavar="RUN", help="finished runs; start none")
     parser.add_argument("--dry-run", action="store_true", help="print runs and cost, start nothing")
     parser.add_argument("--manifest", type=Path, help=f"another than {PLACE}")
-    parser.add_argument("--out", type=output_folder, default=str(RESULTS / "reproduce"), help="folder to write")
+    parser.add_argument(
+        "--out", type=output_folder, default=str(RESULTS / "reproduce"), help="folder to write"
+    )
     chosen = parser.parse_args(arguments)
     manifest = read_manifest(chosen.manifest or lab_file(PLACE))
     names = list(dict.fromkeys(map(manifest.named, chosen.tables)))
@@ -81,8 +85,8 @@ def _made_here(needed: Planned, runs: Sequence[PaperRun]) -> list[Path]:
 
         if (count := torch.cuda.device_count()) < processes:
             raise NotReproducedError(
-                f"--scale {needed.scale}: needs {processes} GPUs, and this machine has {count}; --dry-run says "
-                "what it costs, --runs takes runs made elsewhere, --scale small runs here"
+                f"--scale {needed.scale}: needs {processes} GPUs, and this machine has {count}; --dry-run "
+                "says what it costs, --runs takes runs made elsewhere, --scale small runs here"
             )
     for benchmark, methods in needed.methods.items():
         words = [word for file in needed.common(benchmark) for word in ("--common", file)]
@@ -105,8 +109,8 @@ def _in_lab(*module_and_words: str) -> None:
             raise
     if code:
         raise NotReproducedError(
-            f"python -m {' '.join(module_and_words)} ended with {code}, its message is above; the same command "
-            "goes on from what is finished"
+            f"python -m {' '.join(module_and_words)} ended with {code}, its message is above; the same "
+            "command goes on from what is finished"
         )
 
 

@@ -209,7 +209,9 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _mistakes(manifest: Manifest) -> Iterator[str]:
-    benchmarks: Mapping[str, Any] = {name: 0 for scale in manifest.scales.values() for name in scale.benchmarks}
+    benchmarks: Mapping[str, Any] = {
+        name: 0 for scale in manifest.scales.values() for name in scale.benchmarks
+    }
     for scale, entry in manifest.scales.items():
         for name in benchmarks:
             if name not in entry.benchmarks:

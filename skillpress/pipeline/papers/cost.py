@@ -96,7 +96,9 @@ def forecast(needed: Planned, runs: Sequence[PaperRun]) -> Iterator[str]:
     amounts: list[tuple[float, float]] = []
     for benchmark, methods in needed.methods.items():
         seeds, own = needed.seeds(benchmark), [run for run in runs if run.benchmark == benchmark]
-        line = f"{benchmark}: {len(own)} trainings, {', '.join(methods)} with seed {', '.join(map(str, seeds))}"
+        line = (
+            f"{benchmark}: {len(own)} trainings, {', '.join(methods)} with seed {', '.join(map(str, seeds))}"
+        )
         if scale.node is not None:
             each = node_cost(own[0], scale.node)
             amounts += [(each.hours * each.gpus, each.disk_gb)] * len(own)
@@ -113,8 +115,8 @@ def forecast(needed: Planned, runs: Sequence[PaperRun]) -> Iterator[str]:
     if scale.node is not None:
         used, space = map(sum, zip(*amounts, strict=True))
         yield (
-            f"all: {len(amounts)} trainings, at most {used:,.0f} GPU-hours and {space:,.0f} GB; every episode "
-            f"counted as if it lasted all its steps, at {scale.node.sampling_rate:,.0f} sampled and "
+            f"all: {len(amounts)} trainings, at most {used:,.0f} GPU-hours and {space:,.0f} GB; every "
+            f"episode counted as if it lasted all its steps, at {scale.node.sampling_rate:,.0f} sampled and "
             f"{scale.node.training_rate:,.0f} learned tokens a second and GPU, which are examples"
         )
 

@@ -16,7 +16,8 @@ would correct the sampling of earlier turns too, with a variance that grows with
 weights an engine's rounding adds up over all tokens of a trajectory; with them ratios are 1 at the first
 update of a step. The weights w_t are those of ``algorithm.py``, the KL estimator k3 is that of ``kl.py``.
 
-With a ``dual_clip`` c the term of a token with A < 0 is max(min(...), c A): a ratio above c gives no gradient.
+With a ``dual_clip`` c the term of a token with A < 0 is max(min(...), c A): a ratio above c gives no
+gradient.
 """
 
 from __future__ import annotations
@@ -54,12 +55,13 @@ class Surrogate(Corrected):
             return self
         if self.ratio != "token":
             raise ValueError(
-                f"dual_clip is {self.dual_clip:g} and ratio {self.ratio!r}: the dual clip bounds the ratios of "
-                "tokens; take ratio token, or dual_clip null"
+                f"dual_clip is {self.dual_clip:g} and ratio {self.ratio!r}: the dual clip bounds the ratios "
+                "of tokens; take ratio token, or dual_clip null"
             )
         if self.dual_clip <= 1 + self.clip_high:
             raise ValueError(
-                f"dual_clip is {self.dual_clip:g}: must be above 1 + clip_high, which is {1 + self.clip_high:g}"
+                f"dual_clip is {self.dual_clip:g}: must be above 1 + clip_high, "
+                f"which is {1 + self.clip_high:g}"
             )
         return self
 

@@ -57,7 +57,9 @@ def test_an_unknown_table_or_scale_is_answered_with_those_that_there_are(reposit
     manifest = read_manifest(repository / PLACE)
     with pytest.raises(ManifestError, match="'Table 12' is no table of the manifest; there are Table 1, "):
         manifest.named("Table 12")
-    with pytest.raises(ManifestError, match="--scale: no 'big' in the manifest; there are paper, small, smoke"):
+    with pytest.raises(
+        ManifestError, match="--scale: no 'big' in the manifest; there are paper, small, smoke"
+    ):
         manifest.scale("big")
 
 

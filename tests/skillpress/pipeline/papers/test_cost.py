@@ -59,5 +59,7 @@ def test_a_forecast_sums_all_runs_and_says_that_its_rates_are_examples(manifest:
 def test_a_small_scale_says_what_its_runs_took(manifest: Manifest) -> None:
     needed = planned(manifest, ["Table 4"], "small", Machine())
     (line,) = forecast(needed, needed.runs())
-    assert line.startswith("countdown: 12 trainings, grpo, round_length, segcost, segcost_no_buffer with seed 10,")
+    assert line.startswith(
+        "countdown: 12 trainings, grpo, round_length, segcost, segcost_no_buffer with seed 10,"
+    )
     assert line.endswith("; each took about 3.4 minutes, two beside each other on two cores (0.3 hours)")

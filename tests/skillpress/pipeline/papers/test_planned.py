@@ -47,12 +47,17 @@ def test_an_ablation_of_the_scale_makes_the_workspaces_that_are_read(manifest: M
 @pytest.mark.parametrize(
     ("machine", "said"),
     [
-        (Machine(assignments=("training.steps=5",)), "training.steps is 5, the manifest's runs have 4; only seed,"),
+        (
+            Machine(assignments=("training.steps=5",)),
+            "training.steps is 5, the manifest's runs have 4; only seed,",
+        ),
         (Machine(("params/dapo.yaml",)), "algorithm.name is dapo, the manifest's runs have grpo"),
         (Machine(("params/bits.yaml",)), ""),
     ],
 )
-def test_what_the_manifest_does_not_name_may_not_differ(manifest: Manifest, machine: Machine, said: str) -> None:
+def test_what_the_manifest_does_not_name_may_not_differ(
+    manifest: Manifest, machine: Machine, said: str
+) -> None:
     """An overlay below the methods' that they replace, as bits' shaping, changes nothing and may be there."""
     needed = planned(manifest, ["Table 4"], "smoke", machine)
     if not said:
@@ -84,9 +89,7 @@ def needed(manifest: Manifest, tmp_path: Path) -> Planned:
     smoke = manifest.scales["smoke"]
     tiny = smoke.benchmarks["countdown"].model_copy(update={"overlays": [str(overlay)]})
     scale = smoke.model_copy(update={"benchmarks": {**smoke.benchmarks, "countdown": tiny}})
-    return planned(
-        manifest.model_copy(update={"scales": {"tiny": scale}}), ["Table 4"], "tiny", Machine()
-    )
+    return planned(manifest.model_copy(update={"scales": {"tiny": scale}}), ["Table 4"], "tiny", Machine())
 
 
 GRPO: dict[str, Any] = {"reward": {"shaping": "none"}}
@@ -100,8 +103,14 @@ def test_a_finished_run_is_known_by_its_parameters(needed: Planned, tmp_path: Pa
 @pytest.mark.parametrize(
     ("overlay", "said"),
     [
-        ({"training": {"learning_rate": 0.1}}, "segcost, the nearest method, training.learning_rate is 0.1, "),
-        ({"policy": {"history": 2}}, "segcost, the nearest method, policy.history is 2, the manifest's runs have 4"),
+        (
+            {"training": {"learning_rate": 0.1}},
+            "segcost, the nearest method, training.learning_rate is 0.1, ",
+        ),
+        (
+            {"policy": {"history": 2}},
+            "segcost, the nearest method, policy.history is 2, the manifest's runs have 4",
+        ),
         ({"reward": {"shaping": "bits"}}, "grpo, the nearest method, reward.shaping is bits, "),
     ],
 )
