@@ -12,7 +12,7 @@ from setuptools.command.build_py import build_py
 
 LAB = (
     "params.yaml", "params", "dvc.yaml", "tasks", "flows", "infra", "benchmarks/results/dictionary.json",
-    "constraints.txt", "pyproject.toml",
+    "studies/reuserl/tables.yaml", "constraints.txt", "pyproject.toml",
 )  # fmt: skip
 PLACE = Path("skillpress/pipeline/lab")
 """Where skillpress/core/lab.py looks for them."""

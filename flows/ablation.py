@@ -5,10 +5,10 @@
     python -m flows.ablation --remote URL ...     sharing results with other machines (docs/scaling.md)
 
 Every experiment is a separate process (``skillpress run``) in its own workspace, with as many processes as
-its parameters say. As many experiments run at once as fit on the cores. The first method of every seed runs
-ahead, so that the others restore the stages they share with it from DVC's cache instead of running them
-again. The first listed method is the one that the others are tested against. An interrupted ablation
-continues when it is started again.
+its parameters say. As many experiments run at once as fit on the cores, or on the GPUs. The first method of
+every seed runs ahead, so that the others restore the stages they share with it from DVC's cache instead of
+running them again. The first listed method is the one that the others are tested against. An interrupted
+ablation continues when it is started again.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def ablation(
             children_stopped(),
         ):
             parent.name_this_process()
-            finished, failures = run_all(variants, seeds, min(AT_ONCE, room(cores(), processes)), remote)
+            finished, failures = run_all(variants, seeds, min(AT_ONCE, room(places(), processes)), remote)
             for experiment in finished:
                 run.adopt(experiment.params)
             if finished:
@@ -232,9 +232,16 @@ def grid_of(line: str) -> list[str]:
     return [f"{key}={json.dumps(value)}" for value in values]
 
 
-def room(cores: int, processes: Sequence[int]) -> int:
+def places() -> int:
+    """How many processes find room: each takes a core, and a GPU where there are any."""
+    import torch  # in seconds; overlays are checked before
+
+    return min(cores(), torch.cuda.device_count() or cores())
+
+
+def room(places: int, processes: Sequence[int]) -> int:
     """How many experiments with so many processes each run at once; at least one."""
-    return max(1, cores // max(processes))
+    return max(1, places // max(processes))
 
 
 def run_all(

@@ -111,6 +111,13 @@ COMMANDS = {
     "tables": Command(
         "skillpress.pipeline.finished.paper_tables", "the paper's tables from finished experiments"
     ),
+    "reproduce": Command(
+        "skillpress.cli.reproduce",
+        "the paper's tables at one command: what runs, what it costs, each figure beside the printed one",
+        layers=("train", "pipeline"),
+        in_lab=True,
+        runs_code=True,
+    ),
     "serve": Command(
         "skillpress.cli.serve",
         "let agents of other libraries play an environment (OpenEnv)",

@@ -137,5 +137,6 @@ def _base(environment: str, model: str, overlaid: bool) -> tuple[list[Layer], st
         return [default, file_layer(own)], f"params.yaml + {own}"
     if overlaid or not overlay.is_file():
         return [default], "params.yaml"
-    alone = Layer("an evaluation's defaults", {"processes": 1})  # the overlay's are for its training
+    # The overlay's are for its training; an evaluation needs no vLLM unless it is asked for.
+    alone = Layer("an evaluation's defaults", {"processes": 1, "engine": {"name": "local"}})
     return [default, file_layer(overlay), alone], f"params.yaml + params/{overlay.name}"

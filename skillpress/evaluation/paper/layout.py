@@ -172,6 +172,11 @@ def paper_row(table: int, environment: str, key: str) -> dict[str, str]:
     return {method: printed.get(method, "") for method in METHODS}
 
 
+def printed_keys(table: int, environment: str) -> list[str]:
+    """The keys of an environment's rows of which the paper prints a figure in this table."""
+    return [key for number, name, key in _paper_figures() if (number, name) == (table, environment)]
+
+
 def cell(figure: BehaviorFigure, paper: str) -> PaperCell:
     """A figure as a cell."""
     if figure.value is None:

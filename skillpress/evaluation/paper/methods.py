@@ -99,9 +99,11 @@ _REUSERL: Sequence[Keys] = (
         "algorithm.baseline_weighting": "per_trajectory",
         "algorithm.kl_coefficient": 0.0,
         "algorithm.kl_share": 1.0,
+        "algorithm.dual_clip": None,
     },
     {
         "algorithm.scale": "std",
+        "algorithm.dual_clip": 3.0,
         "algorithm.baseline_weighting": "per_step",
         "algorithm.kl_coefficient": 0.01,
         "algorithm.kl_share": 0.25,

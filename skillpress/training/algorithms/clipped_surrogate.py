@@ -15,13 +15,16 @@ learner's own policy before the step. They are products over one response at mos
 would correct the sampling of earlier turns too, with a variance that grows with every turn. Without the
 weights an engine's rounding adds up over all tokens of a trajectory; with them ratios are 1 at the first
 update of a step. The weights w_t are those of ``algorithm.py``, the KL estimator k3 is that of ``kl.py``.
+
+With a ``dual_clip`` c the term of a token with A < 0 is max(min(...), c A): a ratio above c gives no
+gradient.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from skillpress.training.algorithms.algorithm import Aggregation, ScoredTokens, token_weights
 from skillpress.training.algorithms.batch import Floats, Indices
@@ -43,6 +46,24 @@ class Surrogate(Corrected):
     """Ratios below 1 - clip_low give no gradient where the advantage is negative."""
     clip_high: Annotated[float, Field(gt=0)]
     """Ratios above 1 + clip_high give no gradient where the advantage is positive."""
+    dual_clip: Annotated[float, Field(gt=1)] | None = None
+    """Ratios above it give no gradient where the advantage is negative; null sets no such bound."""
+
+    @model_validator(mode="after")
+    def _dual_clip_of_tokens(self) -> Self:
+        if self.dual_clip is None:
+            return self
+        if self.ratio != "token":
+            raise ValueError(
+                f"dual_clip is {self.dual_clip:g} and ratio {self.ratio!r}: the dual clip bounds the ratios "
+                "of tokens; take ratio token, or dual_clip null"
+            )
+        if self.dual_clip <= 1 + self.clip_high:
+            raise ValueError(
+                f"dual_clip is {self.dual_clip:g}: must be above 1 + clip_high, "
+                f"which is {1 + self.clip_high:g}"
+            )
+        return self
 
     def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some response tokens.
@@ -58,7 +79,10 @@ class Surrogate(Corrected):
         low, high = 1 - self.clip_low, 1 + self.clip_high
         if self.ratio == "token":
             clipped = ratio.clamp(low, high)
-            loss = -(weights * (ratio * advantages).minimum(clipped * advantages)).sum()
+            terms = (ratio * advantages).minimum(clipped * advantages)
+            if self.dual_clip is not None:
+                terms = terms.maximum(self.dual_clip * advantages.clamp(max=0))
+            loss = -(weights * terms).sum()
             seen = ratio.detach()
         else:
             loss, seen = clipped_units(tokens.logprobs, self._sums(tokens, log_ratio), low, high)

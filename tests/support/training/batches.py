@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -58,9 +59,12 @@ def algorithm(section: Mapping[str, object], **changes: object) -> Algorithm:
     return found
 
 
-def clipped(clip_low: float, clip_high: float, kl_coefficient: float, ratio: str = "token") -> Algorithm:
+def clipped(
+    clip_low: float, clip_high: float, kl_coefficient: float, ratio: str = "token", **keys: Any
+) -> Algorithm:
     """An algorithm whose loss is the clipped surrogate with these coefficients."""
-    return algorithm(GRPO, clip_low=clip_low, clip_high=clip_high, kl_coefficient=kl_coefficient, ratio=ratio)
+    coefficients = {"clip_low": clip_low, "clip_high": clip_high, "kl_coefficient": kl_coefficient}
+    return algorithm(GRPO, ratio=ratio, **coefficients, **keys)
 
 
 def step(

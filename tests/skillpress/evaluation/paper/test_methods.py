@@ -160,7 +160,7 @@ def test_two_shipped_methods_have_one_name_only_if_nothing_differs_but_what_desc
 def test_a_run_with_the_other_conventions_than_its_table_is_not_its_seed() -> None:
     ours, papers = experiment("segcost"), experiment("segcost", "study/methods/std", "study/methods/per_step")
     papers = changed(papers, "algorithm.kl_coefficient", 0.01)
-    papers = changed(papers, "algorithm.kl_share", 0.25)
+    papers = changed(changed(papers, "algorithm.kl_share", 0.25), "algorithm.dual_clip", 3.0)
     papers = changed(changed(papers, "reward.invalid_counts", "format"), "reward.invalid_credit", "step")
     assert method(papers) == Method("segcost")
     first, second = methods([ours, papers])

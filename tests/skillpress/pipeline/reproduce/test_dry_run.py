@@ -41,8 +41,9 @@ def test_a_value_head_adds_its_weights_gradients_and_moments_and_no_more() -> No
     assert more == dict.fromkeys(parts, 4 * (576 + 3 + 1))
 
 
-def paper(environment: str) -> Params:
-    return load_params(ROOT / "params.yaml", ROOT / "params" / f"paper_{environment}.yaml")
+def paper(environment: str, *over: str) -> Params:
+    names = (f"paper_{environment}", *over)
+    return load_params(ROOT / "params.yaml", *(ROOT / "params" / f"{name}.yaml" for name in names))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_zero_stages_share_what_they_say() -> None:
     shape = ModelShape(
         1000, layers=1, hidden=8, kv_heads=1, head_size=8, vocabulary=10, heads=1, intermediate=8
     )
-    params = paper("alfworld")
+    params = paper("alfworld", "local")
     two = params.model_copy(update={"processes": 2})
     parts = ("learner: weights", "learner: gradients", "learner: float32 copy", "learner: AdamW moments")
     expected = {
@@ -322,13 +323,13 @@ EIGHT = ["--devices", "8", "--device-memory"]
 def test_what_does_not_fit_gpus_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("fits 8 devices of 80 GB: each of 8 processes takes at most 48.")
+    assert shown.startswith("fits 8 devices of 80 GB: each of 8 processes takes at most 45.")
     assert "\nwould run: prepare_tasks, prepare_policy, " in shown
     assert "\nmemory while updating, at most: learner: weights 3.1, gradients " in shown
     assert "\nupdates: 300 training steps of at most 25, 7,500 in all\n" in shown
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "40"]) == 2
     shown, refused = capsys.readouterr()
-    verdict = "does not fit 8 devices of 40 GB: each of 8 processes may take 48."
+    verdict = "does not fit 8 devices of 40 GB: each of 8 processes may take 45."
     assert shown.startswith(verdict) and refused.startswith(f"refused: {verdict}")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
+from pydantic import ValidationError
 
 from skillpress.training.algorithms.algorithm import token_weights
 from tests.support.training.batches import clipped
@@ -18,6 +20,31 @@ def test_the_loss_is_the_pessimistic_surrogate_by_hand() -> None:
     # min(1.5, 1.2) = 1.2; min(-1.5, -1.2) = -1.5; min(0.5, 0.8) = 0.5; min(-0.5, -0.8) = -0.8
     torch.testing.assert_close(loss, torch.tensor(-(1.2 - 1.5 + 0.5 - 0.8)))
     assert float(metrics["clip_fraction"]) == 4
+
+
+def test_the_dual_clip_bounds_what_a_bad_token_can_cost_by_hand() -> None:
+    """Ratios 4, 4, 2 and 0.5 at c = 3: only the first, of a negative advantage, is bounded."""
+    logprobs = torch.tensor([4.0, 4.0, 2.0, 0.5]).log().requires_grad_()
+    advantages = torch.tensor([-1.0, 1.0, -1.0, -1.0])
+    loss, _ = clipped(0.2, 0.2, 0.0, dual_clip=3.0).loss(
+        scored(logprobs, torch.zeros(4), advantages, torch.ones(4))
+    )
+    loss.backward()
+    # max(-4, -3) = -3; min(4, 1.2) = 1.2; -2; max(-0.8, -3) = -0.8
+    torch.testing.assert_close(loss.detach(), torch.tensor(-(-3 + 1.2 - 2 - 0.8)))
+    torch.testing.assert_close(logprobs.grad, torch.tensor([0.0, 0.0, 2.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"ratio": "turn", "dual_clip": 3.0}, "dual_clip is 3 and ratio 'turn'"),
+        ({"dual_clip": 1.1}, "dual_clip is 1.1: must be above 1 [+] clip_high, which is 1.2"),
+    ],
+)
+def test_a_dual_clip_that_can_do_nothing_right_is_refused(keys: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        clipped(0.2, 0.2, 0.0, **keys)
 
 
 def test_a_higher_upper_clip_lets_good_tokens_go_further_and_bad_ones_no_further() -> None:
