@@ -1,0 +1,110 @@
+"""Python values as JSON, for messages between machines, and back to equal values of the same types.
+
+Pickle would run what another machine sends. Here a message names classes, and only dataclasses of given
+packages are filled, without a call of any of their methods. The rest are texts, numbers, booleans, None and
+containers of these. Arrays are tuples, since states consist of tuples nearly always; every other container is
+an object with one key that names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+SHOWN = 200
+"""Maximum number of characters of a foreign message that an error repeats."""
+
+
+class ForeignMessageError(Exception):
+    """A message that is not one of ours."""
+
+
+def written(value: object) -> str:
+    """The value as JSON.
+
+    Raises:
+        TypeError: it holds an object of a type that no message can carry; the message names the type.
+    """
+    return json.dumps(_plain(value))
+
+
+def read(text: str | bytes, packages: Collection[str]) -> Any:
+    """The value in a message.
+
+    Args:
+        packages: modules, or packages of modules, whose dataclasses the message may name.
+
+    Raises:
+        ForeignMessageError: it is not a message of :func:`written`, or names another class.
+    """
+    try:
+        return _value(json.loads(text), packages)
+    except ForeignMessageError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, ImportError, RecursionError) as error:
+        raise ForeignMessageError(
+            f"{text[:SHOWN]!r} is not a message of skillpress ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple():
+            return [_plain(one) for one in value]
+        case list():
+            return {"list": [_plain(one) for one in value]}
+        case frozenset():
+            return {"set": sorted(map(_plain, value), key=json.dumps)}
+        case Mapping():
+            return {"map": [[_plain(key), _plain(one)] for key, one in value.items()]}
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = type(value)
+        filled = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {"class": f"{kind.__module__}:{kind.__qualname__}", "fields": filled}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [_plain(one) for one in value]  # admissible actions that are computed when they are read
+    raise TypeError(
+        f"{type(value).__module__}.{type(value).__qualname__} cannot be sent to another machine: make it of "
+        "dataclasses, texts, numbers, tuples, lists, frozensets and mappings"
+    )
+
+
+def _value(found: Any, packages: Collection[str]) -> Any:
+    if isinstance(found, list):
+        return tuple(_value(one, packages) for one in found)
+    if not isinstance(found, dict):
+        return found
+    match [*found]:
+        case ["list"]:
+            return [_value(one, packages) for one in found["list"]]
+        case ["set"]:
+            return frozenset(_value(one, packages) for one in found["set"])
+        case ["map"]:
+            return {_value(key, packages): _value(one, packages) for key, one in found["map"]}
+        case ["class", "fields"]:
+            return _filled(found["class"], found["fields"], packages)
+    raise ForeignMessageError(f"{str(found)[:SHOWN]} is no value of a message")
+
+
+def _filled(name: str, values: Mapping[str, Any], packages: Collection[str]) -> Any:
+    module, _, qualified = name.partition(":")
+    if not any(module == package or module.startswith(f"{package}.") for package in packages):
+        raise ForeignMessageError(
+            f"{name[:SHOWN]} may not be sent here; only dataclasses of {', '.join(packages)}"
+        )
+    kind: Any = import_module(module)
+    for part in qualified.split("."):
+        kind = getattr(kind, part)
+    if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
+        raise ForeignMessageError(f"{name[:SHOWN]} is no dataclass of this module")
+    if {each.name for each in fields(kind)} != values.keys():
+        raise ForeignMessageError(f"{name[:SHOWN]} has other fields than {', '.join(values)[:SHOWN]}")
+    made = object.__new__(kind)  # not kind(...), which would run code of its class
+    for key, one in values.items():
+        object.__setattr__(made, key, _value(one, packages))
+    return made
