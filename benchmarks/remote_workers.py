@@ -14,22 +14,23 @@ here, so no data are needed. Every part plays the same episodes, and writes them
 
 ``lost`` and ``twice`` count episodes, ``same_bytes`` compares the files with that of ``here``. Servers and
 trainer share this computer's cores, so ``machines`` shows what the messages cost, and not what further
-computers gain.
+computers gain. A run adds its figures to those in the file.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -49,42 +50,43 @@ from skillpress.rollouts.remote.slot import KEY_VARIABLE
 
 ENVIRONMENT = "notebook_qa"
 STEPS = 4
-START_SECONDS = 120.0
 PARTS = ("here", "machines", "killed", "rounds")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A running server."""
+    """A server that starts or runs."""
 
     process: subprocess.Popen[str]
-    url: str
     log: Path
+
+    @cached_property
+    def url(self) -> str:
+        """Its address; waits until it is ready."""
+        assert self.process.stdout is not None
+        ready = self.process.stdout.readline().split()
+        assert ready[:1] == ["ready:"], self.log.read_text()
+        return ready[1]
 
     def kill(self) -> None:
         """End it as a power cut would."""
-        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
 
 
 @contextmanager
-def started(
-    folder: Path, settings: list[str], slots: int, variables: Mapping[str, str], port: int = 0
-) -> Iterator[Machine]:
+def started(folder: Path, settings: list[str], slots: int, key: str) -> Iterator[Machine]:
     """A server of these settings, whose log is in the folder."""
     log = folder / f"workers-{secrets.token_hex(4)}.log"
     command = [sys.executable, "-m", "skillpress.cli.command", "serve-workers"]
-    command += ["--environment", ENVIRONMENT, "--slots", str(slots), "--port", str(port)]
+    command += ["--environment", ENVIRONMENT, "--slots", str(slots), "--port", "0"]
     command += [word for setting in settings for word in ("--set", setting)]
     with log.open("w") as said:
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=said, env=os.environ | dict(variables), text=True
+            command, stdout=subprocess.PIPE, stderr=said, env={**os.environ, KEY_VARIABLE: key}, text=True
         )
     try:
-        assert process.stdout is not None
-        ready = process.stdout.readline().split()
-        assert ready[:1] == ["ready:"], log.read_text()
-        yield Machine(process, ready[1], log)
+        yield Machine(process, log)
     finally:
         process.terminate()
         try:
@@ -171,11 +173,10 @@ def measure(part: str, settings: list[str], slots: int, folder: Path) -> dict[st
     settings = [*settings, f"sampling.slots={slots}"]
     if part == "here":
         return played(settings, file) | {"load": [load, os.getloadavg()[0]]}
-    variables = {KEY_VARIABLE: secrets.token_hex(32)}
-    os.environ.update(variables)
+    os.environ[KEY_VARIABLE] = key = secrets.token_hex(32)
     with ExitStack() as stack:
-        machines = [stack.enter_context(started(folder, settings, slots // 2, variables)) for _ in range(2)]
-        killed_after = int(settings_value(settings, "tasks.test")) // 3
+        machines = [stack.enter_context(started(folder, settings, slots // 2, key)) for _ in range(2)]
+        killed_after = int(dict(one.split("=", 1) for one in settings)["tasks.test"]) // 3
 
         def count(ended: int) -> None:
             if part != "machines" and ended == killed_after:
@@ -185,11 +186,6 @@ def measure(part: str, settings: list[str], slots: int, folder: Path) -> dict[st
         figures = played([*settings, urls], file, in_rounds=part == "rounds", on_episode=count)
     same = file.read_bytes() == (folder / "here.parquet").read_bytes()
     return figures | {"same_bytes": same, "load": [load, os.getloadavg()[0]]}
-
-
-def settings_value(settings: list[str], key: str) -> str:
-    """The value that settings give a key."""
-    return next(value for name, _, value in (one.partition("=") for one in settings) if name == key)
 
 
 def main() -> None:
@@ -202,6 +198,8 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=2)
     chosen = parser.parse_args()
     found: dict[str, list[dict[str, Any]]] = {}
+    if chosen.output.exists():
+        found = json.loads(chosen.output.read_text())["parts"]
     with TemporaryDirectory() as name:
         folder = Path(name)
         settings = make_world(folder, chosen.episodes + 1)

@@ -10,6 +10,7 @@ The key travels with the request for the connection. It is neither in parameters
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -25,6 +26,9 @@ from skillpress.core.trajectory import Task
 from skillpress.rollouts.collection.vector import BrokenEnvironmentError, StepResult
 from skillpress.rollouts.collection.worker_vector import checked
 from skillpress.rollouts.remote.values import ForeignMessageError, read, written
+
+_SILENT = logging.getLogger(f"{__name__}.connection")
+_SILENT.setLevel(logging.CRITICAL)  # websockets prints a traceback for each loss; the pool reports losses
 
 KEY_VARIABLE = "SKILLPRESS_WORKERS_KEY"
 """The environment variable with the key, on both sides."""
@@ -134,6 +138,7 @@ class Slot:
                 ping_timeout=PONG_SECONDS,
                 max_size=MESSAGE_BYTES,
                 compression=None,
+                logger=_SILENT,
             )
         except InvalidStatus as error:
             if error.response.status_code == UNAUTHORIZED:
