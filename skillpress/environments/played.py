@@ -12,6 +12,7 @@ import sys
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,15 @@ def packages_of(section: EnvironmentSection) -> tuple[str, ...]:
 
 def code_of(section: EnvironmentSection) -> str:
     """A hash of the code that an episode runs through: skillpress's, and that of a section from outside."""
-    home = Path(__file__).parents[1]
+    found = find_spec("skillpress")
+    assert found is not None and found.submodule_search_locations is not None
+    home = Path(found.submodule_search_locations[0])
     files = [path for package in PLAYING for path in sorted((home / package).rglob("*.py"))]
     outside = sys.modules.get(packages_of(section)[1]) or import_module(type(section).__module__)
     if not outside.__name__.startswith("skillpress."):
         own = Path(inspect.getfile(outside))
         files += sorted(own.parent.rglob("*.py")) if own.name == "__init__.py" else [own]
-    found = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for file in files:
-        found.update(f"{file.parent.name}/{file.name}".encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()
+        digest.update(f"{file.parent.name}/{file.name}".encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()

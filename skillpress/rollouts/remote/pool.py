@@ -89,7 +89,7 @@ class WorkersPool:
             wait_seconds: how long an episode waits for a slot.
 
         Raises:
-            UserError: no machine answers; or one refuses the key, plays something else, or has fewer slots
+            UserError: no machine offers a slot; or one refuses the key, plays something else, or has fewer slots
                 than there are processes.
         """
         self._key, self._played, self._packages = key, played, packages
@@ -108,7 +108,7 @@ class WorkersPool:
         if not answer_seconds:
             reasons = "; ".join(f"{machine.url} {machine.trouble}" for machine in self._machines)
             raise UserError(
-                f"workers.urls: no machine answers: {reasons}; start `skillpress serve-workers` on each"
+                f"workers.urls: no machine offers a slot: {reasons}; start `skillpress serve-workers` on each"
             )
         self.patience = wait_seconds + answer_seconds
         """Maximum time of a start or a step on all machines together."""
@@ -179,7 +179,7 @@ class WorkersPool:
             machine.taken -= len(closing)
             self._suspect(machine, why)
         for one in closing:
-            one.close()
+            one.drop()
 
     def close(self) -> None:
         """Give all slots back. Whoever waits for one gets an error."""
@@ -258,7 +258,10 @@ class WorkersPool:
         """Take a first slot of a machine; returns the seconds of its longest answer, 0 if it is not there."""
         try:
             slot = Slot(machine.url, self._key, self._packages)
-        except (FullError, LostError) as error:
+        except FullError as error:
+            machine.trouble, machine.try_at = str(error), time.monotonic() + FULL_SECONDS
+            return 0.0
+        except LostError as error:
             self._suspect(machine, str(error))
             return 0.0
         with self._changed:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -171,6 +172,11 @@ class Slot:
         """Give the slot back to its machine."""
         with suppress(OSError, WebSocketException):
             self._socket.close()
+
+    def drop(self) -> None:
+        """End the connection without waiting for a machine that may be gone."""
+        with suppress(OSError):
+            self._socket.socket.shutdown(socket.SHUT_RDWR)
 
     def _offer(self) -> Offer:
         said = self._hear(CONNECT_SECONDS)

@@ -114,7 +114,7 @@ def test_an_episode_that_gets_no_slot_says_who_has_none() -> None:
 def test_a_full_machine_says_so_at_once() -> None:
     with machine(slots=1) as only, closing(pool_of(only.url)):
         began = time.monotonic()
-        with pytest.raises(UserError, match=rf"no machine answers: {only.url} all 1 slots are taken"):
+        with pytest.raises(UserError, match=rf"no machine offers a slot: {only.url} all 1 slots are taken"):
             pool_of(only.url)
         assert time.monotonic() - began < 2
 
@@ -208,5 +208,5 @@ def test_a_missing_machine_is_reported_and_the_others_play(caplog: pytest.LogCap
         environment.reset(TASKS[0])
         assert len(totals(environment)) == STEPS
         assert f"{gone.url} is lost: cannot be reached" in caplog.text
-    with pytest.raises(UserError, match=f"no machine answers: {gone.url} cannot be reached"):
+    with pytest.raises(UserError, match=f"no machine offers a slot: {gone.url} cannot be reached"):
         pool_of(gone.url)
