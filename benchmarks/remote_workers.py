@@ -14,9 +14,7 @@ here, so no data are needed. Every part plays the same episodes, and writes them
 
 ``lost`` and ``twice`` count episodes, ``same_bytes`` compares the files with that of ``here``. Servers and
 trainer share this computer's cores, so ``machines`` shows what the messages cost, and not what further
-computers gain. ``cpu_ms_per_episode`` is the processor time of all processes together, without the start of
-the servers; it depends less on other work than ``episodes_per_second``. A run adds its figures to those in
-the file.
+computers gain. A run adds its figures to those in the file.
 """
 
 from __future__ import annotations
@@ -38,7 +36,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
-import psutil
 
 from benchmarks.machine import machine
 from benchmarks.workers import Timed
@@ -172,10 +169,10 @@ def played(
 
 def measure(part: str, settings: list[str], slots: int, folder: Path) -> dict[str, Any]:
     """The figures of one part; its episodes are in ``folder``."""
-    load, file, before, starts = os.getloadavg()[0], folder / f"{part}.parquet", processor_seconds(), 0.0
+    load, file = os.getloadavg()[0], folder / f"{part}.parquet"
     settings = [*settings, f"sampling.slots={slots}"]
     if part == "here":
-        return described(played(settings, file), load, processor_seconds() - before)
+        return played(settings, file) | {"load": [load, os.getloadavg()[0]]}
     os.environ[KEY_VARIABLE] = key = secrets.token_hex(32)
     with ExitStack() as stack:
         machines = [stack.enter_context(started(folder, settings, slots // 2, key)) for _ in range(2)]
@@ -186,24 +183,9 @@ def measure(part: str, settings: list[str], slots: int, folder: Path) -> dict[st
                 machines[0].kill()
 
         urls = f"workers.urls=[{machines[0].url},{machines[1].url}]"
-        for each in machines:
-            used = psutil.Process(each.process.pid).cpu_times()
-            starts += used.user + used.system
         figures = played([*settings, urls], file, in_rounds=part == "rounds", on_episode=count)
     same = file.read_bytes() == (folder / "here.parquet").read_bytes()
-    return described(figures, load, processor_seconds() - before - starts) | {"same_bytes": same}
-
-
-def processor_seconds() -> float:
-    """Processor time so far of this process and of all processes below it that have ended."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
-def described(figures: dict[str, Any], load: float, seconds: float) -> dict[str, Any]:
-    """The figures with those of the machine."""
-    cpu = 1000 * seconds / figures["episodes"]
-    return figures | {"cpu_ms_per_episode": cpu, "load": [load, os.getloadavg()[0]]}
+    return figures | {"same_bytes": same, "load": [load, os.getloadavg()[0]]}
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from skillpress.core.web import PageGuard
 from skillpress.integrations.serving.host import EnvironmentHost
 from skillpress.integrations.serving.server import GOING_AWAY, TRY_AGAIN_LATER
 from skillpress.rollouts.collection import BrokenEnvironmentError, StepResult
-from skillpress.rollouts.remote.slot import PATH, UNAUTHORIZED, Failed, Full, Offer
+from skillpress.rollouts.remote.slot import PATH, UNAUTHORIZED, EnvironmentFailed, Full, Offer
 from skillpress.rollouts.remote.values import ForeignMessageError, read, written
 
 TASKS = ("skillpress.core.trajectory",)
@@ -100,7 +100,7 @@ async def _answer(asked: asyncio.Future[StepResult]) -> str:
     try:
         return written(await asyncio.shield(asked))
     except (BrokenEnvironmentError, TypeError) as error:
-        return written(Failed(str(error)))
+        return written(EnvironmentFailed(str(error)))
 
 
 def _shown(connection: WebSocket) -> bytes:

@@ -89,8 +89,8 @@ class WorkersPool:
             wait_seconds: how long an episode waits for a slot.
 
         Raises:
-            UserError: no machine offers a slot; or one refuses the key, plays something else, or has fewer slots
-                than there are processes.
+            UserError: no machine offers a slot; or one refuses the key, plays something else, or has fewer
+                slots than there are processes.
         """
         self._key, self._played, self._packages = key, played, packages
         self._processes, self._lockstep, self.strict = processes, lockstep, strict

@@ -90,7 +90,7 @@ class Full:
 
 
 @dataclass(frozen=True)
-class Failed:
+class EnvironmentFailed:
     """What a machine answers if the environment has failed."""
 
     why: str
@@ -190,7 +190,7 @@ class Slot:
         with suppress(ConnectionClosed):  # the reason is read below
             self._socket.send(written(what))
         said = self._hear(min(seconds, self.offer.seconds))
-        if isinstance(said, Failed):
+        if isinstance(said, EnvironmentFailed):
             raise FailedError(f"{self.url} ({self.offer.told}): {said.why}")
         if not isinstance(said, StepResult):
             raise LostError(f"answers with {str(said)[:200]}")

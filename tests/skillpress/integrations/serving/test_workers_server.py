@@ -12,7 +12,7 @@ from websockets.sync.client import ClientConnection, connect
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.rollouts.collection import StepResult
-from skillpress.rollouts.remote.slot import Failed, Full, Offer
+from skillpress.rollouts.remote.slot import EnvironmentFailed, Full, Offer
 from skillpress.rollouts.remote.values import read, written
 from tests.support.integrations.served import Served
 from tests.support.rollouts.machines import KEY, PLAYED, Counting, machine
@@ -95,7 +95,7 @@ def test_an_action_without_an_episode_fails_and_a_task_then_starts() -> None:
     with machine() as server, closing(opened(server)) as connection:
         said(connection)
         connection.send(written("add"))
-        assert isinstance(said(connection), Failed)
+        assert isinstance(said(connection), EnvironmentFailed)
         connection.send(written(TASK))
         assert isinstance(said(connection), StepResult)
 
@@ -119,4 +119,4 @@ def test_a_state_that_cannot_travel_is_named() -> None:
         said(connection)
         connection.send(written(TASK))
         failed = said(connection)
-        assert isinstance(failed, Failed) and "cannot be sent to another machine" in failed.why
+        assert isinstance(failed, EnvironmentFailed) and "cannot be sent to another machine" in failed.why
