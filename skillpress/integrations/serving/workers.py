@@ -54,7 +54,7 @@ class _Slots:
             return
         await connection.accept()
         if not self._free:
-            await connection.send_text(written(Full(self.offer.slots)))
+            await connection.send_text(written(Full(self.offer)))
             await connection.close(TRY_AGAIN_LATER)
             return
         slot = heappop(self._free)

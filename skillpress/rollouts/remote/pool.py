@@ -89,7 +89,7 @@ class WorkersPool:
             wait_seconds: how long an episode waits for a slot.
 
         Raises:
-            UserError: no machine offers a slot; or one refuses the key, plays something else, or has fewer
+            UserError: no machine answers; or one refuses the key, plays something else, or has fewer
                 slots than there are processes.
         """
         self._key, self._played, self._packages = key, played, packages
@@ -108,7 +108,7 @@ class WorkersPool:
         if not answer_seconds:
             reasons = "; ".join(f"{machine.url} {machine.trouble}" for machine in self._machines)
             raise UserError(
-                f"workers.urls: no machine offers a slot: {reasons}; start `skillpress serve-workers` on each"
+                f"workers.urls: no machine answers: {reasons}; start `skillpress serve-workers` on each"
             )
         self.patience = wait_seconds + answer_seconds
         """Maximum time of a start or a step on all machines together."""
@@ -237,7 +237,7 @@ class WorkersPool:
         try:
             slot = Slot(machine.url, self._key, self._packages)
             try:
-                self._check(slot)
+                self._check(machine.url, slot.offer)
             except UserError:
                 slot.close()
                 raise
@@ -255,25 +255,27 @@ class WorkersPool:
         return slot
 
     def _meet(self, machine: _Machine) -> float:
-        """Take a first slot of a machine; returns the seconds of its longest answer, 0 if it is not there."""
+        """Take a first slot if one is free; returns the time of the longest answer, 0 if nobody is there."""
         try:
             slot = Slot(machine.url, self._key, self._packages)
         except FullError as error:
-            machine.trouble, machine.try_at = str(error), time.monotonic() + FULL_SECONDS
-            return 0.0
+            self._check(machine.url, error.offer)
+            machine.about, machine.trouble = error.offer.told, str(error)
+            machine.try_at = time.monotonic() + FULL_SECONDS
+            return error.offer.seconds
         except LostError as error:
             self._suspect(machine, str(error))
             return 0.0
         with self._changed:
             machine.taken = 1
         self.give_back(slot)
-        self._check(slot)
+        self._check(machine.url, slot.offer)
         self._welcome(machine, slot.offer)
         return slot.offer.seconds
 
-    def _check(self, slot: Slot) -> None:
+    def _check(self, url: str, offer: Offer) -> None:
         """Refuse a machine whose episodes would differ from those played here."""
-        there, offer = slot.offer.played, slot.offer
+        there = offer.played
         different = [
             name
             for name in dict.fromkeys([*self._played, *there])
@@ -283,13 +285,13 @@ class WorkersPool:
             first = different[0]
             more = f", and {len(different) - 1} more differ" if different[1:] else ""
             raise UserError(
-                f"workers.urls: {slot.url} ({offer.told}) plays something else: {first} is "
+                f"workers.urls: {url} ({offer.told}) plays something else: {first} is "
                 f"{there.get(first)!r} there and {self._played.get(first)!r} here{more}; start it with the "
                 "same parameters, data and code"
             )
         if offer.slots < self._processes:
             raise UserError(
-                f"workers.urls: {slot.url} ({offer.told}) offers {offer.slots} slots to {self._processes} "
+                f"workers.urls: {url} ({offer.told}) offers {offer.slots} slots to {self._processes} "
                 f"processes; start it with --slots {self._processes} or more"
             )
 

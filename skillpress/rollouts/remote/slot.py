@@ -58,6 +58,10 @@ class LostError(Exception):
 class FullError(Exception):
     """All slots of the machine are taken."""
 
+    def __init__(self, offer: Offer) -> None:
+        super().__init__(f"has {offer.slots} slots, and all are taken")
+        self.offer = offer
+
 
 class FailedError(RuntimeError):
     """The environment has failed on the machine, as it would have failed here."""
@@ -86,7 +90,7 @@ class Offer:
 class Full:
     """What a machine says whose slots are all taken."""
 
-    slots: int
+    offer: Offer
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,7 @@ class Slot:
     def _offer(self) -> Offer:
         said = self._hear(CONNECT_SECONDS)
         if isinstance(said, Full):
-            raise FullError(f"all {said.slots} slots are taken")
+            raise FullError(said.offer)
         if not isinstance(said, Offer):
             raise LostError(f"offers nothing but {str(said)[:200]}")
         return said

@@ -111,12 +111,14 @@ def test_an_episode_that_gets_no_slot_says_who_has_none() -> None:
         assert second.reset(TASKS[1])[0] == "1", "its slot is free now"
 
 
-def test_a_full_machine_says_so_at_once() -> None:
-    with machine(slots=1) as only, closing(pool_of(only.url)):
-        began = time.monotonic()
-        with pytest.raises(UserError, match=rf"no machine offers a slot: {only.url} all 1 slots are taken"):
-            pool_of(only.url)
-        assert time.monotonic() - began < 2
+def test_an_episode_waits_for_the_slot_of_another_trainer_and_an_error_names_the_full_machine() -> None:
+    with machine(slots=1) as only, closing(pool_of(only.url)) as other, closing(pool_of(only.url)) as mine:
+        mine.patience = 0.7
+        with pytest.raises(WorkersLostError, match=rf"{only.url} has 1 slots, and all are taken"):
+            mine().reset(TASKS[1])
+        other.close()
+        mine.patience = 20.0
+        assert mine().reset(TASKS[1])[0] == "1"
 
 
 def test_a_machine_that_stops_answering_is_lost_within_seconds_however_long_answers_take(
@@ -208,5 +210,5 @@ def test_a_missing_machine_is_reported_and_the_others_play(caplog: pytest.LogCap
         environment.reset(TASKS[0])
         assert len(totals(environment)) == STEPS
         assert f"{gone.url} is lost: cannot be reached" in caplog.text
-    with pytest.raises(UserError, match=f"no machine offers a slot: {gone.url} cannot be reached"):
+    with pytest.raises(UserError, match=f"no machine answers: {gone.url} cannot be reached"):
         pool_of(gone.url)
