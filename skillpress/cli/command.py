@@ -132,6 +132,12 @@ COMMANDS = {
         "serve a model with vLLM, with the right options",
         runs_code=True,
     ),
+    "serve-workers": Command(
+        "skillpress.cli.serve_workers",
+        "run an experiment's environments for a trainer on another machine",
+        layers=("serve",),
+        runs_code=True,
+    ),
     "upgrade": Command("skillpress.cli.upgrade", "bring a lab's files to the installed version", in_lab=True),
     "doctor": Command("skillpress.cli.doctor", "what is installed, what works here, and how to get the rest"),
 }

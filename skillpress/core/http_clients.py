@@ -71,6 +71,26 @@ def route_to(url: str) -> Route:
     return Route(proxy, variable, _certificates(encrypted))
 
 
+def server_urls(urls: Iterable[str]) -> list[str]:
+    """The addresses of servers as a parameter gives them, without a slash at the end.
+
+    Raises:
+        ValueError: one is no server's address, holds a secret, or is named twice.
+    """
+    found = [url.rstrip("/") for url in urls]
+    for url in found:
+        parts = urlsplit(url)
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError(
+                "holds a password, or a part behind '?' or '#', which would be recorded with the parameters"
+            )
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path:
+            raise ValueError(f"{url!r} is not a server; allowed: http://HOST:PORT")
+    if len(set(found)) < len(found):
+        raise ValueError("names a server twice")
+    return found
+
+
 def async_client(route: Route, headers: Mapping[str, str]) -> httpx.AsyncClient:
     """A client for any number of requests at once. It follows no redirects and has no time-outs."""
     import httpx  # imported here because it costs 0.1 s that most commands can avoid

@@ -15,6 +15,7 @@ from skillpress.core.errors import ParamsError
 from skillpress.core.interface import Agent, Reflection, Rendering, StateUpdate
 from skillpress.core.parsed_action import Parser
 from skillpress.core.waiting import waiting
+from skillpress.environments.played import packages_of, played_by
 from skillpress.environments.section import AgentParts
 from skillpress.environments.text.answer_forms import FORMS, Answering
 from skillpress.experiment.params import Params
@@ -180,7 +181,7 @@ class Experiment:
             advise: gives the agent advice in every episode; None gives no advice.
         """
         return Collector(
-            self._environments(sharing),
+            self._environments(sharing, agent.lockstep),
             agent,
             self.params.sampling.slots,
             advise=advise,
@@ -202,8 +203,17 @@ class Experiment:
             compact=self.params.policy.compact,
         )
 
-    def _environments(self, sharing: int) -> VectorEnvironment:
+    def _environments(self, sharing: int, lockstep: bool) -> VectorEnvironment:
         environment = self.params.environment
+        if self.params.workers.urls:
+            pool = self.params.workers.make(
+                played_by(environment),
+                packages_of(environment),
+                processes=self.params.processes,
+                lockstep=lockstep,
+                strict=environment.hosting == "workers",
+            )
+            return ThreadVectorEnv(pool, pool.seconds, pool.close)
         match environment.hosting:
             case "in_process":
                 return SyncVectorEnv(environment.make)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import SerializeAsAny, ValidationError, field_validator, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, field_validator, model_validator
 
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
@@ -27,6 +27,7 @@ from skillpress.experiment.params_mistakes import mistakes, unwritable
 from skillpress.experiment.rules import check_rules
 from skillpress.models.engines.parameters import EngineParameters, SamplingParameters
 from skillpress.rollouts.agents.parameters import PolicyParameters, RewardParameters
+from skillpress.rollouts.remote.parameters import WorkersParameters
 from skillpress.skills.parameters import SkillParameters
 from skillpress.training.algorithms.algorithm import Algorithm
 from skillpress.training.experience.parameters import ExperienceParameters
@@ -95,6 +96,8 @@ class Params(Section):
     """The part that samples; another name replaces the whole section."""
     sampling: SamplingParameters
     """How training samples, and how many responses at once."""
+    workers: WorkersParameters = Field(default_factory=WorkersParameters)
+    """Other machines that run the environments (docs/scaling.md)."""
     rollouts: RolloutParameters
     """How many episodes the start policy plays before training."""
     skills: SkillParameters

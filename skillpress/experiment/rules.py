@@ -368,6 +368,22 @@ def _some_task_can_be_kept(params: Params) -> None:
     )
 
 
+def _other_machines_can_play_it(params: Params) -> None:
+    environment = params.environment
+    if not params.workers.urls:
+        return
+    if environment.hosting == "in_process":
+        raise ValueError(
+            f"workers.urls names {len(params.workers.urls)} machines, and steps of {environment.name} take "
+            "less time than messages to them; must be []"
+        )
+    if environment.offers("make_agent"):
+        raise ValueError(
+            f"workers.urls names {len(params.workers.urls)} machines, which play only text actions; "
+            f"{environment.name} has actions of its own, so it must be []"
+        )
+
+
 RULES: tuple[Callable[[Params], None], ...] = (
     _groups_are_shared_evenly,
     _the_search_suits_the_training,
@@ -386,4 +402,5 @@ RULES: tuple[Callable[[Params], None], ...] = (
     _training_suits_the_algorithm,
     _prompts_have_room_for_what_is_given,
     _rollouts_can_be_of_older_weights,
+    _other_machines_can_play_it,
 )

@@ -315,8 +315,9 @@ experience select the classes of their sections, before any stage reads."""
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:
-    """The report prints all parameters; the sections ``environment`` and ``engine`` are passed on whole. A
-    whole section in dvc.yaml includes its keys that params.yaml leaves at their defaults."""
+    """The report prints all parameters; the sections ``environment`` and ``engine`` are passed on whole, and
+    ``workers`` decides no result. A whole section in dvc.yaml includes its keys that params.yaml leaves at
+    their defaults."""
     stages = [stage for stage in STAGES if stage != "report"]
     (clone.folder / "watched_stages.py").write_text(WATCHED_STAGES)
     run = clone.python("watched_stages", *stages)
@@ -330,7 +331,8 @@ def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: C
         named = {leaf for key in keys for leaf in leaves(params, key)}
         named |= {key for key in read[stage] if key.split(".")[0] in keys}
         different = (named ^ read[stage]) - OTHER_WAY.get(stage, set())
-        wrong[stage] = {key for key in different if not key.startswith(("environment.", "engine."))}
+        elsewhere = ("environment.", "engine.", "workers.")
+        wrong[stage] = {key for key in different if not key.startswith(elsewhere)}
     assert not any(wrong.values()), wrong
 
 

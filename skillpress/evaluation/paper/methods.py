@@ -30,6 +30,8 @@ DESCRIBING: Mapping[str, str] = {
     "engine.urls": "where servers are, not what they sample",
     "engine.answer_seconds": "how long an answer may take before the run stops",
     "engine.transfer": "by which way weights travel to a server, not which",
+    "workers.urls": "where episodes are played, not which",
+    "workers.wait_seconds": "how long an episode may wait before the run stops",
     "skills.library.teacher.url": "where a server is, not what it answers",
     "skills.library.teacher.key_variable": "where a key is, not what a server answers",
     "training.probe": "plays with seeds of its own, into a file alone",

@@ -23,10 +23,14 @@ from skillpress.rollouts.collection import (
     ThreadVectorEnv,
     WorkerVectorEnv,
 )
+from skillpress.rollouts.collection.thread_vector import SECONDS
 from skillpress.rollouts.workers import cores
 
 TURN_SECONDS = 0.005
 """The longest wait for new requests, in seconds, while environments are at work."""
+
+WORKER_SECONDS = 900.0
+"""Maximum time of one answer of a worker process, which may wait for other slots' jobs and be replaced."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,9 @@ class _Question:
 class EnvironmentHost:
     """Runs a vector environment for many callers; ``close`` ends both."""
 
-    def __init__(self, environments: SeparateEnvironments) -> None:
-        self._environments = environments
+    def __init__(self, environments: SeparateEnvironments, seconds: float = SECONDS) -> None:
+        """``seconds``: maximum time of one answer, which the environments themselves enforce."""
+        self._environments, self.seconds = environments, seconds
         self._inbox: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._waiting: dict[int, Future[StepResult]] = {}
         """Slot to the future of its answer."""
@@ -167,8 +172,8 @@ def host_of(environment: EnvironmentSection, slots: int) -> EnvironmentHost:
         slots: the most slots in use at once.
     """
     if environment.hosting == "workers":
-        return EnvironmentHost(WorkerVectorEnv(environment.make, min(cores(), slots)))
+        return EnvironmentHost(WorkerVectorEnv(environment.make, min(cores(), slots)), WORKER_SECONDS)
     if environment.offers("make_shared"):
         shared = environment.make_shared(slots)
-        return EnvironmentHost(ThreadVectorEnv(shared, shared.seconds, shared.close))
+        return EnvironmentHost(ThreadVectorEnv(shared, shared.seconds, shared.close), shared.seconds)
     return EnvironmentHost(ThreadVectorEnv(environment.make))

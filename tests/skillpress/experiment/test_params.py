@@ -45,6 +45,12 @@ DEFAULT = ROOT / "params.yaml"
             "engine: {name: server, urls: ['http://a:1?token=b'], answer_seconds: 60}",
             "or a part behind '?' or '#', which would be recorded with the parameters",
         ),
+        ("workers: {urls: ['cpu7:8700']}", "'cpu7:8700' is not a server; allowed: http://HOST:PORT"),
+        ("workers: {urls: ['http://me:secret@cpu7']}", "holds a password"),
+        (
+            "workers: {urls: ['http://cpu7:8700']}",
+            "workers.urls names 1 machines, and steps of countdown take less time than messages to them",
+        ),
         ("algorithm: {clip_low: 1.5}", "algorithm.clip_low: is 1.5; Input should be less than 1"),
         ("algorithm: {step_weight: 0.9}", "algorithm.step_weight: unknown key"),
         ("algorithm: {name: trpo}", "algorithm: name is 'trpo'; allowed: grpo, rloo, reinforce_pp"),

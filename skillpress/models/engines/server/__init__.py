@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
+from skillpress.core.http_clients import server_urls
 from skillpress.models.engines.checks import refuse_multimodal
 from skillpress.models.engines.parameters import EngineDemand, EngineMemory, EngineParameters
 
@@ -35,18 +35,7 @@ class ServerParameters(EngineParameters):
     @field_validator("urls")
     @classmethod
     def _urls_are_servers(cls, urls: list[str]) -> list[str]:
-        for url in urls:
-            parts = urlsplit(url)
-            if parts.username or parts.password or parts.query or parts.fragment:
-                raise ValueError(
-                    "holds a password, or a part behind '?' or '#', which would be recorded with the "
-                    "parameters"
-                )
-            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
-                raise ValueError(f"{url!r} is not a server; allowed: http://HOST:PORT")
-        if len({url.rstrip("/") for url in urls}) < len(urls):
-            raise ValueError("names a server twice")
-        return [url.rstrip("/") for url in urls]
+        return server_urls(urls)
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
         from skillpress.models.engines.server.engine import ServerEngine
