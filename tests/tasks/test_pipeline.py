@@ -311,8 +311,8 @@ OTHER_WAY = {
     "train_policy": {"algorithm.importance_cap", "algorithm.name", "experience.name", "skills.start"},
 }
 """Keys that a stage does not read here. ``tasks.keep`` and ``skills.dictionaries`` are not in params.yaml, so
-their sections are named whole. ``policy.dtype`` is for pretrained models, and ``importance_cap`` for importance
-weights. Names of the algorithm and of the experience select classes before any stage reads. What
+their sections are named whole. ``policy.dtype`` is for pretrained models, and ``importance_cap`` for
+importance weights. Names of the algorithm and of the experience select classes before any stage reads. What
 ``skills.start`` decides is in a file that training reads."""
 
 
