@@ -2,7 +2,7 @@
 
 ``empty`` is Algorithm 1 to the letter: the buffer is empty before the first batch. With ``rollouts`` the
 successes of the start policy are as a step 0. They enter the corpus like those of any step, so a buffer keeps
-the newest of them. A dictionary is fitted to what was kept and is step 0 of the phrases' history. The first
+the newest of them. A dictionary is fitted to those and is step 0 of the phrases' history. The first
 batch is then judged with these successes, and later ones as long as the corpus keeps them.
 
 The file has the states that a checkpoint has of the same parts. A training that goes on from a checkpoint

@@ -170,7 +170,7 @@ def test_the_dictionary_comes_with_its_bounds_its_savings_and_its_history(clone:
     assert len(phrases) == fitted["phrases"]
     history = read_history(clone.folder / "results" / "dictionaries.json")
     curve = pl.read_csv(clone.folder / "results" / "training.csv", infer_schema_length=None)
-    assert list(history) == curve.filter(pl.col("success") > 0)["step"].to_list()
+    assert list(history) == [0, *curve.filter(pl.col("success") > 0)["step"]], "it begins with the start's"
     client, runs = tracked(clone)
     training = next(run for run in runs if run.data.tags.get("dvc.stage") == "train_policy")
     assert "dictionaries.json" in {item.path for item in client.list_artifacts(training.info.run_id)}
@@ -306,12 +306,14 @@ print(json.dumps(found))
 
 OTHER_WAY = {
     "filter_tasks": {"tasks.train", "tasks.validation", "tasks.test"},
+    "fit_dictionary": {"skills.library"},
     "prepare_policy": {"policy.dtype"},
-    "train_policy": {"algorithm.importance_cap", "algorithm.name", "experience.name"},
+    "train_policy": {"algorithm.importance_cap", "algorithm.name", "experience.name", "skills.start"},
 }
-"""Keys that a stage does not read here: the first are beside ``tasks.keep``, which params.yaml leaves out;
-the next is for pretrained models, the one after for importance weights. The names of the algorithm and of the
-experience select the classes of their sections, before any stage reads."""
+"""Keys that a stage does not read here. ``tasks.keep`` and ``skills.dictionaries`` are not in params.yaml, so
+their sections are named whole. ``policy.dtype`` is for pretrained models, and ``importance_cap`` for
+importance weights. Names of the algorithm and of the experience select classes before any stage reads. What
+``skills.start`` decides is in a file that training reads."""
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:
