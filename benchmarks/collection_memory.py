@@ -41,6 +41,7 @@ from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.evaluation.analysis.fitted import read_corpus
 from skillpress.evaluation.paper import environment_figures
 from skillpress.evaluation.statistics import evaluate, evaluation_steps
+from skillpress.experiment.start_rollouts import projected
 from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES
 from skillpress.rollouts.collection import (
     Collector,
@@ -50,7 +51,6 @@ from skillpress.rollouts.collection import (
     requests,
     write_in_order,
 )
-from tasks.project_skills import projected
 
 LONGEST, SLOTS = 5, 64
 TASKS = [
@@ -141,7 +141,7 @@ def collect(episodes: int) -> None:
 
 def project(episodes: int) -> None:
     """The skills of every episode."""
-    write_sequences(SEQUENCES, projected(CountdownProjection(), TASKS, lambda count: None))
+    write_sequences(SEQUENCES, projected(CountdownProjection(), TASKS, BASE_ROLLOUTS, lambda count: None))
 
 
 def corpus(episodes: int) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from skillpress.core.interface import AgentState, Info, ScratchVocabulary
+from skillpress.core.interface import AgentState, Environment, Info, ScratchVocabulary
 from skillpress.core.sections import PositiveInt
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Task
@@ -28,7 +28,7 @@ LONGEST = len(SIGN.split())
 """Number of words in the longest observation."""
 
 
-class Corridor:
+class Corridor(Environment[str]):
     """The environment; a task's ``spec`` has the observations in order and the last door's word."""
 
     action_space = observation_space = AnyText(128)

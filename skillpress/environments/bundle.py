@@ -23,9 +23,9 @@ from skillpress.environments.section import (
     Projection,
     SharedEnvironments,
     SplitSizes,
-    TaskParameters,
     environment_class,
 )
+from skillpress.environments.task_parameters import TaskParameters
 
 _LOG = logging.getLogger(__name__)
 

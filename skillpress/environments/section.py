@@ -16,8 +16,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, runtime_checkable
 
-from pydantic import model_validator
-
 from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.interface import (
@@ -31,7 +29,7 @@ from skillpress.core.interface import (
 )
 from skillpress.core.names import UnknownPartError, load
 from skillpress.core.registry import ENVIRONMENTS, RENDERINGS, lookup
-from skillpress.core.sections import ByName, Fraction, NonNegativeInt, PositiveInt, Section
+from skillpress.core.sections import ByName, PositiveInt, Section
 from skillpress.core.trajectory import Skills, Task, TokenIds, Trajectory
 from skillpress.environments.splits import refuse_repetitions
 from skillpress.environments.text.prompts import Prompted
@@ -58,48 +56,6 @@ class SplitSizes:
     def splits(self) -> tuple[str, ...]:
         """The split of each task: all of ``train`` first, then those of the other splits."""
         return tuple(Counter(asdict(self)).elements())
-
-
-class KeepParameters(Section):
-    """The pass rates of the start policy at which a training task is kept."""
-
-    at_least: Fraction
-    """The smallest pass rate (wins / rollouts) of a task that is kept."""
-    at_most: Fraction
-    """The largest pass rate of a task that is kept."""
-
-    @model_validator(mode="after")
-    def _bounds_are_in_order(self) -> KeepParameters:
-        if self.at_least > self.at_most:
-            raise ValueError(
-                f"at_least is {self.at_least} and at_most {self.at_most}: no pass rate lies between them; "
-                "at_least must not be larger"
-            )
-        return self
-
-    def keeps(self, wins: int, rollouts: int) -> bool:
-        """Whether a task with so many wins among so many rollouts is kept."""
-        return self.at_least <= wins / rollouts <= self.at_most
-
-
-class TaskParameters(Section):
-    """How many tasks of each split an experiment has, and which training tasks it keeps."""
-
-    train: PositiveInt
-    """Training tasks."""
-    validation: NonNegativeInt
-    """Tasks for choosing a checkpoint or hyperparameters; may be 0 with keep last."""
-    test: PositiveInt
-    """Held-out tasks for the final evaluation."""
-    unseen: NonNegativeInt = 0
-    """Tasks of a kind that training never meets (docs/evaluation.md)."""
-    keep: KeepParameters | None = None
-    """Null, or {at_least, at_most}: trains on tasks that the start policy wins so often. Others, and tasks
-    that the stage collect_rollouts has not played, are dropped; ``rollouts.tasks: all`` plays every one."""
-
-    def make(self) -> SplitSizes:
-        """The sizes of all splits."""
-        return SplitSizes(self.train, self.validation, self.test, self.unseen)
 
 
 class Projection(Protocol):

@@ -15,7 +15,7 @@ import polars as pl
 from skillpress.core.errors import TaskError
 from skillpress.core.tables import scan_table, write_table
 from skillpress.core.trajectory import Task
-from skillpress.environments.section import KeepParameters
+from skillpress.environments.task_parameters import KeepParameters
 
 KIND = "pass_rates"
 PASS_RATE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {

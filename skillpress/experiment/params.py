@@ -21,7 +21,8 @@ from skillpress.core.moved import with_present_keys
 from skillpress.core.names import CodeNotRunError
 from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES
 from skillpress.core.sections import ByName, Mass, NonNegative, NonNegativeInt, PositiveInt, Section, Seed
-from skillpress.environments.section import EnvironmentSection, TaskParameters
+from skillpress.environments.section import EnvironmentSection
+from skillpress.environments.task_parameters import TaskParameters
 from skillpress.experiment.layers import Layer, file_layer
 from skillpress.experiment.params_mistakes import mistakes, unwritable
 from skillpress.experiment.rules import check_rules

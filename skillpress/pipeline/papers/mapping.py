@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from skillpress.core.trajectory import Project, Step, Task, Trajectory
 from skillpress.evaluation.paper.manifest import Mapping3
 
@@ -25,6 +27,9 @@ class MappedLine:
         return set(self.found) == {self.printed}
 
 
+NO_LOGPROBS = np.zeros(0, np.float32)
+
+
 def mapped(part: Mapping3, project: Project) -> Iterator[MappedLine]:
     """A benchmark's lines."""
     task = Task("table-3", "", 0, dict(part.task))
@@ -35,7 +40,7 @@ def mapped(part: Mapping3, project: Project) -> Iterator[MappedLine]:
 
 def _last_skill(project: Project, task: Task, actions: tuple[str, ...]) -> str:
     """The skill of the last action of an episode whose actions all took effect."""
-    steps = tuple(Step((), (), (), "", action, "", None, ()) for action in actions)
+    steps = tuple(Step((), (), NO_LOGPROBS, "", action, "", None, ()) for action in actions)
     episode = Trajectory(task.task_id, "", 0, steps, True, True, False, "won", 0, 0)
     return "-".join(project(task, episode)[-1])
 

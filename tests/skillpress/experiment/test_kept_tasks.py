@@ -10,7 +10,7 @@ import pytest
 from skillpress.core.errors import TaskError
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments.section import KeepParameters
+from skillpress.environments.task_parameters import KeepParameters
 from skillpress.experiment.kept_tasks import KeptTasks, kept_tasks, read_pass_rates, write_pass_rates
 
 RATES = {"never": (0, 4), "once": (1, 4), "thrice": (3, 4), "always": (4, 4)}

@@ -25,7 +25,7 @@ PLAYED = {"environment.max_steps": 3}
 STEPS = 3
 
 
-class Counting:
+class Counting(Environment[str]):
     """Adds its actions up; the third one ends the episode. ``wait 0.1`` takes so long, ``break`` fails."""
 
     action_space = observation_space = Text(max_length=64)
@@ -79,7 +79,7 @@ class Counting:
 @contextmanager
 def machine(
     slots: int = 2,
-    make: Callable[[], Environment] = Counting,
+    make: Callable[[], Environment[str]] = Counting,
     played: Mapping[str, Any] = PLAYED,
     port: int = 0,
     idle_seconds: float = 60.0,

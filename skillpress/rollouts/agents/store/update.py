@@ -124,7 +124,7 @@ class StoredSummaries(Stored):
         return Window(None)(state, thought, action, observation, info)
 
 
-USUAL = StoreParameters(shown=4, length=300)
+USUAL = StoreParameters(shown=4, length=300, writes=["turns"])
 """The section of a state update that is made without one."""
 
 
