@@ -62,8 +62,8 @@ help:
 	@echo "after either of the first two, .venv/bin/skillpress has the rest: evaluate, compare, tables, doctor"
 
 # It ends when make does, kill -9 included, and its stages with it (skillpress/pipeline/parent.py).
-run: .overlays setup mlruns/mlflow.db
-	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET)) $(addprefix --seed ,$(SEED))
+run: .overlays setup
+	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m flows.run $(addprefix --params ,$(PARAMS)) $(addprefix --set ,$(SET)) $(addprefix --seed ,$(SEED))
 
 # A misspelt overlay is named before anything is installed. There is no file of this name, so it always looks.
 .overlays:

@@ -48,8 +48,9 @@ from skillpress.experiment.params import Params, load_params
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.collection import Collector, SyncVectorEnv, requests
-from skillpress.training.imitation.dataset import Sample, demonstrated
+from skillpress.training.imitation.dataset import demonstrated
 from skillpress.training.imitation.demonstrations import demonstrate
+from skillpress.training.imitation.samples import Sample
 from skillpress.training.imitation.trainer import imitate
 
 RESULT = Path(__file__).parent / "results" / "imitation_seeds.json"

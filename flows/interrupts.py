@@ -16,6 +16,9 @@ from types import FrameType
 from flows.children import stop_all
 from skillpress.pipeline import exit_codes
 
+KEPT = "finished stages and checkpoints are kept"
+"""What an experiment that is interrupted leaves, in words."""
+
 
 @contextmanager
 def interruptible(name: str, kept: str) -> Iterator[None]:

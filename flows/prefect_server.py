@@ -24,6 +24,7 @@ outside transactions do not wait. PostgreSQL is not affected.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
@@ -94,8 +95,8 @@ class LogInPage:
         await (HTMLResponse(LOG_IN) if asked else self._app)(scope, receive, send)
 
 
-def main() -> None:
-    """Serve at the address in Prefect's settings, until Ctrl-C or SIGTERM."""
+def serve(sockets: list[socket.socket] | None = None) -> None:
+    """Serve on these open ports, or at the address in Prefect's settings, until Ctrl-C or SIGTERM."""
     take_turns()
     settings = get_current_settings().server.api
     server_of(
@@ -105,8 +106,8 @@ def main() -> None:
         timeout_keep_alive=settings.keepalive_timeout,
         ws_ping_interval=settings.websocket_ping_interval,
         ws_ping_timeout=settings.websocket_ping_timeout,
-    ).run()
+    ).run(sockets)
 
 
 if __name__ == "__main__":
-    main()
+    serve()

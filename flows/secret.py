@@ -22,6 +22,8 @@ made_here = False
 """Whether this process generated the secret; otherwise it was given."""
 _for_own_client = ""
 """The secret that this process has given to its own client, which names no server elsewhere."""
+_own_url = ""
+"""The address of the server that this process has started."""
 
 
 def apply() -> None:
@@ -34,6 +36,13 @@ def apply() -> None:
         _for_own_client = os.environ[OF_CLIENT] = os.environ[OF_SERVER]
 
 
+def use_own_server(url: str) -> None:
+    """Make this process's client use a server that the process has started. Call it before Prefect is
+    imported."""
+    global _own_url
+    _own_url = os.environ["PREFECT_API_URL"] = url
+
+
 def is_elsewhere() -> bool:
     """Whether the environment or one of Prefect's profiles names another process's server."""
     profiles = Path(os.environ["PREFECT_HOME"]) / "profiles.toml"
@@ -41,4 +50,6 @@ def is_elsewhere() -> bool:
     given = {name: os.environ[name] for name in ELSEWHERE if name in os.environ}
     if given.get(OF_CLIENT) == _for_own_client:
         given.pop(OF_CLIENT, None)
+    if given.get("PREFECT_API_URL") == _own_url:
+        given.pop("PREFECT_API_URL", None)
     return bool(given) or "PREFECT_API_URL" in named

@@ -5,25 +5,30 @@ DVC decides whether a stage has to run at all, so a retried or repeated task doe
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-import networkx as nx
-from dvc.exceptions import ReproductionError
+from dvc.exceptions import DvcException, ReproductionError
 from dvc.repo import Repo
+from dvc.repo.reproduce import get_active_graph, plan_repro
 from prefect import task
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.runtime import task_run
 from prefect.tasks import Task
 
 from flows import secret
 from flows.children import children_stopped
-from flows.interrupts import interruptible
+from flows.interrupts import KEPT, interruptible
+from skillpress.core.errors import UserError
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.reproduce.dvc_call import stage_exit_code
 from skillpress.rollouts.workers.ranks import exit_in_words
 
-KEPT = "finished stages and checkpoints are kept"
+_LOG = logging.getLogger("skillpress.flows")
+
 RETRY_DELAYS_SECONDS = [10.0, 60.0]
-STAGE_TIMEOUT_SECONDS = 24 * 3600.0
+STAGE_SECONDS = 24 * 3600.0
+"""The time limit of a stage of a scheduled experiment."""
 
 
 class StageFailedError(RuntimeError):
@@ -36,16 +41,31 @@ class StageFailedError(RuntimeError):
         self.exit_code = exit_code
 
 
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """Leave out the traceback of an error whose message says all."""
+    if record.exc_info and isinstance(record.exc_info[1], (StageFailedError, UserError, DvcException)):
+        record.exc_info = None
+    return True
+
+
+logging.getLogger("prefect.task_runs").addFilter(_without_traceback)
+logging.getLogger("dvc").propagate = False  # it prints its own lines, and Prefect would print them again
+
+
 def stage_order() -> list[str]:
-    """The stages of the current folder's dvc.yaml, each after those that it depends on."""
+    """The stages of the current folder's dvc.yaml in the order of ``dvc repro``: dvc.lock keeps the order."""
     with Repo() as repo:
-        return [stage.addressing for stage in reversed(list(nx.topological_sort(repo.index.graph)))]
+        return [stage.addressing for stage in plan_repro(get_active_graph(repo.index.graph))]
 
 
 def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
     """Whether to retry: not for an error that the user must fix, nor for a run that the user stopped."""
     error = state.result(raise_on_failure=False)
-    code = error.exit_code if isinstance(error, StageFailedError) else None
+    return retried(error.exit_code if isinstance(error, StageFailedError) else None)
+
+
+def retried(code: int | None) -> bool:
+    """Whether a stage that ended with this exit code is tried again; None means that DVC itself failed."""
     return code not in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED)
 
 
@@ -55,7 +75,6 @@ def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> boo
     retries=len(RETRY_DELAYS_SECONDS),
     retry_delay_seconds=RETRY_DELAYS_SECONDS,
     retry_condition_fn=worth_retrying,
-    timeout_seconds=STAGE_TIMEOUT_SECONDS,
 )
 def reproduce_stage(stage: str) -> bool:
     """Bring one stage of the current folder's dvc.yaml up to date; returns whether it had to run.
@@ -73,4 +92,13 @@ def reproduce_stage(stage: str) -> bool:
                 raise
             if code == exit_codes.INTERRUPTED and not secret.is_elsewhere():
                 raise KeyboardInterrupt from error  # DVC keeps Ctrl-C from this process while a stage runs
-            raise StageFailedError(stage, code) from error
+            failed = StageFailedError(stage, code)
+            said_before_a_retry(failed)
+            raise failed from error
+
+
+def said_before_a_retry(failed: StageFailedError) -> None:
+    """Say it if the stage is tried again: Prefect's own line is only in its database."""
+    attempts = task_run.run_count
+    if retried(failed.exit_code) and attempts <= len(RETRY_DELAYS_SECONDS):
+        _LOG.warning("%s; tried again in %g seconds", failed, RETRY_DELAYS_SECONDS[attempts - 1])

@@ -12,7 +12,7 @@ from skillpress.cli.command import COMMANDS
 
 MODULES = {
     "python -m flows.ablation": "flows.ablation",
-    "python -m flows.experiment": "flows.experiment",
+    "python -m flows.run": "flows.run",
     "python -m flows.study": "flows.study",
     "python -m tasks": "tasks.__main__",
 }

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,19 +71,12 @@ class Pairs:
 
     def select(self, wanted: NDArray[np.int64]) -> Pairs:
         """The pairs in these rows; within a chain each extends all earlier ones, so none is compared."""
-        rows = tuple(self.rows[row] for row in wanted)
-        chain = np.cumsum(~self.goes_on)[wanted]
-        found = np.zeros(len(rows), np.bool_)
-        found[1:] = (chain[1:] == chain[:-1]) & (wanted[1:] > wanted[:-1])
-        for row in np.flatnonzero(~found[1:]) + 1:
-            found[row] = extends(rows[row][0], rows[row - 1])
-        return Pairs(rows, found)
+        return selected([self.rows[row] for row in wanted], np.cumsum(~self.goes_on)[wanted], wanted)
 
     @cached_property
     def chains(self) -> list[range]:
         """Rows of neighbours that extend one another. A pair that extends no other begins a chain."""
-        edges = [*np.flatnonzero(~self.goes_on).tolist(), len(self.rows)]
-        return [range(first, last) for first, last in pairwise(edges)]
+        return [*Chains.of(self.goes_on)]
 
     @cached_property
     def response_lengths(self) -> NDArray[np.int64]:
@@ -93,6 +87,47 @@ class Pairs:
         """The tokens after a chain's first prompt: its responses and the texts between them."""
         prompt, response = self.rows[chain[-1]]
         return prompt[len(self.rows[chain[0]][0]) :] + response
+
+
+def selected(rows: Sequence[Pair], chain: NDArray[np.integer], place: NDArray[np.int64]) -> Pairs:
+    """Some pairs of many. Within a chain each extends all earlier ones, so none is compared.
+
+    Args:
+        chain: [pairs] number of each pair's chain among the many.
+        place: [pairs] place of each pair among the many.
+    """
+    found = np.zeros(len(rows), np.bool_)
+    found[1:] = (chain[1:] == chain[:-1]) & (place[1:] > place[:-1])
+    for row in np.flatnonzero(~found[1:]) + 1:
+        found[row] = extends(rows[row][0], rows[row - 1])
+    return Pairs(tuple(rows), found)
+
+
+@dataclass(frozen=True)
+class Chains(Sequence[range]):
+    """The rows of chains, of which only the edges are in memory."""
+
+    edges: NDArray[np.int64]
+    """[chains + 1] first row of each chain, and the number of rows."""
+
+    @classmethod
+    def of(cls, goes_on: NDArray[np.bool_]) -> Chains:
+        """The chains of rows, by whether each extends the previous one."""
+        return cls(np.append(np.flatnonzero(~goes_on), len(goes_on)))
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> range: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[range]: ...
+    def __getitem__(self, number: int | slice) -> range | list[range]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(f"there is no chain {number} of {len(self)}")
+        return range(int(self.edges[number]), int(self.edges[number + 1]))
 
 
 def in_chains(pairs: Pairs, episode: NDArray[np.int64]) -> NDArray[np.int64]:

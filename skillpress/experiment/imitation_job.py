@@ -7,6 +7,7 @@ number of ranks. The ranks then divide every update's batch.
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import torch
 
@@ -20,10 +21,11 @@ from skillpress.models.policy.scorers import checkpoint_layers
 from skillpress.rollouts.workers.distributed import Ranks, join_ranks
 from skillpress.rollouts.workers.pool import cores
 from skillpress.rollouts.workers.ranks import Report
-from skillpress.training.imitation.dataset import Sample, demonstrated
+from skillpress.training.imitation.dataset import demonstrated, samples_file
 from skillpress.training.imitation.demonstrations import demonstrate
 from skillpress.training.imitation.episodes import Counts, EpisodeSamples
 from skillpress.training.imitation.optimizers import Schedule
+from skillpress.training.imitation.samples import Samples
 from skillpress.training.imitation.thoughts import read_thoughts, tokenize_thoughts
 from skillpress.training.imitation.trainer import imitate
 
@@ -40,9 +42,9 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
     if job.params.training.gradient_checkpointing:
         checkpoint_layers(policy.model)
     torch.nn.Module.to(policy.model, ranks.device)
-    thoughts = _thoughts(job, policy)
-    recorded, counts = _recorded(job, policy)
-    samples = _samples(job, policy, ranks, report) + thoughts + recorded
+    thoughts = _thoughts(job, policy, rank)
+    recorded, counts = _recorded(job, policy, rank)
+    samples = Samples.joined([*_demonstrated(job, policy, ranks, report), *thoughts, *recorded])
     if not samples:
         raise ParamsError(
             f"imitation.demonstrations: no prompt of {job.params.imitation.demonstrations} demonstrations "
@@ -64,23 +66,24 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
     return ImitationResult(
         losses,
         policy.parameters,
-        thoughts=len(thoughts),
+        thoughts=sum(map(len, thoughts)),
         episodes=counts,
         peak_rate=peak * job.params.imitation.learning_rate,
     )
 
 
-def _thoughts(job: ImitationJob, policy: Policy) -> list[Sample]:
+def _thoughts(job: ImitationJob, policy: Policy, rank: int) -> list[Samples]:
     """The samples of reverse parsing, in order; empty without ``imitation.thoughts``."""
     params, experiment = job.params, Experiment(job.params)
     if params.imitation.thoughts is None:
         return []
     pairs = read_thoughts(params.imitation.thoughts, params.environment.name, params.policy.rendering)
     budget = experiment.prompter(policy).budget
-    return tokenize_thoughts(pairs, policy, budget, params.sampling.max_new_tokens)
+    samples = tokenize_thoughts(pairs, policy, budget, params.sampling.max_new_tokens)
+    return [Samples.written(_file(job, "thoughts", rank), samples)]
 
 
-def _recorded(job: ImitationJob, policy: Policy) -> tuple[list[Sample], Counts | None]:
+def _recorded(job: ImitationJob, policy: Policy, rank: int) -> tuple[list[Samples], Counts | None]:
     """The samples of recorded episodes, in order, and what became of them; none without
     ``imitation.episodes``."""
     params, experiment = job.params, Experiment(job.params)
@@ -92,10 +95,15 @@ def _recorded(job: ImitationJob, policy: Policy) -> tuple[list[Sample], Counts |
         longest_response=params.sampling.max_new_tokens,
         read=params.environment.make_reader() if params.environment.offers("make_reader") else None,
     )
-    return found.of(job.episodes), found.counts
+    return [found.of(job.episodes, _file(job, "recorded", rank))], found.counts
 
 
-def _samples(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) -> list[Sample]:
+def _file(job: ImitationJob, kind: str, rank: int) -> Path:
+    """A file of this rank's samples: ranks do not write the same one."""
+    return job.store.of_rank(rank).folder / f"{kind}.arrow"
+
+
+def _demonstrated(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) -> list[Samples]:
     """The samples of all demonstrations, in order; this rank makes one block of them."""
     count = job.params.imitation.demonstrations
     if not count:
@@ -103,17 +111,16 @@ def _samples(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) ->
     edges = [count * rank // ranks.size for rank in range(ranks.size + 1)]
     own = _block(job, policy, block=ranks.rank, edges=edges, size=ranks.size, report=report)
     ranks.barrier()
-    blocks = [
-        own if rank == ranks.rank else _block(job, policy, rank, edges, ranks.size)
+    return [
+        own if rank == ranks.rank else Samples.read(samples_file(job.store.of_rank(rank)))
         for rank in range(ranks.size)
     ]
-    return [sample for block in blocks for sample in block]
 
 
 def _block(
-    job: ImitationJob, policy: Policy, block: int, edges: list[int], size: int, report: Report | None = None
-) -> list[Sample]:
-    """One rank's samples: read if they exist, otherwise made."""
+    job: ImitationJob, policy: Policy, block: int, edges: list[int], size: int, report: Report
+) -> Samples:
+    """This rank's samples: read if they exist, otherwise made."""
     experiment, section = Experiment(job.params), job.params.imitation
     start, end = edges[block], edges[block + 1]
     show = partial(
@@ -130,7 +137,7 @@ def _block(
     often = SaveTimer(REPORT_SECONDS)
 
     def on_demonstration(done: int) -> None:
-        if report is not None and (done == end - start or often()):
+        if done == end - start or often():
             report(ImitationProgress(done, section.demonstrations))
 
     return demonstrated(

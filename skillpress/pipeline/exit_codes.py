@@ -1,4 +1,4 @@
-"""Exit codes of stages and commands: 0 for success, 1 for an error to retry, or one of these."""
+"""Exit codes of stages and commands: 0 for success, or one of these."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _LOG = logging.getLogger("skillpress")
 
 USER_ERROR = 2
 """A mistake to correct before the next run: a parameter, a file, the disk. Retrying does not help."""
+RETRY = 1
+"""An error that another try may cure."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 PIPE_CLOSED = 141

@@ -42,7 +42,7 @@ def test_a_player_that_errs_often_fails_and_its_won_runs_can_be_learned(tmp_path
     assert 0 < gathered.won < len(TASKS)
     save_fresh(tmp_path / "fresh", seed=0)
     made = EpisodeSamples(load_policy(tmp_path / "fresh"), LONGEST - 8, 8, compact)
-    assert len(made.of(gathered)) == made.counts.responses
+    assert len(made.of(gathered, tmp_path / "recorded.arrow")) == made.counts.responses
     assert made.counts.episodes == gathered.won
     assert (made.counts.unlike, made.counts.too_long, made.counts.refused) == (0, 0, 0)
 

@@ -1,11 +1,13 @@
 """Both flows with the real Prefect, DVC and MLflow, in a fresh clone with the smoke overlay."""
 
 import json
+from uuid import UUID
 
 import pytest
 from mlflow import MlflowClient
 
 from tests.support.clone import Clone
+from tests.support.recorded import recorded
 
 pytestmark = pytest.mark.slow
 
@@ -56,10 +58,15 @@ def test_an_ablation_runs_methods_by_seeds_and_compares_them(clone: Clone, seeds
 
 @pytest.mark.timeout(900)
 def test_an_experiment_is_reproduced_stage_by_stage_and_tied_to_its_flow_run(clone: Clone) -> None:
-    run = clone.python("flows.experiment", *GRPO)
+    run = clone.python("flows.run", *GRPO)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "experiment grpo-seed0: " in run.stdout
-    assert "Task run 'report' - Finished in state Completed()" in run.stdout + run.stderr
+    folder = clone.folder / "workspaces" / "grpo-seed0"
+    assert run.stdout.splitlines()[-2] == f"report: {folder / 'results' / 'report.html'}"
+    flow = recorded(clone, "SELECT id FROM flow_run WHERE name = 'grpo-seed0' AND state_type = 'COMPLETED'")
+    client = MlflowClient(f"sqlite:///{clone.folder}/mlruns/mlflow.db")
+    (experiment,) = client.search_experiments(filter_string="name = 'skillpress'")
+    tagged = f"tags.`prefect.flow_run_id` = '{UUID(flow[0][0])}'"
+    assert client.search_runs([experiment.experiment_id], tagged)
 
 
 @pytest.mark.kills
@@ -69,9 +76,7 @@ def test_a_second_start_waits_says_for_whom_and_gives_up_with_a_clear_error(clon
     first = clone.start("hold")
     try:
         assert first.stdout.readline() == "held\n"
-        second = clone.python(
-            "flows.experiment", "--params", "params/grpo.yaml", "--seed", "0", "--wait", "2"
-        )
+        second = clone.python("flows.run", "--params", "params/grpo.yaml", "--seed", "0", "--wait", "2")
     finally:
         first.kill()
         first.wait()
@@ -84,7 +89,7 @@ def test_a_second_start_waits_says_for_whom_and_gives_up_with_a_clear_error(clon
 @pytest.mark.timeout(900)
 def test_a_wrong_overlay_fails_the_flow_with_the_key_and_no_stage_is_run(clone: Clone) -> None:
     (clone.folder / "params" / "typo.yaml").write_text("training:\n  stepps: 3\n")
-    run = clone.python("flows.experiment", "--params", "params/typo.yaml")
+    run = clone.python("flows.run", "--params", "params/typo.yaml")
     assert run.returncode == 2
     assert "training.stepps: unknown key" in run.stderr
     assert clone.ran(run.stdout) == []

@@ -43,6 +43,15 @@ def test_clients_of_a_server_elsewhere_are_told_nothing(name: str) -> None:
     assert CLIENT not in os.environ
 
 
+def test_the_server_that_a_run_has_started_is_not_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secret, "_own_url", "")
+    secret.apply()
+    secret.use_own_server("http://127.0.0.1:4321/api")
+    assert os.environ["PREFECT_API_URL"] == "http://127.0.0.1:4321/api" and not secret.is_elsewhere()
+    os.environ["PREFECT_API_URL"] = "http://127.0.0.1:4200/api"
+    assert secret.is_elsewhere()
+
+
 def test_nor_are_those_whose_profile_names_a_server(tmp_path: Path) -> None:
     profiles = 'active = "work"\n[profiles.work]\nPREFECT_API_URL = "https://prefect.example/api"\n'
     (tmp_path / "profiles.toml").write_text(profiles)

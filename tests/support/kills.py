@@ -21,14 +21,16 @@ import psutil
 
 from tests.support.clone import Clone
 
-LEVELS = ("tree", "make", "reproduce", "stage", "rank", "worker", "recorder")
-"""Kinds of processes to kill; DVC runs in the process of ``reproduce``."""
+LEVELS = ("tree", "make", "flow", "server", "stage", "rank", "worker", "recorder")
+"""Kinds of processes to kill; DVC runs in the process of ``flow``."""
+SURVIVED = ("worker", "stage", "rank", "recorder")
+"""A worker is replaced and a stage is tried again, so the run continues."""
 END_SECONDS = 120.0
 """All processes of a run must be gone this long after its end, or after the end of the process that started
 them."""
 RUN_SECONDS = 900.0
-"""The most seconds for a whole run, and until a stage notices, at its next report, that its recorder or a
-rank is gone."""
+"""The most seconds for a whole run, and until a run notices, at the end of a stage, that its server is
+gone."""
 MARK = "SKILLPRESS_KILL_TEST"
 """Environment variable of all processes that a run starts, whichever process is their parent now."""
 
@@ -57,10 +59,12 @@ class Killed:
             except subprocess.TimeoutExpired:
                 pass
             else:
-                return self._finish(run)  # this one was fast enough
+                if run.returncode == 0:
+                    return self._finish(run)  # this one was fast enough
+                run = self._start()  # one stage was killed more often than it is tried
             level = self._kill(run)
-            if level != "worker":  # a worker is replaced, and the run continues
-                self._gone(run, RUN_SECONDS if level in ("recorder", "rank") else END_SECONDS)
+            if level not in SURVIVED:
+                self._gone(run, RUN_SECONDS if level == "server" else END_SECONDS)
                 run = self._start()
         return self._finish(run)
 
@@ -85,7 +89,7 @@ class Killed:
         """Start ``make run`` without its set-up, since this environment has everything."""
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                ["make", "run", f"PYTHON={sys.executable}", "-o", "setup", "-o", "mlruns/mlflow.db"],
+                ["make", "run", f"PYTHON={sys.executable}", "-o", "setup"],
                 cwd=self.clone.folder, env=self.clone.environment | {MARK: self._mark},
                 start_new_session=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
@@ -132,8 +136,10 @@ def level_of(process: psutil.Process, make: int) -> str:
     if process.pid == make:
         return "make"
     command = " ".join(process.cmdline())
-    if "skillpress.pipeline.reproduce" in command:
-        return "reproduce"
+    if "flows.run" in command:
+        return "flow"
+    if "flows.own_server" in command:
+        return "server"
     if "skillpress.pipeline.tracking.recorder" in command:
         return "recorder"
     if "multiprocessing.spawn" in command:

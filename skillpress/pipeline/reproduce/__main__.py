@@ -1,4 +1,4 @@
-"""``make run``: check the parameters, take the workspace's lock, and let DVC reproduce what changed.
+"""``skillpress run``: check the parameters, take the workspace's lock, and let DVC reproduce what changed.
 
     skillpress run                                          the default experiment, here
     skillpress run --params params/grpo.yaml --seed 1       a variant, under workspaces/
@@ -9,7 +9,8 @@
     skillpress run --dry-run --devices 8 --device-memory 80 whether it fits the GPUs of a node
     skillpress run --dry-run --launch slurm --nodes 2 ...   what a scheduler is to be given
 
-DVC does all the work (``dvc repro`` is the same without the lock and the check).
+DVC does all the work (``dvc repro`` is the same without the lock and the check). ``make run`` is the
+same as a Prefect flow (``flows/run.py``).
 """
 
 from __future__ import annotations
@@ -23,22 +24,15 @@ from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.log_lines import set_up, without_options
 from skillpress.core.redaction import hide_secrets_of_tracebacks
-from skillpress.core.storage import make_folder
 from skillpress.experiment.params import load_params
 from skillpress.pipeline import exit_codes, parent, settings
-from skillpress.pipeline.files import BASE_ROLLOUTS, RESULTS
+from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.reproduce.devices import add_device_options, asked_for
-from skillpress.pipeline.reproduce.dvc_call import call_dvc, leave_out_routine
+from skillpress.pipeline.reproduce.dvc_call import call_dvc
+from skillpress.pipeline.reproduce.holding import held_workspace
 from skillpress.pipeline.reproduce.launch_script import Machines, add_launch_options, launch_script
-from skillpress.pipeline.reproduce.lock import exclusive, workspace_lock
 from skillpress.pipeline.reproduce.remote import check_revision, reproduce_with
-from skillpress.pipeline.reproduce.repair import repair
-from skillpress.pipeline.reproduce.workspace import (
-    Variant,
-    add_variant_options,
-    prepare_workspace,
-    variant_of,
-)
+from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, variant_of
 from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.whole_run import ALL, STAGES
 
@@ -115,16 +109,10 @@ def reproduce(variant: Variant, stages: Sequence[str] = (), remote: str | None =
         ParamsError: the parameters are wrong, or there is no such stage; nothing was run.
         LockTimeoutError: another run holds the workspace.
     """
-    workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
     variant.values(ROOT)
     parent.name_this_process()
     os.environ[STAGES] = ",".join(stages) or ALL
-    with exclusive(workspace_lock(workspace), str(workspace)):
-        os.chdir(prepare_workspace(ROOT, variant))
-        for folder in (ROOT / ".dvc" / "cache", BASE_ROLLOUTS.parent):  # DVC's copies have modes of their own
-            make_folder(folder, private=True)
-        repair(workspace)
-        leave_out_routine()
+    with held_workspace(variant) as workspace:
         code = reproduce_with(remote, stages) if remote else call_dvc(stages)
     if code == 0 and not stages:
         from skillpress.pipeline.finished.effect import effect_line  # in seconds

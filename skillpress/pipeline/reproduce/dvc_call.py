@@ -17,8 +17,6 @@ from skillpress.pipeline import exit_codes
 _EXIT_CODE = re.compile(r"exited with (-?\d+)$")
 _INTERRUPTED = 252
 """DVC's own code after Ctrl-C."""
-FAILED = 1
-"""The code of errors that another try may cure."""
 
 
 def call_dvc(stages: Sequence[str] = ()) -> int:
@@ -53,7 +51,7 @@ def stage_exit_code(error: BaseException | None) -> int | None:
 def exit_code_of(error: BaseException | None) -> int:
     """A command's exit code after DVC's error: the stage's own code, if that has a meaning here."""
     code = stage_exit_code(error)
-    return code if code in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED) else FAILED
+    return code if code in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED) else exit_codes.RETRY
 
 
 @contextmanager

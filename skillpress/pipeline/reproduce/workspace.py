@@ -35,6 +35,8 @@ LONGEST_NAME = 200
 """The longest name of a workspace. File systems allow 255 bytes, and a log adds an ending."""
 _OWN = frozenset({"params.yaml", "dvc.lock"})
 """Files that are a workspace's own."""
+_FILLED = {".dvc", "mlruns"}
+"""Folders with sources into which programs write as well."""
 
 
 class WorkspaceError(UserError):
@@ -170,7 +172,7 @@ def _copy_sources(repository: Path, workspace: Path) -> None:
             make_folder(target.parent)
             shutil.copy2(source, target)
     keep = set(wanted)
-    for folder in {path.parts[0] for path in wanted if len(path.parts) > 1} - {".dvc"}:
+    for folder in {path.parts[0] for path in wanted if len(path.parts) > 1} - _FILLED:
         for path in (workspace / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts and path.relative_to(workspace) not in keep:
                 path.unlink()

@@ -60,6 +60,8 @@ _PARENT = "mlflow.parentRunId"
 """MLflow's own tag for the parent of a run."""
 _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql"
+README = "README.md"
+"""The only file of ``mlruns/`` before its first use."""
 LONGEST_NAME = 200
 """The most characters of a method in a run's name; PostgreSQL keeps 250 of the whole name."""
 NO_DATABASE = "file is not a database"
@@ -106,6 +108,8 @@ def _created(uri: str) -> str:
             raise ValueError(f"{file} is a folder; name a file in it, such as {_SQLITE}{file}/mlflow.db")
         folder = file.parent
         make_folder(folder, private=True)  # artifacts, such as episodes, lie beside it
+        if {each.name for each in folder.iterdir()} == {README}:
+            folder.chmod(0o700)  # git made it, with a mode for everybody
         with named_disk_errors(folder / "create.lock"):
             opened = (folder / "create.lock").open("w")
         with opened as lock:

@@ -1,8 +1,9 @@
 """The data of imitation: the tokens of demonstrated steps.
 
 Text takes much more memory than tokens, and an expert that searches is slow. So demonstrations are tokenized
-in parts, and each part is written at once. If the process is killed, the next one reads these parts. A part's
-name says which demonstrations it has, so a missing part is made again and not skipped.
+in parts, and each part is written at once and forgotten. If the process is killed, the next one goes on after
+these parts. A part's name says which demonstrations it has, so a missing part is made again and not skipped.
+All parts together become one file that training maps into memory (``samples.py``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -19,6 +21,7 @@ from skillpress.core.tables import scan_table, write_table
 from skillpress.core.trajectory import TokenIds
 from skillpress.rollouts.agents import Prompter
 from skillpress.training.imitation.demonstrations import DemonstratedStep
+from skillpress.training.imitation.samples import Sample, Samples
 
 if TYPE_CHECKING:
     from skillpress.models.policy.policy import Policy
@@ -27,9 +30,6 @@ KIND = "demonstrations"
 STEPS_AT_ONCE = 10_000
 """The most demonstrated steps that are held as text."""
 SCHEMA = {"prompt": pl.List(pl.Int64), "response": pl.List(pl.Int64)}
-
-Sample = tuple[TokenIds, TokenIds]
-"""A prompt and the response to learn."""
 
 
 def demonstrated(
@@ -40,7 +40,7 @@ def demonstrated(
     store: ResumeStore,
     on_demonstration: Callable[[int], None] = lambda done: None,
     grows: bool = False,
-) -> list[Sample]:
+) -> Samples:
     """The samples of ``count`` demonstrations, those of an interrupted process included.
 
     Args:
@@ -53,11 +53,6 @@ def demonstrated(
         StorageError: a part is damaged; the message names it.
     """
     parts = store.spans(KIND)
-    samples = [
-        (tuple(prompt), tuple(response))
-        for _, path in parts
-        for prompt, response in scan_table(path, KIND, SCHEMA).collect().iter_rows()
-    ]
     done = parts[-1][0] if parts else 0
     on_demonstration(done)
     saved = done
@@ -76,11 +71,17 @@ def demonstrated(
             table = pl.DataFrame(fresh, schema=SCHEMA, orient="row")
             write_table(store.span(KIND, saved + 1, number), table, KIND)
             saved = number
-            samples += fresh
             shown.clear()
             steps = 0
         on_demonstration(number)
-    return samples
+    parts = store.spans(KIND)
+    tables = (scan_table(path, KIND, SCHEMA).collect().to_arrow() for _, path in parts)
+    return Samples.of_tables(samples_file(store), tables)
+
+
+def samples_file(store: ResumeStore) -> Path:
+    """The file of all samples of a store's demonstrations."""
+    return store.folder / f"{KIND}.arrow"
 
 
 def tokenize_growing(

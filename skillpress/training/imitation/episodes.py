@@ -28,7 +28,7 @@ from skillpress.environments.calls.steps import acted, action_of
 from skillpress.models.policy.policy import Policy
 from skillpress.rollouts.programs.requests import ModelRequest, UnshownConversationError
 from skillpress.rollouts.programs.tool_calls import Reader
-from skillpress.training.imitation.dataset import Sample
+from skillpress.training.imitation.samples import Sample, Samples
 
 KIND = "conversations"
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -132,23 +132,28 @@ class EpisodeSamples:
     """What reads calls in the policy's responses; None outside programs."""
     counts: Counts = field(default_factory=Counts)
 
-    def of(self, gathered: Gathered) -> list[Sample]:
+    def of(self, gathered: Gathered, file: Path) -> Samples:
         """All samples: those of rollout files in the section's order, then those of conversations.
+
+        Args:
+            file: is written, and mapped into memory.
 
         Raises:
             ParamsError: a file was sampled with another tokenizer, or nothing is left to learn.
             StorageError: a rollout file is damaged.
         """
-        samples: list[Sample] = []
-        for file in gathered.rollouts:
-            samples += self._of_rollouts(file, gathered.only_won)
-        if gathered.conversations is not None:
-            found = read_conversations(gathered.conversations)
-            for _, run in groupby(found, attrgetter("run")):
-                samples += self.counts.add([*chain.from_iterable(map(self._of_conversation, run))])
+        samples = Samples.written(file, self._each(gathered))
         if not samples:
             raise ParamsError(f"imitation.episodes: nothing can be learned: {gathered.told(self.counts)}")
         return samples
+
+    def _each(self, gathered: Gathered) -> Iterator[Sample]:
+        for file in gathered.rollouts:
+            yield from self._of_rollouts(file, gathered.only_won)
+        if gathered.conversations is not None:
+            found = read_conversations(gathered.conversations)
+            for _, run in groupby(found, attrgetter("run")):
+                yield from self.counts.add([*chain.from_iterable(map(self._of_conversation, run))])
 
     def _of_rollouts(self, file: Path, only_won: bool) -> Iterator[Sample]:
         keep = pl.col("won") if only_won else None

@@ -16,7 +16,7 @@ import polars as pl
 
 from skillpress.core.errors import ParamsError, StorageError
 from skillpress.core.tables import scan_table
-from skillpress.training.imitation.dataset import Sample
+from skillpress.training.imitation.samples import Sample
 
 if TYPE_CHECKING:
     from skillpress.models.policy.policy import Policy

@@ -39,9 +39,9 @@ from skillpress.models.policy.policy import Policy
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import Scorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks
-from skillpress.training.imitation.dataset import Sample
 from skillpress.training.imitation.optimizers import OPTIMIZERS, Schedule
 from skillpress.training.imitation.parameters import ImitationParameters
+from skillpress.training.imitation.samples import Sample, Samples
 from skillpress.training.imitation.shares import Gradients, updated
 
 SHORTEST = 0.6
@@ -77,7 +77,8 @@ def imitate(
     Raises:
         StorageError: the checkpoint is damaged.
     """
-    timer, samples = timer or SaveTimer(), Pairs.of(demonstrations)
+    timer = timer or SaveTimer()
+    samples = demonstrations if isinstance(demonstrations, Samples) else Pairs.of(demonstrations)
     updates = [*batches(samples.chains, parameters, seed)]
     learner = _Learner(policy, parameters, len(updates), token_limit, ranks)
     losses = learner.load(checkpoint) if checkpoint and checkpoint.exists() else []

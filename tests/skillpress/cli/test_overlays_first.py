@@ -28,7 +28,8 @@ CONSOLE = "skillpress.cli.command"
 MODEL = ("--model", "no/such-model")
 COMMANDS = {
     "run": (CONSOLE, "run"),
-    "make run": ("skillpress.pipeline.reproduce.__main__",),
+    "make run": ("flows.run",),
+    "run as a module": ("skillpress.pipeline.reproduce.__main__",),
     "dry run": (CONSOLE, "run", "--dry-run"),
     "dry run of devices": (CONSOLE, "run", "--dry-run", "--devices", "8", "--device-memory", "80"),
     "launch": (CONSOLE, "run", "--dry-run", "--launch", "slurm"),
@@ -48,7 +49,6 @@ COMMANDS = {
     "judge-questions": (CONSOLE, "judge-questions", *MODEL, "--output", "nowhere"),
     "judge-answers": (CONSOLE, "judge-answers", ".", *MODEL),
     "serve": (CONSOLE, "serve", "--environment", "countdown"),
-    "experiment": ("flows.experiment",),
     "ablation": ("flows.ablation", "--params", "params/grpo.yaml"),
 }
 
@@ -80,7 +80,7 @@ def test_a_misspelt_key_is_named_before_torch_is_imported(
     assert (code, heavy) == (2, [])
 
 
-@pytest.mark.parametrize("command", ["dry run", "check", "evaluate", "experiment"])
+@pytest.mark.parametrize("command", ["dry run", "check", "evaluate", "make run"])
 def test_a_misspelt_file_is_named_before_torch_is_imported(command: str, repository: Path) -> None:
     code, heavy, said = started(repository, *COMMANDS[command], "--params", "params/nope.yaml")
     assert "params/nope.yaml: cannot be read" in said

@@ -18,6 +18,7 @@ def small_repository(tmp_path: Path, repository: Path) -> Path:
         "params/grpo.yaml": "reward:\n  shaping: none\n",
         "params/typo.yaml": "reward:\n  shapping: none\n",
         "skillpress/a.py": "A = 1\n",
+        "mlruns/README.md": "What MLflow writes.\n",
         ".gitignore": "/data/\n/workspaces/\n/.dvc/cache\n",
         "data/big.parquet": "not copied",
         ".dvc/config": "[core]\n",
@@ -55,6 +56,13 @@ def test_it_holds_the_sources_tracked_or_not_and_nothing_that_git_ignores(small_
     assert (workspace / "skillpress" / "b.py").exists()
     assert not (workspace / "data").exists()
     assert not (workspace / "dvc.lock").exists()
+
+
+def test_preparing_again_keeps_what_mlflow_wrote_beside_its_readme(small_repository: Path) -> None:
+    written = prepare_workspace(small_repository, GRPO) / "mlruns" / "mlflow.db"
+    written.touch()
+    prepare_workspace(small_repository, GRPO)
+    assert written.exists()
 
 
 def test_preparing_again_follows_the_sources_and_keeps_what_runs_made(small_repository: Path) -> None:

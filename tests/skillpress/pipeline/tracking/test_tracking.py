@@ -30,8 +30,10 @@ stages:
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tracking database for this module; making one takes seconds."""
+    """A tracking database for this module, in a folder that git made; making one takes seconds."""
     folder = tmp_path_factory.mktemp("tracking")
+    (folder / "mlruns").mkdir(0o755)
+    (folder / "mlruns" / "README.md").touch()
     patch = pytest.MonkeyPatch()
     patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlruns/mlflow.db")
     before = os.umask(0o022)

@@ -13,8 +13,9 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import Task
 from skillpress.rollouts.agents import Prompter
 from skillpress.training.imitation import dataset as module
-from skillpress.training.imitation.dataset import Sample, demonstrated
+from skillpress.training.imitation.dataset import demonstrated
 from skillpress.training.imitation.demonstrations import DemonstratedStep
+from skillpress.training.imitation.samples import Sample
 from tests.support.models.tiny import tiny_policy
 
 COUNT = 25
@@ -68,7 +69,7 @@ def samples(folder: Path, demonstrator: Demonstrator, seen: list[int] | None = N
     prompter = Prompter(AsSeen(), policy.encode, 8)
     store = ResumeStore(folder, "key")
     told = seen if seen is not None else []
-    return demonstrated(demonstrator, COUNT, prompter, policy, store, told.append)
+    return [*demonstrated(demonstrator, COUNT, prompter, policy, store, told.append)]
 
 
 def test_one_sample_per_step_and_progress_after_every_demonstration(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.programs.tool_calls import Reader, hermes, llama_json
 from skillpress.training.imitation import trainer
-from skillpress.training.imitation.dataset import Sample
 from skillpress.training.imitation.episodes import EpisodeSamples, Gathered, read_conversations
 from skillpress.training.imitation.parameters import ImitationParameters
+from skillpress.training.imitation.samples import Sample
 from tests.support.integrations import foreign_records, trace_records
 from tests.support.models.chatting import chat_policy
 from tests.support.models.tiny import tiny_policy
@@ -75,7 +76,8 @@ def chosen(
     policy: Policy, gathered: Gathered, budget: int = 64, longest: int = 8, read: Reader | None = None
 ) -> tuple[list[Sample], EpisodeSamples]:
     made = EpisodeSamples(policy, budget, longest, read)
-    return made.of(gathered), made
+    with tempfile.TemporaryDirectory() as folder:
+        return [*made.of(gathered, Path(folder) / "recorded.arrow")], made
 
 
 def chat(**changes: Any) -> dict[str, Any]:

@@ -28,10 +28,11 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.agents import Prompter
 from skillpress.rollouts.agents.state_updates import Window
 from skillpress.training.imitation import trainer
-from skillpress.training.imitation.dataset import Sample, tokenize
+from skillpress.training.imitation.dataset import tokenize
 from skillpress.training.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.training.imitation.optimizers import muon
 from skillpress.training.imitation.parameters import ImitationParameters
+from skillpress.training.imitation.samples import Sample
 from skillpress.training.imitation.trainer import SHORTEST, add_gradients, alike, batches, passes
 from tests.support.models.tiny import tiny_policy
 
