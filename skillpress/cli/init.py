@@ -68,13 +68,13 @@ def write_lab(folder: Path) -> None:
         make_folder((folder / place).parent)
         (folder / place).write_bytes(content)
     hashes = {str(place): digest(content) for place, content in written.items()}
-    Manifest(name=name, version=__version__, files=hashes).write(folder)
+    LabManifest(name=name, version=__version__, files=hashes).write(folder)
     write_origin(folder)
     _make_repository(folder)
 
 
 @dataclass(frozen=True)
-class Manifest:
+class LabManifest:
     """What a lab was written from: the file ``.skillpress.json``, for ``skillpress upgrade``."""
 
     name: str
@@ -90,7 +90,7 @@ class Manifest:
         write_json(folder / MANIFEST, values | {"files": dict(sorted(self.files.items()))})
 
     @classmethod
-    def read(cls, folder: Path) -> Manifest:
+    def read(cls, folder: Path) -> LabManifest:
         """The manifest of a lab.
 
         Raises:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skillpress.cli.init import MANIFEST, REQUIREMENTS, Manifest, contents, digest
+from skillpress.cli.init import MANIFEST, REQUIREMENTS, LabManifest, contents, digest
 from skillpress.cli.origin import write_origin
 from skillpress.core.arguments import CommandParser
 from skillpress.core.errors import UserError, did_you_mean
@@ -72,7 +72,7 @@ class FileChange:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def changes(folder: Path, manifest: Manifest) -> Iterator[FileChange]:
+def changes(folder: Path, manifest: LabManifest) -> Iterator[FileChange]:
     """What the installed version changes in a lab. A file that equals it already, and one that the version
     leaves as it was written, are left out."""
     after = contents(manifest.name)
@@ -116,8 +116,8 @@ def _state(here: bytes | None, new: bytes | None, written: str | None) -> State:
 
 
 def apply(
-    folder: Path, manifest: Manifest, found: Sequence[FileChange], merged: Sequence[Path] = ()
-) -> Manifest:
+    folder: Path, manifest: LabManifest, found: Sequence[FileChange], merged: Sequence[Path] = ()
+) -> LabManifest:
     """Carry the changes out and return the new manifest, which is written last.
 
     All new files are on the disk before the first one takes its place. A process that is killed in between
@@ -148,7 +148,7 @@ def apply(
     hashes = {str(place): digest(content) for place, content in contents(manifest.name).items()}
     kept = {str(place): manifest.files[str(place)] for place in left if str(place) in manifest.files}
     files = {name: value for name, value in hashes.items() if Path(name) not in left} | kept
-    upgraded = Manifest(manifest.name, __version__, files)
+    upgraded = LabManifest(manifest.name, __version__, files)
     upgraded.write(folder)
     write_origin(folder)
     return upgraded
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     folder = need_lab()
-    manifest = Manifest.read(folder)
+    manifest = LabManifest.read(folder)
     if _numbers(manifest.version) > _numbers(__version__):
         raise UpgradeError(
             f"{folder / MANIFEST}: the lab was written by skillpress {manifest.version}, but "

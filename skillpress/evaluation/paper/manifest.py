@@ -50,7 +50,7 @@ class ScaledBenchmark(Section):
     """Mean of measured runs, two beside each other on two cores; None if none was measured."""
 
 
-class Node(Section):
+class NodeOfScale(Section):
     """The machine that a scale's trainings need, and throughputs for an estimate of their hours."""
 
     devices: PositiveInt
@@ -70,7 +70,7 @@ class Scale(Section):
 
     words: str
     """What it is for."""
-    node: Node | None = None
+    node: NodeOfScale | None = None
     """What it needs; None if any machine does."""
     benchmarks: dict[str, ScaledBenchmark]
     """Environment to its trainings."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from skillpress.core.errors import ParamsError
-from skillpress.evaluation.paper.manifest import Node
+from skillpress.evaluation.paper.manifest import NodeOfScale
 from skillpress.experiment.fitting import Devices, fits, fullest
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
@@ -44,7 +44,7 @@ class Cost:
     """Whether it fits the GPUs, in words."""
 
 
-def cost(params: Params, shape: ModelShape, node: Node) -> Cost:
+def cost(params: Params, shape: ModelShape, node: NodeOfScale) -> Cost:
     """The cost of a training on a node."""
     words = f"{node.devices} GPUs of {node.device_memory:g} GB"
     devices = Devices(words, int(node.device_memory * GB), node.devices)
@@ -58,7 +58,7 @@ def cost(params: Params, shape: ModelShape, node: Node) -> Cost:
     )
 
 
-def hours(params: Params, node: Node) -> float:
+def hours(params: Params, node: NodeOfScale) -> float:
     """Hours at the node's throughputs, at most."""
     played, algorithm = episodes(params), params.algorithm
     steps = {part: count * params.environment.max_steps for part, count in played.items()}
@@ -121,7 +121,7 @@ def forecast(needed: Planned, runs: Sequence[PaperRun]) -> Iterator[str]:
         )
 
 
-def node_cost(run: PaperRun, node: Node) -> Cost:
+def node_cost(run: PaperRun, node: NodeOfScale) -> Cost:
     """The cost of one training; ``ParamsError`` if the shape of its model is unknown here."""
     shape, _ = model_shape(run.params)
     if shape is None:

@@ -10,7 +10,7 @@ import pytest
 
 from skillpress.cli import init, origin, upgrade
 from skillpress.cli.command import main
-from skillpress.cli.init import MANIFEST, Manifest, contents, write_lab
+from skillpress.cli.init import MANIFEST, LabManifest, contents, write_lab
 from skillpress.pipeline import exit_codes
 
 MAKEFILE, GRPO, STAGE, LEFT = (
@@ -52,7 +52,7 @@ def texts(lab: Path) -> dict[str, bytes]:
 
 
 def test_the_manifest_has_a_hash_of_every_file_that_was_written(lab: Path) -> None:
-    manifest = Manifest.read(lab)
+    manifest = LabManifest.read(lab)
     assert (manifest.name, manifest.version) == ("lab", "0.1.0")
     assert set(manifest.files) == set(texts(lab)) - {MANIFEST}
 
@@ -140,11 +140,11 @@ def test_an_interrupted_upgrade_leaves_whole_files_and_goes_on(
         (lambda lab: (lab / MANIFEST).unlink(), "`skillpress init` did not write this lab"),
         (lambda lab: (lab / MANIFEST).write_text("{"), "not valid JSON"),
         (
-            lambda lab: Manifest("lab", "0.1.0", {"params/../../.bashrc": "0"}).write(lab),
+            lambda lab: LabManifest("lab", "0.1.0", {"params/../../.bashrc": "0"}).write(lab),
             "names params/../../.bashrc, which is not inside the lab",
         ),
         (
-            lambda lab: Manifest("lab", "0.10.0", {}).write(lab),
+            lambda lab: LabManifest("lab", "0.10.0", {}).write(lab),
             "the lab was written by skillpress 0.10.0, but 0.2.0 is installed; install 0.10.0 or later",
         ),
     ],

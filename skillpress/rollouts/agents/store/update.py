@@ -22,7 +22,7 @@ kept, and your notes show it again when it resembles what you see.
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoreSoFar:
     """What f_agent holds of an episode outside its prompts (``AgentState.kept``)."""
 
     store: EpisodeStore
@@ -44,7 +44,7 @@ class Stored(Window):
     ) -> AgentState:
         """The next state; its notes are the entries nearest to the observation."""
         kept = _kept(state)
-        after = Kept(kept.store, kept.steps + 1)
+        after = StoreSoFar(kept.store, kept.steps + 1)
         entries = []
         if "turns" in self.section.writes:
             entries += self._turn(after.steps, state.observation, action)
@@ -72,7 +72,7 @@ class Stored(Window):
         shown = plain if self.compact else f"Step {step}: you saw '{observation}' and did '{action}'."
         return self._entry(step, "turn", str(step), shown, plain)
 
-    def _facts(self, kept: Kept, thought: str, info: Info) -> list[Entry]:
+    def _facts(self, kept: StoreSoFar, thought: str, info: Info) -> list[Entry]:
         """The facts that are new or have changed."""
         found = [
             self._entry(kept.steps, "fact", name, f"{name}: {text}", f"{name} {text}")
@@ -138,6 +138,6 @@ def stored(turns: int | None, section: StoreParameters = USUAL, compact: bool = 
     return make(turns=turns, section=section, embed=embedding_of(section), compact=compact)
 
 
-def _kept(state: AgentState) -> Kept:
+def _kept(state: AgentState) -> StoreSoFar:
     """The store of the episode, which is empty at its start."""
-    return state.kept if isinstance(state.kept, Kept) else Kept(EpisodeStore())
+    return state.kept if isinstance(state.kept, StoreSoFar) else StoreSoFar(EpisodeStore())
