@@ -71,7 +71,7 @@ def make_tasks(params: Params, folder: Path) -> None:
         write_tasks(folder / f"{split}.parquet", [task for task in made if task.split == split])
 
 
-def samples(params: Params, folder: Path, split: str) -> list[Sample]:
+def samples(params: Params, folder: Path, split: str) -> Sequence[Sample]:
     """Demonstrations of a split: training's own, or one per validation game, without mistakes."""
     experiment, tasks = Experiment(params), read_tasks(folder / f"{split}.parquet")
     policy = experiment.starting_policy()

@@ -13,7 +13,6 @@ parameters differ from the manifest's is refused, unless the manifest names the 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -99,9 +98,7 @@ def _made_here(needed: Planned, runs: Sequence[PaperRun]) -> list[Path]:
 
 def _in_lab(*module_and_words: str) -> None:
     """Run a module of the lab to its end; ``NotReproducedError`` if it failed."""
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", *module_and_words]
-    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}) as process:
+    with subprocess.Popen([sys.executable, "-m", *module_and_words], cwd=ROOT) as process:
         try:
             code = process.wait()
         except KeyboardInterrupt:

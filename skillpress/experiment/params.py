@@ -86,7 +86,7 @@ class Params(Section):
     processes: PositiveInt
     """Processes that share imitation, episodes and training; results depend on it."""
     environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
-    """What is played; another name replaces the whole section."""
+    """What is played; each name has its own keys."""
     tasks: TaskParameters
     """How many tasks each split has, and which of them train."""
     policy: PolicyParameters
@@ -94,7 +94,7 @@ class Params(Section):
     imitation: ImitationParameters
     """What the policy imitates first."""
     engine: Annotated[SerializeAsAny[EngineParameters], ByName(ENGINES, "engine.name")]
-    """The part that samples; another name replaces the whole section."""
+    """The part that samples; each name has its own keys."""
     sampling: SamplingParameters
     """How training samples, and how many responses at once."""
     workers: WorkersParameters = Field(default_factory=WorkersParameters)
@@ -106,9 +106,9 @@ class Params(Section):
     reward: RewardParameters
     """What steps and successes earn and pay (docs/methods.md)."""
     algorithm: Annotated[SerializeAsAny[Algorithm], ByName(ALGORITHMS, "algorithm.name")]
-    """The method of training; another name replaces the whole section."""
+    """The method of training; each name has its own keys."""
     experience: Annotated[SerializeAsAny[ExperienceParameters], ByName(EXPERIENCES, "experience.name")]
-    """Further attempts to learn from; another name replaces the whole section."""
+    """Further attempts to learn from; each name has its own keys."""
     training: TrainingParameters
     """The settings of training that do not depend on the algorithm."""
     evaluation: EvaluationParameters
