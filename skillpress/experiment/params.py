@@ -86,7 +86,7 @@ class Params(Section):
     processes: PositiveInt
     """Processes that share imitation, episodes and training; results depend on it."""
     environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
-    """What is played; another name replaces the whole section."""
+    """What is played; each name has its own keys."""
     tasks: TaskParameters
     """How many tasks each split has, and which of them train."""
     policy: PolicyParameters
@@ -106,7 +106,7 @@ class Params(Section):
     reward: RewardParameters
     """What steps and successes earn and pay (docs/methods.md)."""
     algorithm: Annotated[SerializeAsAny[Algorithm], ByName(ALGORITHMS, "algorithm.name")]
-    """The method of training; another name replaces the whole section."""
+    """The method of training; each name has its own keys."""
     experience: Annotated[SerializeAsAny[ExperienceParameters], ByName(EXPERIENCES, "experience.name")]
     """Further attempts to learn from; another name replaces the whole section."""
     training: TrainingParameters
