@@ -2,9 +2,9 @@
 
     python -m benchmarks.imitation_memory [--samples 100000 1000000] [--updates 200]
 
-Each form and size has a process of its own. It reads the samples (a prompt of 24 to 63 tokens and a response
-of 2 to 9, one in four extending the previous one) from a generator, finds their chains, and draws the first
-updates of an epoch, packed as a model takes them; no model runs. *Tuples* is the form before the files. The
+Each form and size has a process of its own. It takes the samples from a generator, finds their chains, and
+draws the first updates of an epoch, packed as a model takes them. No model runs. A prompt has 24 to 63 tokens
+and a response 2 to 9; one sample in four extends the previous one. *Tuples* is the form before the files. The
 memory is the process's own (``RssAnon``, looked at every 10 ms), less what it had before: pages of a mapped
 file are the system's, which takes them back when it needs room. A hash of all drawn tokens shows that both
 forms draw the same.

@@ -71,7 +71,9 @@ class Pairs:
 
     def select(self, wanted: NDArray[np.int64]) -> Pairs:
         """The pairs in these rows; within a chain each extends all earlier ones, so none is compared."""
-        return selected([self.rows[row] for row in wanted], np.cumsum(~self.goes_on)[wanted], wanted)
+        return selected(
+            [self.rows[row] for row in wanted], np.cumsum(~self.goes_on, dtype=np.int64)[wanted], wanted
+        )
 
     @cached_property
     def chains(self) -> list[range]:
@@ -89,7 +91,7 @@ class Pairs:
         return prompt[len(self.rows[chain[0]][0]) :] + response
 
 
-def selected(rows: Sequence[Pair], chain: NDArray[np.integer], place: NDArray[np.int64]) -> Pairs:
+def selected(rows: Sequence[Pair], chain: NDArray[np.int64], place: NDArray[np.int64]) -> Pairs:
     """Some pairs of many. Within a chain each extends all earlier ones, so none is compared.
 
     Args:

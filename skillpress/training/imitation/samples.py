@@ -103,8 +103,8 @@ class Samples(Sequence[Sample]):
         return Chains.of(self.goes_on)
 
     @cached_property
-    def _chain(self) -> NDArray[np.int32]:
-        return np.cumsum(~self.goes_on, dtype=np.int32)
+    def _chain(self) -> NDArray[np.int64]:
+        return np.cumsum(~self.goes_on, dtype=np.int64)
 
     def select(self, wanted: NDArray[np.int64]) -> Pairs:
         """The samples in these rows, in memory."""
@@ -116,14 +116,15 @@ class _Column:
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         chunks = [chunk for chunk in column.chunks if len(chunk)]
-        self._offsets = [chunk.offsets.to_numpy() for chunk in chunks]
-        self._tokens = [chunk.values.to_numpy() for chunk in chunks]
+        self._offsets: list[NDArray[np.int32]] = [chunk.offsets.to_numpy() for chunk in chunks]
+        self._tokens: list[NDArray[np.int32]] = [chunk.values.to_numpy() for chunk in chunks]
         self._first = np.cumsum([0, *map(len, chunks)])
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """[rows] number of tokens of each list."""
-        return np.concatenate([np.zeros(0, np.int64), *map(np.diff, self._offsets)]).astype(np.int64)
+        found: list[NDArray[np.int32]] = [np.diff(offsets) for offsets in self._offsets]
+        return np.concatenate([np.zeros(0, np.int64), *found])
 
     def lists(self, rows: NDArray[np.int64]) -> list[TokenIds]:
         """The tokens of several rows as Python's numbers."""
