@@ -102,7 +102,7 @@ def _in_lab(*module_and_words: str) -> None:
         try:
             code = process.wait()
         except KeyboardInterrupt:
-            process.wait()  # it stops what it has started, and says what is kept
+            process.wait()  # it stops its experiments first
             raise
     if code:
         raise NotReproducedError(

@@ -62,7 +62,7 @@ def _rows(manifest: Manifest, root: Path) -> Iterator[tuple[str, ...]]:
         if entry.rows:
             yield name, entry.words, ", ".join(_trainings(manifest, name)), here
         elif entry.made is not None:
-            yield name, entry.words, "none", f"[{Path(entry.made.writes).name}](../{entry.made.writes})"
+            yield name, entry.words, "none", f"[by a command](../{entry.made.writes})"
         else:
             yield name, entry.words, "none", "by the code"
 

@@ -28,7 +28,7 @@ from skillpress.pipeline.reproduce.dry_run import model_shape
 EXPLORER = "play_floors: explorer"
 """The episodes that no model plays."""
 UNWRITTEN = "train_policy"
-"""Of training's episodes a sample is kept, which is not counted."""
+"""Training's parts: a run keeps a sample of their episodes, which is not counted."""
 STATE, ROW, TEXT = 12, 256, 12
 """Bytes of an optimizer per weight, of a step without tokens, and of a sampled token's text."""
 

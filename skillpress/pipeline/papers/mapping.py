@@ -53,7 +53,7 @@ class MappedPart:
     printed: int
     """The number of skills that the paper prints."""
     found: int
-    """That of the projection's alphabet."""
+    """The number of skills in the projection's alphabet."""
     lines: tuple[MappedLine, ...]
 
     @property

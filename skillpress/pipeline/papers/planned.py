@@ -119,7 +119,7 @@ class Planned:
         nearest = min(unlike, key=lambda method: len(unlike[method]))
         for line in unlike[nearest]:
             raise RunsError(
-                f"{run.folder}: is no run of {run.environment} at scale {self.scale}; of {nearest}, the "
+                f"{run.folder}: is not a run of {run.environment} at scale {self.scale}; of {nearest}, the "
                 f"nearest method, {line}"
             )
         return nearest

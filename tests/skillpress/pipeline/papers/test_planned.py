@@ -118,7 +118,7 @@ def test_a_finished_run_that_differs_is_refused_with_the_key_and_both_values(
     needed: Planned, tmp_path: Path, repository: Path, overlay: dict[str, Any], said: str
 ) -> None:
     run = read_run(play_run(tmp_path / "a", repository, overlay))
-    with pytest.raises(RunsError, match=rf"is no run of countdown at scale tiny; of {said}"):
+    with pytest.raises(RunsError, match=rf"is not a run of countdown at scale tiny; of {said}"):
         needed.check(run)
 
 
