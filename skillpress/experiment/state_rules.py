@@ -61,7 +61,7 @@ def _a_store_is_described_and_shown(params: Params) -> None:
     if policy.compact and not params.environment.shows_notes:
         raise ValueError(
             f"policy.state_update 'store' shows notes, which policy.rendering 'compact' of "
-            f"{params.environment.name} has no words for; take rendering text or paper"
+            f"{params.environment.name} cannot show; use rendering text or paper"
         )
     if policy.compact and store.holds_own_words:
         raise ValueError(
@@ -70,7 +70,7 @@ def _a_store_is_described_and_shown(params: Params) -> None:
         )
     if "facts" in store.writes and policy.parser in {"json", "xml"}:
         raise ValueError(
-            f"policy.parser is {policy.parser!r}, and facts are written in <think>: take rendering or "
+            f"policy.parser is {policy.parser!r}, and facts are written in <think>: use rendering or "
             "planned, or policy.store.writes without facts"
         )
 

@@ -240,7 +240,7 @@ DEFAULT = ROOT / "params.yaml"
         ),
         (
             "policy: {state_update: store, store: {shown: 2, length: 9}}",
-            "policy.state_update 'store' shows notes, which policy.rendering 'compact' of countdown has no",
+            "policy.state_update 'store' shows notes, which policy.rendering 'compact' of countdown cannot",
         ),
         (
             "policy: {state_update: store, model: smollm2-135m, rendering: text, parser: json, "

@@ -91,7 +91,7 @@ def embedding_of(section: StoreParameters) -> Embedding:
         return HashedNgrams()
     if not Path(section.model).is_dir():
         raise ParamsError(
-            f"policy.store.embedding: is {section.model!r}, and there is no such folder; take {NGRAMS!r}, or "
+            f"policy.store.embedding: is {section.model!r}, and there is no such folder; use {NGRAMS!r}, or "
             "the folder of a model"
         )
     return ModelFolder(section.model)
