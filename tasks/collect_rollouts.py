@@ -11,7 +11,7 @@ from skillpress.core.rollout_files import TAKEN, scan_rollouts
 from skillpress.core.storage import write_json
 from skillpress.experiment.collection import play_episodes
 from skillpress.experiment.kept_tasks import write_pass_rates
-from skillpress.experiment.start_rollouts import start_job
+from skillpress.experiment.start_job import start_job
 from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS, PASS_RATES, RESULTS, load_tasks
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from skillpress.experiment.collection import CollectionJob, play_episodes, play_
 from skillpress.experiment.kept_tasks import kept_tasks, read_pass_rates, write_pass_rates
 from skillpress.experiment.layers import Layer
 from skillpress.experiment.params import Params, check_params, merged, sources
-from skillpress.experiment.start_rollouts import projected, start_job, start_successes
+from skillpress.experiment.start_job import start_job
+from skillpress.experiment.start_rollouts import projected, start_successes
 from skillpress.skills.start import write_start
 from skillpress.training.loop.keeping.selected_checkpoint import select_checkpoint
 

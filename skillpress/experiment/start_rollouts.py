@@ -1,4 +1,4 @@
-"""The episodes of the start policy before training, and what training takes from them."""
+"""The skills of the start policy's episodes, and the successes with which training begins."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.sequence_files import scan_sequences
 from skillpress.core.trajectory import SkillSequence, Task, skill_sequence
 from skillpress.environments.section import Projection
-from skillpress.experiment.collection import CollectionJob, Play
 from skillpress.experiment.params import Params
-from skillpress.rollouts.collection import requests
 from skillpress.skills.buffer import Success
-
-
-def start_job(params: Params, tasks: Sequence[Task], model: Path, store: ResumeStore) -> CollectionJob:
-    """The episodes that ``rollouts`` asks for, of the first training tasks, played by the start policy."""
-    played = tasks[: params.rollouts.played(len(tasks))]
-    wanted = requests(played, params.rollouts.per_task, params.seed, "base", policy="start")
-    return CollectionJob(params, "training", [Play(model, wanted)], store)
 
 
 def projected(

@@ -164,7 +164,7 @@ class Manifest(Section):
             if wanted in (known.casefold(), known.casefold().removeprefix("table ")):
                 return known
         raise ManifestError(
-            f"{name!r} is no table of the manifest; there are {', '.join(self.tables)}"
+            f"{name!r} is not a table of the manifest; its tables are {', '.join(self.tables)}"
             f"{did_you_mean(name, self.tables)}"
         )
 

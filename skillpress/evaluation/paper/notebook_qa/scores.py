@@ -28,7 +28,7 @@ BACKBONES = {
     "Qwen3-4B": "Qwen3-4B-Thinking",
     "Qwen3-4B-Thinking-2507": "Qwen3-4B-Thinking",
 }
-"""The end of ``policy.model`` to the backbone of Table 2; other models stand beside :data:`BACKBONE`."""
+"""The end of ``policy.model`` to the backbone of Table 2; others are compared with :data:`BACKBONE`."""
 PRINTED = {"vanilla": "L0-Scaffold", "l0": "L0-RL"}
 """Methods to L0's names of them: the untrained policy in its loop, and the trained one."""
 TABLE = "L0, Table 2"
