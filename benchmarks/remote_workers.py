@@ -1,10 +1,10 @@
-"""Environments on other machines against the same ones here, and what is left when a machine is killed.
+"""Environments on other machines against the same ones here, and the episodes of a machine that is killed.
 
     python -m benchmarks.remote_workers [--parts here machines killed rounds] [--episodes 500]
 
-Two servers of ``skillpress serve-workers`` on this computer stand for two machines, with half of the slots
-each. A random explorer plays short episodes of question answering in real sandboxes; the questions are made
-here, so no data are needed. Every part plays the same episodes, and writes them to a file:
+Two servers of ``skillpress serve-workers`` on this computer play the part of two machines, with half of the
+slots each. A random explorer plays short episodes of question answering in real sandboxes. The questions are
+made here, so no data are needed. Every part plays the same episodes, and writes them to a file:
 
 - ``here``: the local pool of sandboxes.
 - ``machines``: both servers.

@@ -15,7 +15,7 @@ from skillpress.environments.played import packages_of, played_by
 from skillpress.experiment.experiment import Experiment
 from skillpress.rollouts.remote.slot import KEY_VARIABLE, Slot
 
-EPISODES = 24
+EPISODES = 18
 KEY = "a-key-of-many-letters"
 
 

@@ -58,7 +58,7 @@ class _Machine:
 
     @property
     def told(self) -> str:
-        """Its address and what is known about it, for messages."""
+        """Its address, process and log, for messages."""
         return f"{self.url} ({self.about})" if self.about else self.url
 
 
@@ -182,7 +182,7 @@ class WorkersPool:
             one.drop()
 
     def close(self) -> None:
-        """Give all slots back. Whoever waits for one gets an error."""
+        """Give all slots back. A thread that waits for one gets an error."""
         with self._changed:
             self._closed = True
             slots = [slot for machine in self._machines for slot in machine.idle]
@@ -255,7 +255,7 @@ class WorkersPool:
         return slot
 
     def _meet(self, machine: _Machine) -> float:
-        """Take a first slot if one is free; returns the time of the longest answer, 0 if nobody is there."""
+        """Take a first slot if one is free; returns the time of the longest answer, 0 if it is lost."""
         try:
             slot = Slot(machine.url, self._key, self._packages)
         except FullError as error:

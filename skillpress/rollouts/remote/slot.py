@@ -126,7 +126,7 @@ class Slot:
             packages: packages of the environment, of whose dataclasses its states are made.
 
         Raises:
-            LostError: nobody answers there in time, or no server of this kind.
+            LostError: no server of this kind answers there in time.
             FullError: all slots are taken.
             UserError: the machine refuses the key.
         """
@@ -209,6 +209,6 @@ class Slot:
         except TimeoutError:
             raise LostError(f"has not answered within {seconds:.0f} seconds") from None
         except ForeignMessageError as error:
-            raise LostError(f"answers with what is not an answer: {error}") from error
+            raise LostError(f"its answer cannot be read: {error}") from error
         except (OSError, ConnectionClosed) as error:
             raise LostError(f"the connection has ended ({error})") from error

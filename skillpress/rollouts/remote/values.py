@@ -88,7 +88,7 @@ def _value(found: Any, packages: Collection[str]) -> Any:
             return {_value(key, packages): _value(one, packages) for key, one in found["map"]}
         case ["class", "fields"]:
             return _filled(found["class"], found["fields"], packages)
-    raise ForeignMessageError(f"{str(found)[:SHOWN]} is no value of a message")
+    raise ForeignMessageError(f"{str(found)[:SHOWN]} is not a value of a message")
 
 
 def _filled(name: str, values: Mapping[str, Any], packages: Collection[str]) -> Any:
@@ -102,7 +102,7 @@ def _filled(name: str, values: Mapping[str, Any], packages: Collection[str]) -> 
         kind = getattr(kind, part)
     names = _field_names(kind) if isinstance(kind, type) and kind.__module__ == module else None
     if names is None:
-        raise ForeignMessageError(f"{name[:SHOWN]} is no dataclass or named tuple of this module")
+        raise ForeignMessageError(f"{name[:SHOWN]} is not a dataclass or named tuple of this module")
     if set(names) != values.keys():
         raise ForeignMessageError(f"{name[:SHOWN]} has other fields than {', '.join(values)[:SHOWN]}")
     found = {key: _value(one, packages) for key, one in values.items()}

@@ -40,7 +40,7 @@ class Counting(Environment[str]):
 
     @classmethod
     def forget(cls) -> None:
-        """Start the counts anew."""
+        """Set the counts to zero."""
         cls.at_once, cls.most_at_once, cls.actions = 0, 0, []
 
     def reset(self, task: Task) -> tuple[str, Info]:
