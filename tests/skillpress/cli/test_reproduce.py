@@ -116,7 +116,7 @@ def test_a_dry_run_names_runs_and_cost_and_starts_nothing(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Table 40"], "'Table 40' is no table of the manifest; there are Table 1, "),
+        (["Table 40"], "'Table 40' is not a table of the manifest; its tables are Table 1, "),
         (["4", "--scale", "tiny"], "--scale: no 'tiny' in the manifest; there are paper, small, smoke"),
         (["4", "--only", "alfworld"], "--only: is 'alfworld', and these tables have runs of countdown"),
         (["4", "--set", "training.steps=5"], "training.steps is 5, the manifest's runs have 60"),
