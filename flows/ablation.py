@@ -325,4 +325,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     hide_secrets_of_tracebacks()
+    parent.end_with_named_process()
     sys.exit(main())

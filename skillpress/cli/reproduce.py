@@ -23,6 +23,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.lab import lab_file, overlay
 from skillpress.core.storage import read_json, write_text
 from skillpress.evaluation.paper.manifest import PLACE, Made, Manifest, PaperEntry, read_manifest
+from skillpress.pipeline import parent
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.finished.run import read_unchanged
 from skillpress.pipeline.papers.mapping import MappedPart, mapped, markdown
@@ -98,6 +99,7 @@ def _made_here(needed: Planned, runs: Sequence[PaperRun]) -> list[Path]:
 
 def _in_lab(*module_and_words: str) -> None:
     """Run a module of the lab to its end; ``NotReproducedError`` if it failed."""
+    parent.name_this_process()
     with subprocess.Popen([sys.executable, "-m", *module_and_words], cwd=ROOT) as process:
         try:
             code = process.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from skillpress.cli.command import main
 from skillpress.core.storage import read_json
 from skillpress.core.yaml_files import parse_yaml, write_yaml
 from skillpress.evaluation.paper.manifest import PLACE, read_manifest
-from skillpress.pipeline import exit_codes
+from skillpress.pipeline import exit_codes, parent
 from tests.support.pipeline.finished_run import SMALL, play_run
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -132,14 +133,15 @@ def test_what_cannot_be_made_is_refused_before_anything_starts(
     assert f"reproduce: {said}" in capsys.readouterr().err.replace("grpo on countdown, scale small: ", "")
 
 
-def test_a_module_of_the_lab_that_fails_is_named_with_its_exit_code(
-    capfd: pytest.CaptureFixture[str],
+def test_a_module_of_the_lab_that_fails_is_named_with_its_exit_code_and_is_told_whose_end_ends_it(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(parent.VARIABLE, "0")
     with pytest.raises(
         reproduce.NotReproducedError, match=r"python -m json.tool nowhere.json ended with [12]"
     ):
         reproduce._in_lab("json.tool", "nowhere.json")
-    assert "nowhere.json" in capfd.readouterr().err
+    assert "nowhere.json" in capfd.readouterr().err and os.environ[parent.VARIABLE] == str(os.getpid())
 
 
 def test_a_record_is_json_that_a_reader_without_this_library_understands(repository: Path) -> None:
