@@ -55,7 +55,8 @@ def test_a_table_is_found_by_the_names_that_people_write(repository: Path, name:
 
 def test_an_unknown_table_or_scale_is_answered_with_those_that_there_are(repository: Path) -> None:
     manifest = read_manifest(repository / PLACE)
-    with pytest.raises(ManifestError, match="'Table 12' is not a table of the manifest; its tables are Table 1, "):
+    wrong = "'Table 12' is not a table of the manifest; its tables are Table 1, "
+    with pytest.raises(ManifestError, match=wrong):
         manifest.named("Table 12")
     with pytest.raises(
         ManifestError, match="--scale: no 'big' in the manifest; there are paper, small, smoke"
