@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError
@@ -45,6 +46,9 @@ from skillpress.rollouts.workers import cores
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.library.advice import SkillAdvice
 from skillpress.skills.library.library import Skill
+
+if TYPE_CHECKING:
+    from skillpress.rollouts.remote.pool import WorkersPool
 
 
 @dataclass(frozen=True)
@@ -206,13 +210,7 @@ class Experiment:
     def _environments(self, sharing: int, lockstep: bool) -> VectorEnvironment:
         environment = self.params.environment
         if self.params.workers.urls:
-            pool = self.params.workers.make(
-                played_by(environment),
-                packages_of(environment),
-                processes=self.params.processes,
-                lockstep=lockstep,
-                strict=environment.hosting == "workers",
-            )
+            pool = self._workers(lockstep)
             return ThreadVectorEnv(pool, pool.seconds, pool.close)
         match environment.hosting:
             case "in_process":
@@ -224,3 +222,19 @@ class Experiment:
                 return ThreadVectorEnv(shared, shared.seconds, shared.close)
             case "threads":
                 return ThreadVectorEnv(environment.make)
+
+    def _workers(self, lockstep: bool) -> WorkersPool:
+        from skillpress.rollouts.remote.pool import WorkersPool  # with websockets, which few experiments need
+        from skillpress.rollouts.remote.slot import key_of_workers
+
+        environment = self.params.environment
+        return WorkersPool(
+            self.params.workers.urls,
+            key_of_workers(),
+            played=played_by(environment),
+            packages=packages_of(environment),
+            processes=self.params.processes,
+            lockstep=lockstep,
+            strict=environment.hosting == "workers",
+            wait_seconds=self.params.workers.wait_seconds,
+        )
