@@ -79,7 +79,7 @@ def test_a_grids_values_are_yaml_and_may_be_lists() -> None:
     [
         (["skills.buffer"], [], "--grid skills.buffer: must be key=value,value"),
         (["skills.buffer="], [], "--grid skills.buffer=: must be key=value,value"),
-        (["training.learning_rate=1e-4,0.0001"], [], "learning_rate=0.0001 is there twice"),
+        (["training.learning_rate=1e-4,0.0001"], [], "learning_rate=0.0001 occurs twice"),
         (["skills.buffer=1,2", "skills.buffer=3"], [], "sets skills.buffer too"),
         (["skills.buffer=1,2"], ["skills.buffer=3"], "sets skills.buffer too"),
     ],
