@@ -75,6 +75,7 @@ def cheapest_cut(skills: Sequence[str], bits: Mapping[Skills, float], longest: i
     for start in range(len(sequence) - 1, -1, -1):
         for end in range(min(start + longest, len(sequence)), start, -1):
             total = bits.get(sequence[start:end], inf) + cost[end]
+            # Strictly less, and the longest phrase comes first: equal costs keep it.
             if total < cost[start]:
                 cost[start], following[start] = total, end
     if cost[0] == inf:

@@ -62,6 +62,7 @@ def log_normaliser(alphabet_size: int, max_phrase_length: int) -> float:
     total = -alphabet_size * log(max_phrase_length * alphabet_size)
     for length in range(2, max_phrase_length + 1):
         phrases = float(alphabet_size) ** length
+        # ``log1p``, because the fraction is far below the last bit of 1 for long phrases.
         total += phrases * log1p(1 / (max_phrase_length * phrases))
     return total
 
@@ -75,6 +76,7 @@ def kl_inverse(mean: float, complexity: float) -> float:
             low = middle
         else:
             high = middle
+    # The upper end, so that bisection never makes the bound too small.
     return high
 
 
@@ -86,6 +88,7 @@ def losses(dictionary: SkillDictionary, sample: Sequence[Sequence[str]], max_ste
     """
     check_sample(sample, max_steps)
     scale, share, index = _scale(dictionary, len(sample), max_steps)
+    # With one skill and L = 1 nothing takes any bits.
     return [(share + cost * index) / scale if scale else 0.0 for cost in dictionary.costs(sample)]
 
 
@@ -143,6 +146,7 @@ def half_sample(
     check_sample(held_out, max_steps)
     scale, share, index = _scale(dictionary, sample_size, max_steps)
     mean = sum(dictionary.costs(held_out)) / len(held_out) / max_steps
+    # The dictionary did not see these sequences, so one Chernoff bound suffices and no prior is paid for.
     bits = share + kl_inverse(mean, log(1 / delta) / len(held_out)) * max_steps * index
     return Bound("half_sample", bits / scale if scale else 0.0, bits)
 

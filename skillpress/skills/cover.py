@@ -91,6 +91,7 @@ def saving(grams: Grams, cover: Cover, gram: int) -> int:
         place = grams.occurrences[entry]
         row = grams.row[place]
         fewer = cover.needed[row] - cover.forward[place] - 1 - cover.backward[place + length]
+        # A cut need not use the gram, so the gram never costs a segment.
         saved += grams.weights[row] * max(fewer, 0)
     entry, stop = grams.repeats[gram], grams.occurrence_starts[gram + 1]
     while entry < stop:
@@ -117,6 +118,7 @@ def _needed_with_repeats(grams: Grams, cover: Cover, entry: int, beyond: int, le
     needed = np.int32(2**30)
     for place in range(first, last + 1):
         reached = cover.scratch[place - first] + 1
+        # The gram has lowered this place, so it may lower later ones.
         if reached <= cover.forward[place]:
             bits = cover.phrases[place]
             target = place + 1

@@ -36,6 +36,7 @@ def prune_everything(grams: Grams) -> Longs:
         if len(learned) == 0:
             break
         spared = times[learned] * (grams.lengths[learned] - 1)
+        # Ranks are below the number of grams, so all keys differ and any sorting gives one order.
         worst_first = np.argsort(spared * len(grams.lengths) + grams.rank[learned])
         member[learned[worst_first[: len(learned) // 6 + 1]]] = False
     found = np.flatnonzero(best)

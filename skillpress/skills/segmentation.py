@@ -38,6 +38,7 @@ def segment(
         end = next(
             end
             for end in range(min(start + longest, len(skills)), start, -1)
+            # Costs are whole numbers, which floats hold exactly; they are floats because of infinity.
             if skills[start:end] in phrases and cost[end] == cost[start] - 1
         )
         cut.append(skills[start:end])
@@ -63,6 +64,7 @@ def costs_from_each_start(
     cost = [UNREACHABLE] * len(skills) + [0.0]
     for start in range(len(skills) - 1, -1, -1):
         for end in range(start + 1, min(start + longest, len(skills)) + 1):
+            # Costs are compared first, because slicing and hashing takes longer.
             if cost[end] + 1 < cost[start] and skills[start:end] in phrases:
                 cost[start] = cost[end] + 1
     if cost[0] == UNREACHABLE:

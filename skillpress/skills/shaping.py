@@ -112,6 +112,7 @@ class Constant(Shaping):
     def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """The whole penalty at the last step, where the success occurs."""
         charges = np.zeros(len(skills))
+        # A slice, which may be empty: ``[-1]`` fails without steps.
         charges[-1:] = CONSTANT_SHARE * self.weight
         return charges
 

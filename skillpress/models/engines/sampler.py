@@ -42,8 +42,10 @@ def draw(
     """
     if sampling.temperature == 0:
         tokens = logits.argmax(dim=-1)
+        # The distribution has a single token, so its log-probability is 0.
         return tokens, torch.zeros(len(tokens), device=logits.device)
     logprobs = drawn_from(logits, sampling)
+    # torch computes little with uint64; products of int64 have the same bits.
     streams = torch.from_numpy(_streams(seeds, position).view(np.int64)).to(logits.device)
     rows = max(1, NOISE_VALUES["cpu" if logits.device.type == "cpu" else "gpu"] // logits.shape[1])
     parts = zip(logprobs.split(rows), streams.split(rows), strict=True)
@@ -86,11 +88,13 @@ def drawn_from(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
 
 def _keep(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     """Log-probabilities, with -inf for tokens that top-k and then top-p drop."""
+    # Stable: of equal tokens the one with the smaller id stays, on every device.
     ordered, order = logprobs.sort(dim=-1, descending=True, stable=True)
     if sampling.top_k:
         ordered[:, sampling.top_k :] = -torch.inf
     probabilities = ordered.softmax(dim=-1)
     before = probabilities.cumsum(dim=-1) - probabilities
+    # By the sum *before* a token, so the token that crosses top-p stays, and at least one does.
     ordered = ordered.masked_fill(before >= sampling.top_p, -torch.inf)
     return torch.empty_like(ordered).scatter_(1, order, ordered)
 

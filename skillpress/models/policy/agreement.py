@@ -54,6 +54,7 @@ def check_agreement(
     type_name = str(dtype).removeprefix("torch.")
     found = disagreement(model, pairs, token_limit, scorer)
     allowed = TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
+    # Not ``found > allowed``, which is false for NaN.
     if not found <= allowed:
         raise PolicyError(
             f"policy.model: log-probabilities that training computes for {kind} differ by {found:.2g} nats "
@@ -69,6 +70,7 @@ def check_family(model: PreTrainedModel) -> None:
     FlashAttention computes in half types alone, so its packed row is compared with sdpa's masks.
     """
     if next(model.parameters()).dtype != torch.float32:
+        # A copy, because ``float`` changes a model in place.
         model = copy_model(model).float()
     scorer = PackedScorer(model, one_row=True) if with_masks(model) else None
     check_agreement(model, example_pairs(model), scorer=scorer)

@@ -66,6 +66,7 @@ def has_soft_cap(model: PreTrainedModel) -> bool:
 def apply_soft_cap(model: PreTrainedModel) -> None:
     """Make a model whose attention has a soft cap compute it; others stay as they are."""
     if has_soft_cap(model):
+        # transformers' other kernels drop the cap.
         model.set_attn_implementation("eager")
 
 

@@ -132,10 +132,12 @@ def _plan(visible: torch.Tensor, rows: int) -> list[_Block]:
     for first in range(0, len(visible), rows):
         part = visible[first : first + rows]
         seen = part.any(0).nonzero()
+        # A block of padding sees no column; a product needs one.
         begin, end = (int(seen[0]), int(seen[-1]) + 1) if len(seen) else (0, 1)
         partly = (~part[:, begin:end].all(0)).nonzero()
         hidden = None
         if len(partly):
+            # The columns before the first hidden one need no addition.
             hides = ~part[:, begin + int(partly[0]) : end]
             hidden = torch.zeros(hides.shape, device=part.device).masked_fill_(hides, HIDDEN)
         blocks.append(_Block(slice(first, first + len(part)), slice(begin, end), hidden))
@@ -171,6 +173,7 @@ class _Blocked(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         query, key, value = ctx.saved_tensors
         of_query = torch.empty_like(query)
+        # Blocks add to the same columns, and a sum in bfloat16 would round at every block.
         of_key, of_value = (torch.zeros_like(each, dtype=torch.float32) for each in (key, value))
         for row, plan in enumerate(ctx.plans):
             queries, gradients, found = (

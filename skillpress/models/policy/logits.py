@@ -20,6 +20,7 @@ SOFT_CAP = "final_logit_softcapping"
 
 def scaled_logits(config: PretrainedConfig, raw: torch.Tensor) -> torch.Tensor:
     """Float32 logits from the result of the output embeddings, for a model with this configuration."""
+    # Before factors and cap, whose results bfloat16 would round again.
     logits = raw.float()
     config = config.get_text_config()
     for name, power in FACTORS.items():

@@ -77,6 +77,7 @@ class PackedSequences:
         sequence = torch.repeat_interleave(torch.arange(count, device=lengths.device), lengths)
         position = torch.arange(len(sequence), device=lengths.device)
         position = position - (lengths.cumsum(0) - lengths)[sequence]
+        # Negative within the prompt; in ``joined`` all continuations begin after the widest prompt.
         behind = position - before[sequence]
         column = torch.where(behind < 0, position, prompt_width + behind)
         joined = torch.cat([responses.prompts[responses.owner], responses.continuations], 1)

@@ -113,6 +113,7 @@ def _rows_of(sequences: Sequence[_Sequence]) -> NDArray[np.int64]:
 
 def _fits(prompts: int, prompt_width: int, rows: int, width: int, limit: int) -> bool:
     """Whether one pass can hold this many prompts and sequences; ``width`` does not count last tokens."""
+    # Responses of one token have no second pass, so no keys and values are fanned out.
     fanned_out = rows * (prompt_width + width) if width else 0
     return (
         prompts * prompt_width + rows * width <= limit

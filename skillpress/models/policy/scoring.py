@@ -168,6 +168,7 @@ class ResponseScorer(Scorer):
         """[sequences + sequences x width, hidden] final states: of prompts' ends, then of continuations."""
         backbone = self.model.base_model
         continued = responses.continuations.shape[1] > 0
+        # Without a second pass nothing reads keys and values, so they are not kept.
         cache = DynamicCache(config=self.model.config) if continued else None
         prompts = _Prompts.of(responses, sliding_window(self.model.config) is not None)
         output = backbone(
@@ -180,8 +181,10 @@ class ResponseScorer(Scorer):
         first: torch.Tensor = output.last_hidden_state[responses.owner, prompts.ends[responses.owner]]
         if cache is None:
             return first
+        # From here each sequence has its own copy; the gradients of copies add up at their prompt.
         cache.batch_select_indices(responses.owner)
         columns = torch.arange(responses.continuations.shape[1], device=responses.prompts.device)
+        # Padding on the right counts as visible: only padding comes after it, so no token sees it.
         following = torch.ones_like(responses.continuations, dtype=torch.bool)
         output = backbone(
             input_ids=responses.continuations,

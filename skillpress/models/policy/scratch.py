@@ -48,6 +48,7 @@ def build_scratch_policy(
         eos_token_id=stop,
         pad_token_id=tokenizer.pad_token_id,
     )
+    # transformers draws weights from the global generator, whose state must not change for other code.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)

@@ -151,10 +151,13 @@ class _Chunked(torch.autograd.Function):
         bias_gradient = torch.zeros_like(bias, dtype=torch.float32) if of_bias else None
         own_gradient = torch.zeros_like(changes, dtype=torch.float32) if of_own else None
         for part in _parts(len(targets), ctx.rows):
+            # A new leaf: the gradient stops at the logits, and the products below go on by hand.
             raw = _raw(hidden[part], weight, bias, own).requires_grad_()
+            # A backward pass runs without gradients; this chunk is scored again with them.
             with torch.enable_grad():
                 logprobs = _of(targets[part], _distribution(ctx.config, raw, ctx.temperature))
             (slope,) = torch.autograd.grad(logprobs, raw, gradient[part])
+            # Their memory is as large as the gradient's, and the products do not need it.
             del raw, logprobs
             if hidden_gradient is not None:
                 hidden_gradient[part] = slope @ weight

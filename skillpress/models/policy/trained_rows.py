@@ -62,6 +62,7 @@ class TrainedRows:
             module.register_parameter(PARAMETER, nn.Parameter(weight.detach()[self.ids].clone()))
         embeddings.register_forward_hook(self._looked_up)
         head.register_forward_hook(self._scored)
+        # Not a module, so it adds no name to the model's state.
         setattr(model, PARAMETER, self)
         with torch.no_grad():
             if not torch.equal(embeddings(self.ids), before):
@@ -108,6 +109,7 @@ class TrainedRows:
         if not self.on:
             return None
         place = self._place[arguments[0]]
+        # Place -1 means any other token. It gets row 0 here, and ``where`` drops it below.
         own = functional.embedding(place.clamp(min=0), _rows(module))
         scale = getattr(module, "embed_scale", None)  # Gemma
         if scale is not None:

@@ -128,6 +128,7 @@ class LanguageAgent(EngineAgent[_Asked]):
         if isinstance(update, SummarizingUpdate):
             for row, full in enumerate(self.prompter.nearly_full(states)):
                 state = states[row]
+                # A state without turns has nothing to sum up: it would be as full as before and ask for ever.
                 if kinds[row] == "action" and state.history and (update.due(state) or full):
                     kinds[row] = "summary"
         return kinds

@@ -77,6 +77,7 @@ class Prompter:
         least = 2 * len(state.history)
         if not least or len(self._with_less(state, least)) > self.budget:
             return None
+        # Bisection takes it that a prompt never grows when one more turn is shortened.
         less = bisect_left(
             range(least), True, key=lambda less: len(self._with_less(state, less)) <= self.budget
         )
@@ -105,6 +106,7 @@ def shortened(text: str, longest: int) -> str:
     The note says how many characters were left out, and it is not counted in ``longest``. If the note would
     make the text longer, the text is returned unchanged.
     """
+    # Not ``text[-n:]``, which is the whole text for n = 0.
     head, tail = text[: longest - longest // 2], text[max(0, len(text) - longest // 2) :]
     cut = f"{head}\n[... {len(text) - longest} characters left out ...]\n{tail}"
     return cut if len(cut) < len(text) else text

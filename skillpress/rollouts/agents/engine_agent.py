@@ -45,6 +45,7 @@ class EngineAgent(ABC, Generic[Question]):
         """See ``interface.Agent``."""
         found, self._mute = self._mute, []
         if self._asked:
+            # With decisions at hand, look for more but do not wait.
             answers = self.engine.completed(0.0 if found else wait)
             for key, answer in answers:
                 self._refuse_too_long(answer)

@@ -74,6 +74,7 @@ class MemoryWords:
     def written(self, action: str, kept: str) -> str:
         """What a demonstrator writes and keeps: the action's code, then the previous memory."""
         before = (kept or self._blank).split()
+        # ``hash`` of a text differs from process to process; its crc32 does not.
         return " ".join([f"m{crc32(action.encode()) % self.alphabet}", *before][: self.length])
 
     def answer(self, response: str, written: str) -> str:

@@ -68,6 +68,7 @@ def lenient(response: str) -> ParsedAction:
     until, closed, _ = text.partition("</action>")
     if not (opened and closed):
         return ParsedAction(thought, _one_line(text[-TAIL:]), "missing_action")
+    # Empty if the first ``</action>`` comes before the first ``<action>``.
     action = _one_line(text[len(before) + len(opened) : len(until)])
     if len(action) > LONGEST_ACTION:
         return ParsedAction(thought, "", "too_long")

@@ -31,6 +31,7 @@ class Window:
     ) -> AgentState:
         """The next state; its newest turn is the one just taken."""
         kept = (*state.history, Turn(state.observation, thought, action))
+        # ``kept[-0:]`` would be all turns.
         history = kept if self.turns is None else kept[-self.turns :] if self.turns else ()
         return AgentState(
             task=state.task, observation=observation, info=info, history=history, notes=state.notes

@@ -222,7 +222,7 @@ class _Flight:
             found |= self._environments.completed(min(WAIT_SECONDS, left))
             if found and self._collector.gather_seconds is not None:
                 self._gathered = min(self._gathered, time.monotonic() + self._collector.gather_seconds)
-        return [(slot, found[slot]) for slot in self._episodes if slot in found]
+        return [(slot, found[slot]) for slot in self._episodes if slot in found]  # not by arrival
 
     def _observe(self, answers: Sequence[tuple[int, StepResult]]) -> None:
         """Process the environments' answers."""
@@ -260,7 +260,7 @@ class _Flight:
             self._deciding[self._keys] = slot
             draw = episode.state.info.draw
             place = len(episode.steps) + len(episode.summaries) if draw is None else draw
-            seed = derive(episode.request.seed, place)
+            seed = derive(episode.request.seed, place)  # of its place, so slots and time do not matter
             asked.append(DecisionRequest(self._keys, episode.state, seed, episode.request.seed))
             self._keys += 1
         self._ready.clear()
@@ -294,7 +294,7 @@ class _Flight:
         if not self._lockstep:
             return found
         decided = dict(found)
-        return [(slot, decided[slot]) for slot in self._episodes if slot in decided]
+        return [(slot, decided[slot]) for slot in self._episodes if slot in decided]  # not by arrival
 
     def _act(self, decisions: Sequence[tuple[int, Decision]]) -> None:
         """Send the actions to their environments. An agent that summarized its past is asked again."""

@@ -67,6 +67,7 @@ class _Slot:
         while (what := self.inbox.get()) is not None:
             answer: StepResult | Exception
             try:
+                # In the thread that uses it, and once more if an earlier attempt raised an error.
                 environment = environment or make()
                 if isinstance(what, Task):
                     observation, info = environment.reset(what)
@@ -106,6 +107,7 @@ class ThreadVectorEnv:
             if slot is None:
                 slot = self._slots[number] = _Slot(number, task)
                 name = f"environment {number}"
+                # A daemon: an abandoned thread must not keep the process alive.
                 slot.thread = threading.Thread(
                     target=slot.serve, args=(self._make, self._outbox), name=name, daemon=True
                 )
@@ -156,6 +158,7 @@ class ThreadVectorEnv:
         for slot in self._slots.values():
             slot.inbox.put(None)
         for slot in self._slots.values():
+            # A busy thread may never return, so nothing waits for it.
             if not slot.asked and slot.thread is not None:
                 slot.thread.join(CLOSE_SECONDS)
         self._slots.clear()
@@ -163,6 +166,7 @@ class ThreadVectorEnv:
 
     def _take(self, said: _Said) -> None:
         slot, answer = said.slot, said.answer
+        # The answer of an abandoned thread; the slot has another environment now.
         if self._slots.get(slot.number) is not slot:
             return
         asked, slot.asked = slot.asked, None

@@ -92,6 +92,7 @@ class WorkerVectorEnv:
 
     def completed(self, wait: float) -> list[tuple[int, StepResult]]:
         """See ``VectorEnvironment``."""
+        # With answers at hand, look for more but do not wait.
         self._unheard += self.pool.completed(0.0 if self._unheard else wait)
         for place, (slot, answer) in enumerate(self._unheard):
             episode = self._episodes[slot]
@@ -123,6 +124,7 @@ class WorkerVectorEnv:
         """
         work: dict[int, list[int]] = {}
         for slot in slots:
+            # A slot stays with its worker, whose environment it uses again.
             work.setdefault(slot % self._size, []).append(slot)
         for worker, mine in work.items():
             first = len(mine) * worker // self._size
@@ -203,6 +205,7 @@ def checked(answer: StepResult) -> StepResult:
         if not isinstance(text, str) and (name == "observation" or text is not None):
             raise BrokenEnvironmentError(f"the environment's {name} is {text!r}, must be a text")
         if text is not None and not text.isascii():
+            # A lone surrogate, which no file can store, raises an error here.
             text.encode()
     return answer
 

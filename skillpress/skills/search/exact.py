@@ -65,7 +65,9 @@ def search_within(
         _, floor = _candidates(corpus, grams, learned, coded_length)
         if floor < best_bits - TOLERANCE:
             open_sizes[learned] = floor
+    # First without whole numbers, which settles many sizes in little time.
     for integral in (False, True):
+        # Sizes near the best one known first: a better dictionary lowers the bar for all others.
         for learned in sorted(open_sizes, key=lambda learned: abs(learned - len(best))):
             remaining = deadline - monotonic()
             if remaining <= 0:
@@ -86,6 +88,7 @@ def search_within(
             )
             if chosen is not None:
                 phrases = phrases_of(corpus, grams, chosen)
+                # Counted again in whole segments: the solver's objective is right to its tolerance only.
                 bits = total_bits(corpus, phrases, max_phrase_length, coded_length)
                 if bits < best_bits:
                     best, best_bits = sorted(phrases), bits
@@ -195,6 +198,7 @@ def _solve(
     chosen = coo_array((np.ones(count), (np.zeros(count, int), np.arange(count))), (1, len(objective)))
     result = milp(
         objective,
+        # Only phrases: once they are chosen, the cheapest flow through a sequence is whole by itself.
         integrality=np.arange(len(objective)) < (count if integral else 0),
         bounds=Bounds(0, 1),
         constraints=[
@@ -203,12 +207,14 @@ def _solve(
             _flow(corpus, arcs, count),
             _only_along_phrases(arcs, count),
         ],
+        # By default the solver stops at a relative gap, and a certificate needs the optimum.
         options={"time_limit": time_limit, "mip_rel_gap": 0},
     )
     if result.status == INFEASIBLE:
         return None, bar
     bound = result.fun if result.status == OPTIMAL else result.mip_dual_bound
     proven = -np.inf if bound is None else bound
+    # Solvers return whole numbers up to a tolerance.
     return (candidates[result.x[:count] > 0.5] if integral and result.x is not None else None), proven
 
 

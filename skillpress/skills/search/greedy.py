@@ -86,6 +86,7 @@ def _next_pair(grams: Grams, cover: Cover, pairs: NeighbourPairs, must_pay: bool
     known = 0
     for pair in range(pairs.used[0]):
         gram = pairs.gram[pair]
+        # Rows stay when their count falls to 0. A phrase that two pairs merge to is added once.
         if pairs.times[pair] > 0 and not cover.member[gram]:
             fewest = segments - grams.uses[gram]
             at_best = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)
@@ -115,6 +116,7 @@ def _ranks_before(grams: Grams, pairs: NeighbourPairs, one: int, other: int) -> 
     if pairs.times[one] != pairs.times[other]:
         return bool(pairs.times[one] > pairs.times[other])
     if pairs.gram[one] != pairs.gram[other]:
+        # By the phrases' order, so the order of the corpus has no effect.
         return bool(grams.rank[pairs.gram[one]] < grams.rank[pairs.gram[other]])
     return bool(pairs.left[one] < pairs.left[other])
 
@@ -162,6 +164,7 @@ def _merge(grams: Grams, pairs: NeighbourPairs, gram: int, left: int) -> None:
     token = pairs.token
     for entry in range(grams.occurrence_starts[gram], grams.occurrence_starts[gram + 1]):
         place = grams.occurrences[entry]
+        # The skills are here but cut into other tokens, or the merge before overlapped and took one.
         if token[place] != left or token[place + left] != right:
             continue
         weight = grams.ranking[grams.row[place]]

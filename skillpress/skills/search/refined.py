@@ -85,6 +85,7 @@ def improve(grams: Grams, start: Longs, rival: float) -> tuple[float, Longs]:
     while failures < _learned(grams, progress):
         if failures >= PATIENCE and bits(grams, cover) >= rival:
             break
+        # The number of phrases changes from turn to turn.
         turn = turn % _learned(grams, progress)
         if _take_out_or_swap(grams, progress, turn):
             _add_while_it_helps(grams, progress)
@@ -125,6 +126,7 @@ def _take_out_or_swap(grams: Grams, progress: Progress, position: int) -> bool:
     cover.forward[:], cover.backward[:] = forward, backward
     cover.member[taken] = True
     cover.totals[:] = totals
+    # ``seen`` is not restored: its marks matter only within one call of ``_raise_bounds``.
     progress.most[:] = most
     last = _learned(grams, progress) - 1
     progress.learned[position + 1 : last + 1] = progress.learned[position:last].copy()
@@ -145,9 +147,11 @@ def _best_addition(grams: Grams, progress: Progress, bar: float) -> int:
     best = -1
     while True:
         gram = int(np.argmin(at_best))
+        # Grams at the bar are evaluated too, because the phrases' order decides between equal ones.
         if not at_best[gram] <= bar:
             return best
         at_best[gram] = np.inf
+        # An exact saving is the lowest bound; it holds until ``_set`` raises it.
         progress.most[gram] = saving(grams, cover, gram)
         fewest = segments - progress.most[gram]
         reached = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)

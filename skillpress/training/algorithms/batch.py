@@ -272,7 +272,7 @@ class Batch:
         """[steps] the sum of the parts that count for their own step alone, minus the step's charge."""
         own = self._sum("step")
         if self.charges is not None:
-            own -= self.charges
+            own -= self.charges  # ``_sum`` made a new array
         return own
 
     @property
@@ -293,7 +293,7 @@ class Batch:
     def rewards_to_go(self, discount: float) -> Floats:
         """[steps] Σ_{k' >= k} γ^(k'-k) r_k' over the trajectory, with the step's own parts at k alone."""
         rewards = self.rewards
-        for step in range(len(rewards) - 2, -1, -1):
+        for step in range(len(rewards) - 2, -1, -1):  # in place: ``rewards`` makes a new array
             if self.trajectory[step] == self.trajectory[step + 1]:
                 rewards[step] += discount * rewards[step + 1]
         returned: Floats = rewards + self.own
@@ -364,7 +364,7 @@ def batch_of(
         values[name] /= lengths[index]
         credit[name] = "trajectory"
     core: Floats = values.get(CORE, np.zeros(len(steps)))
-    states: dict[tuple[int, bool, str], int] = {}
+    states: dict[tuple[int, bool, str], int] = {}  # with the group: tasks may share state names
     seen = [
         (group, *state)
         for trajectory, group in zip(trajectories, groups, strict=True)

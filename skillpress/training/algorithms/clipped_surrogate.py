@@ -81,6 +81,7 @@ class Surrogate(Corrected):
             clipped = ratio.clamp(low, high)
             terms = (ratio * advantages).minimum(clipped * advantages)
             if self.dual_clip is not None:
+                # For A > 0 this bound is 0, which no term is below.
                 terms = terms.maximum(self.dual_clip * advantages.clamp(max=0))
             loss = -(weights * terms).sum()
             seen = ratio.detach()

@@ -72,6 +72,7 @@ class GiGPO(Clipped):
         relative = difference(returns, means[batch.state])
         if self.scale == "none":
             return relative
+        # The sample variance, as in groups; a step that is alone has 0 either way.
         variances = np.bincount(batch.state, relative**2) / np.maximum(sizes - 1, 1)
         scaled: Floats = relative / (np.sqrt(variances)[batch.state] + EPSILON)
         return scaled

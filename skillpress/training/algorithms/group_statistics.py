@@ -8,8 +8,7 @@ A step's score is its trajectory's return plus the parts that count for that ste
     per_trajectory  they are over the group's steps, each weighing 1 / (steps of its trajectory)
 
 If no step has parts of its own, all steps of a trajectory share one score. The deviation is computed from the
-same scores that it divides, so their weighted root mean square is at most 1 afterwards. The deviation of the
-trajectories' mean scores would not work: it is 0 where trajectories are alike but their steps are not.
+same scores that it divides, so their weighted root mean square is at most 1 afterwards.
 
 A group compares trajectories. If all of them have the same scores, step by step, there is nothing to compare,
 and every advantage is 0 even if the steps of each differ. The same holds for a trajectory that is alone.
@@ -54,6 +53,7 @@ def group_deviations(batch: Batch, weighting: Weighting) -> Floats:
         groups, squares = batch.step_group, difference(batch.scores, means[batch.step_group]) ** 2
     else:
         groups = batch.group
+        # Without the scatter the deviation would be 0 where trajectories are alike but their steps are not.
         scatter = difference(batch.own, _own_means(batch)[batch.trajectory]) ** 2
         squares = difference(trajectory_scores(batch), means[groups]) ** 2 + _mean_of_steps(batch, scatter)
     variances = np.bincount(groups, squares) / np.maximum(np.bincount(groups) - 1, 1)
@@ -85,6 +85,8 @@ def difference(scores: Floats, baselines: Floats) -> Floats:
     A group of equal scores teaches nothing.
     """
     left: Floats = scores - baselines
+    # The mean of equal scores may differ from them in the last bits, which the division by a deviation near 0
+    # would make as large as any other advantage.
     left[np.abs(left) <= 1e-12 * np.maximum(1.0, np.abs(scores))] = 0.0
     return left
 
@@ -94,6 +96,7 @@ def centred_over_ranks(values: Floats, counted: Flags, add: SumOverRanks) -> tup
     values are 0."""
     total = add({"steps": float(counted.sum()), "values": float(values.sum())})
     steps = max(total["steps"], 1.0)
+    # The squares are summed after the mean is known: E[x^2] - E[x]^2 would lose digits.
     centred = difference(values, np.full(len(values), total["values"] / steps))
     centred[~counted] = 0.0
     return centred, add({"squares": float((centred**2).sum())})["squares"] / steps

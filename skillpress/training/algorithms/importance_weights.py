@@ -45,6 +45,7 @@ class TruncatedImportance:
             log_ratios: [tokens] log pi^prox - log pi^behave, response by response.
             lengths: [responses] tokens of each, at least 1.
         """
+        # Cut before the exponential, which would overflow for a long response.
         weights: Floats = np.exp(np.minimum(self._logs(log_ratios, lengths), np.log(self.cap)))
         return weights
 

@@ -32,6 +32,7 @@ def reference_kl(tokens: ScoredTokens) -> torch.Tensor:
     assert tokens.reference_logprobs is not None
     if tokens.kl_weights is None:
         return (tokens.weights * low_variance_kl(tokens.logprobs, tokens.reference_logprobs)).sum()
+    # Other tokens are left out, not multiplied by 0: their reference is NaN, and 0 x NaN is NaN.
     drawn = tokens.kl_weights > 0
     k3 = low_variance_kl(tokens.logprobs[drawn], tokens.reference_logprobs[drawn])
     return (tokens.kl_weights[drawn] * k3).sum()

@@ -115,9 +115,11 @@ class PPO(Clipped):
         last = set((np.cumsum(batch.length) - 1).tolist())
         value = advantage = 0.0
         for step in range(len(rewards) - 1, -1, -1):
+            # Steps of all trajectories are in one row: nothing passes from one to the trajectory before it.
             if step in last:
                 value = advantage = 0.0
             expected = rewards[step] + discount * value
+            # Without a sample there is no prompt to value; this value makes delta 0.
             value = batch.values[step] if batch.tokens[step] else expected
             advantage = expected - value + discount * trace * advantage
             found[step] = advantage
@@ -140,6 +142,7 @@ def explained_variance(values: Floats, returns: Floats, add: SumOverRanks) -> fl
             "errors": float(((errors - total["errors"] / states) ** 2).sum()),
         }
     )
+    # The rounding of equal returns is not a variance.
     if squares["returns"] <= 1e-12 * states:
         return None
     return 1.0 - squares["errors"] / squares["returns"]

@@ -83,7 +83,9 @@ def clipped_units(
     ratios = log_ratios.clamp(max=LARGEST_LOG_RATIO).exp()
     # min(rho A, clip(rho) A) is min(rho, high) A for A > 0 and max(rho, low) A for A < 0.
     values = (ratios.clamp(max=high) * gains + ratios.clamp(min=low) * losses) / counts
+    # d rho = rho d log rho, and beyond its clip a part has no slope.
     slopes = ratios * (gains * (ratios <= high) + losses * (ratios >= low)) / counts
     shares = values if normalised else values / counts
+    # The difference is 0 and has the gradient of log pi, so the value is exact and the slope is the unit's.
     surrogate = shares.sum() + (slopes * (logprobs - logprobs.detach())).sum()
     return -surrogate.to(logprobs.dtype), ratios

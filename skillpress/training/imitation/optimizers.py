@@ -76,6 +76,7 @@ class Schedule:
 
     def factor(self, done: int) -> float:
         """The factor of the update that follows ``done`` others."""
+        # done + 1: at a rate of 0 the first update would be wasted.
         return min(1.0, (done + 1) / self.warmup) * (1 - done / self.updates)
 
     @property

@@ -105,6 +105,7 @@ class Shared:
 
     def clip(self) -> None:
         self._ranks.sum_in_place(self._flat)
+        # Of all weights, not of the rank's own: otherwise ranks would scale by different norms.
         norm = torch.nn.utils.get_total_norm(self._gradients)
         for (_, master), gradient in zip(self.own, self._own_gradients, strict=True):
             master.grad = gradient

@@ -79,6 +79,7 @@ def imitate(
     """
     timer = timer or SaveTimer()
     samples = demonstrations if isinstance(demonstrations, Samples) else Pairs.of(demonstrations)
+    # The learning rate falls to 0 at the last update, so their number must be known before the first.
     updates = [*batches(samples.chains, parameters, seed)]
     learner = _Learner(policy, parameters, len(updates), token_limit, ranks)
     losses = learner.load(checkpoint) if checkpoint and checkpoint.exists() else []
@@ -88,6 +89,7 @@ def imitate(
         losses.append(learner.update(samples.select(rows)))
         if ranks.rank == 0:
             on_update(done, len(updates), losses[-1])
+        # One clock decides: ``save`` has a barrier, which all ranks must reach after the same update.
         if checkpoint and ranks.maximum([int(ranks.rank == 0 and timer())])[0]:
             with timer.measured():
                 learner.save(checkpoint, losses)
@@ -102,6 +104,7 @@ class _Learner:
         self, policy: Policy, parameters: ImitationParameters, updates: int, token_limit: int, ranks: Ranks
     ) -> None:
         self._model, self._token_limit, self._ranks = policy.model, token_limit, ranks
+        # Imitation takes no ratios, so dropout may be on; reinforcement learning has it off.
         self._scorer = choose_scorer(policy.model.train())
         self._weights = updated(list(self._scorer.named_parameters()), ranks)
         self._optimizers = OPTIMIZERS[parameters.optimizer](self._weights.own, parameters.learning_rate)
@@ -139,6 +142,7 @@ class _Learner:
         _write(_share(checkpoint, done, self._ranks.rank), state)
         self._ranks.barrier()
         if self._ranks.rank == 0:
+            # After the barrier: this file says that all shares are complete.
             _write(checkpoint, {"losses": losses})
             kept = {_share(checkpoint, done, rank) for rank in range(self._ranks.size)}
             for other in set(checkpoint.parent.glob(_share(checkpoint, "*", "*").name)) - kept:
@@ -164,6 +168,7 @@ class _Learner:
             raise StorageError(message) from error
 
     def _read(self, file: Path) -> dict[str, Any]:
+        # ``weights_only``: a file may not run code while it is read.
         found: dict[str, Any] = torch.load(file, weights_only=True, map_location=self._model.device)
         return found
 
@@ -222,6 +227,7 @@ def shared(samples: Pairs, ranks: Ranks) -> Pairs:
     if ranks.size == 1:
         return samples
     by_size = sorted(range(len(samples.chains)), key=lambda number: -_sizes(samples)[number])
+    # Sizes decide only who gets a chain; the order within a rank stays the given one.
     return samples.select(_rows(samples, sorted(by_size[ranks.rank :: ranks.size])))
 
 

@@ -106,6 +106,7 @@ class Rollouts:
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._ahead:
             self.collect.collector.stop()
+            # No thread is left that would report a cancelled batch, so ``wait`` would use up its time on it.
             wait([batch for batch in self._ahead.values() if not batch.cancelled()], STOP_SECONDS)
 
     @property
@@ -125,6 +126,7 @@ class Rollouts:
 
     def begin(self, step: int) -> None:
         """See ``RolloutSource``."""
+        # The step taken last has not been learned from yet: the engine has the weights of the step before it.
         version = (self._step or step - 1) - 1
         self._ahead[step] = self._thread.submit(self._play, step, version)
 
@@ -144,6 +146,7 @@ class Rollouts:
 
     def update_weights(self, weights: StateDict, version: int) -> None:
         """See ``RolloutSource``."""
+        # Between two batches the engine reads the learner's own tensors, so no copy is made.
         if all(batch.done() for batch in self._ahead.values()):
             self._take(weights, version)
         else:  # the learner changes its tensors in place
@@ -159,6 +162,7 @@ class Rollouts:
 
     def _play(self, step: int, version: int) -> tuple[Batch, dict[str, float]]:
         """Play a batch; runs in the thread. Batches of one version follow each other."""
+        # None if the engine has these weights already, from an earlier batch of the same version.
         weights = self._waiting.pop(version, None)
         if weights is not None and self._engine is not None:
             self._engine.update_weights(weights, version)

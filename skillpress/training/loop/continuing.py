@@ -45,6 +45,7 @@ TOO_OLD = "groups_too_old"
 """The metric that counts the groups dropped since the last step because their weights were too old."""
 
 
+# Groups are equal only if they are the same object: lists must not compare trajectories to find one.
 @dataclass(eq=False)
 class _GroupInAir:
     """A group that was begun and not taken."""
@@ -104,6 +105,7 @@ class ContinuingRollouts:
             self._closed = True
             self._changed.notify_all()
             if self._flying:
+                # Only while the collector plays: a stopped collector refuses to play.
                 self.collect.collector.stop()
         self._thread.shutdown(wait=False)
         if self._playing is not None:
@@ -167,6 +169,7 @@ class ContinuingRollouts:
 
     def _enqueue(self, group: _GroupInAir, indices: range) -> None:
         for index in indices:
+            # A group that is begun again keeps its place, so it comes before all later groups.
             insort(self._queue, (group.place, index, group), key=lambda each: each[:2])
         self._changed.notify_all()
 
@@ -178,10 +181,12 @@ class ContinuingRollouts:
             return not waits and len(self._groups) - len(self._unfinished()) >= wanted
 
         with self._changed:
+            # The list is made first, because each turn changes ``_groups``.
             for group in [each for each in self._groups if each.age(step) > self._lag]:
                 self._begin_again(group)
             self._wait_for(there)
             finished = [each for each in self._groups if each.finished]
+            # Oldest weights first: a younger group can still be learned from in the next step.
             taken = sorted(finished, key=lambda each: (-each.age(step), each.place))[:wanted]
             for group in taken:
                 self._groups.remove(group)
@@ -202,6 +207,7 @@ class ContinuingRollouts:
         self._too_old += 1
         self._groups.remove(group)
         self._queue = [each for each in self._queue if each[2] is not group]
+        # Without further attempts, which were made for the episodes that are dropped.
         asked = group.asked[: self.collect.size]
         self._add(_GroupInAir(group.place, group.group, asked=asked, again=True))
 
@@ -210,6 +216,7 @@ class ContinuingRollouts:
         while not there():
             if self._error is not None:
                 raise self._error
+            # With a limit, so that Ctrl-C is noticed.
             self._changed.wait(WAIT_SECONDS)
 
     def _speed(self) -> dict[str, float]:
@@ -231,6 +238,7 @@ class ContinuingRollouts:
                     self._flying = True
                 self.collect.collector.play(self._episodes(), self._landed, self._version_of)
         except BaseException as error:
+            # The learner waits for groups and not for this thread's future, so the error must wake it here.
             with self._changed:
                 self._error, self._flying = error, False
                 self._changed.notify_all()
@@ -245,11 +253,13 @@ class ContinuingRollouts:
                 following = None
                 if self._queue:
                     _, index, group = self._queue.pop(0)
+                    # Later episodes begin with newer weights, but a group is as old as its oldest token.
                     if group.oldest is None:
                         group.oldest = self._version
                     number = next(self._numbers)
                     self._open[number] = group, index
                     following = number, group.asked[index]
+            # Outside the lock: the collector plays until it asks for the next episode.
             yield following
 
     def _version_of(self, number: int) -> int:
@@ -263,6 +273,7 @@ class ContinuingRollouts:
         with self._changed:
             group, index = self._open.pop(number)
             group.played[index] = trajectory
+            # Episodes of a dropped group land too, but they must not ask for further attempts.
             if group in self._groups and not group.tried and len(group.played) == len(group.asked):
                 group.tried = True
                 first = len(group.asked)

@@ -85,6 +85,7 @@ class GroupCollector:
         first = groups_of_step(self.tasks, self.groups, step, self.seed)
         share = self.ranks.share(len(first))
         further = further_groups(self.tasks, first, step, self.seed)
+        # Ranks take turns, so no two replace a group by the same one, and none has to ask the others.
         mine = islice(further, self.ranks.rank, None, self.ranks.size)
         return first[share.start : share.stop], mine
 
@@ -94,12 +95,15 @@ class GroupCollector:
         found: list[Batch] = []
         for attempt in range(1 + self.algorithm.select.most_refills):
             played, attempts = play(wanted, attempt)
+            # With the rank: each numbers its groups from 0, and groups of one number must not share a draw.
             seed = derive(self.seed, "select", step, attempt, self.ranks.rank)
             kept = self.algorithm.select.kept(played, seed)
             found += [replace(played, role=np.where(kept, TEACHES, LEFT_OUT)), attempts]
+            # Groups are counted, not episodes: a selection may keep a part of a group.
             wanted = list(islice(further, len(wanted) - len(np.unique(played.group[kept]))))
             if not wanted:
                 break
+        # If all of them are empty, the first is the empty batch.
         return Batch.joined([batch for batch in found if len(batch.group)] or found[:1])
 
     def batch(self, asked: Sequence[EpisodeRequest], played: Sequence[Trajectory]) -> Batch:

@@ -59,6 +59,7 @@ def units(pairs: Pairs) -> Indices:
     numbers: dict[tuple[int, ...], int] = {}
     found = np.zeros(len(pairs), np.int64)
     for chain in pairs.chains:
+        # The later prompts of a chain extend its first, so the first identifies the unit.
         prompt, _ = pairs.rows[chain.start]
         found[chain.start : chain.stop] = numbers.setdefault(prompt, len(numbers))
     return found

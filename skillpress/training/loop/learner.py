@@ -2,10 +2,8 @@
 
 The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes. An
 update is one optimizer step over any number of passes through the model. Its parts (``update.py``) bring the
-passes and compute their losses. DeepSpeed averages gradients over the ranks, but the loss is a sum whose
-weights add up to 1 over all ranks, so it is multiplied by the number of ranks. Collective operations need all
-ranks, and ZeRO-3 has some within each pass. So all ranks make the same number of passes: a rank with fewer
-adds weightless ones.
+passes and compute their losses. Collective operations need all ranks, and ZeRO-3 has some within each pass.
+So all ranks make the same number of passes: a rank with fewer adds weightless ones.
 """
 
 from __future__ import annotations
@@ -161,11 +159,16 @@ class Learner:
         totals: dict[str, float] = defaultdict(float)
         for number, (part, each) in enumerate(due, 1):
             last = number == len(due)
+            # DeepSpeed would count passes up to a constant, but updates differ in their number of passes.
             self.engine.set_gradient_accumulation_boundary(last)
             loss, metrics = part.loss(each, update, self.scoring)
+            # DeepSpeed averages gradients over the ranks, but the weights of this sum add up to 1 over all
+            # ranks.
             self.engine.backward(loss * self.ranks.size)
+            # After the last pass all samples are scored, and the optimizer has not changed a weight yet.
             if compare is not None and last:
                 compare(samples, by_sample(samples, update.scored))
+            # This changes weights at the boundary alone.
             self.engine.step()
             for name, value in {**metrics, "loss": loss.detach()}.items():
                 totals[name] += float(value)
@@ -176,6 +179,7 @@ class Learner:
         """The policy's current weights, under the start policy's names; all ranks call this."""
         if self.adapter is not None:
             return self.adapter.merged(self._whole)
+        # ``keep_vars``: only the parameters themselves know where ZeRO-3 keeps their parts.
         return {name: self._whole(value) for name, value in self.model.state_dict(keep_vars=True).items()}
 
     def saved_adapter(self) -> SavedAdapter | None:

@@ -57,6 +57,7 @@ class Lessons(UpdatePart):
         weights = torch.tensor(by_token, dtype=torch.float32, device=responses.targets.device)
         score, temperature = scoring.score, scoring.temperature
         if self.method.compares_distributions and each.given is not None:
+            # With a gradient, the prompt with knowledge would also move towards the plain one.
             with torch.no_grad():
                 given, *_ = score(each.given, temperature, True)
             plain, *_ = score(responses, temperature, True)

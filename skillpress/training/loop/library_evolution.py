@@ -80,6 +80,7 @@ class LibraryEvolution:
         """The step's episodes of all ranks, in the order of their names."""
         both = zip(new.tasks or (), new.episodes, strict=True)
         played = self.ranks.gather([self._episode(task, trajectory) for task, trajectory in both])
+        # The order of ``gather`` depends on the number of ranks; the names do not.
         return sorted(played, key=lambda each: each.episode)
 
     def _episode(self, task: Task, trajectory: Trajectory) -> PlayedEpisode:
@@ -97,6 +98,7 @@ class LibraryEvolution:
 
     def _new(self, played: Sequence[PlayedEpisode], dictionary: SkillDictionary | None) -> tuple[Skill, ...]:
         if self.teacher is not None:
+            # Two answers of a teacher may differ, so all ranks take the same one.
             asks = self.ranks.rank == 0
             taught = taught_skills(self.library, played, self.teacher, self.most) if asks else ()
             return tuple(self.ranks.gather(taught))

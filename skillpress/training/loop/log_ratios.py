@@ -38,6 +38,7 @@ class LogRatios:
     @classmethod
     def of(cls, samples: Batch, logprobs: Logprobs) -> LogRatios:
         """The log ratios of one rank's responses; ``logprobs`` [tokens] are the learner's."""
+        # In float64, because the ratio of a response sums hundreds of these small differences.
         return cls(logprobs.astype(np.float64) - samples.logprobs, samples.tokens)
 
     def everybodys(self, ranks: Ranks) -> LogRatios:

@@ -66,6 +66,7 @@ class TrainingLoop:
             due = number % self.checkpoint_every == 0
             metrics = self.step(number, until=self._begun_by(number))
             if self.keep == "best" and (due or number == self.steps):
+                # The collector plays for one caller at a time, and the engine may still have older weights.
                 self.step.rollouts.rest()
                 collector, seed = self.step.rollouts.collect.collector, self.step.seed
                 metrics[VALIDATION] = validate(collector, self.validation, seed, number, ranks)
@@ -79,12 +80,14 @@ class TrainingLoop:
             self._save_policy(output)
         elif ranks.rank == 0:
             copy_policy(self.checkpoints.best, output)
+        # No rank may return before rank 0 has written the weights.
         ranks.barrier()
         return curve
 
     def _begun_by(self, number: int) -> int:
         """The last step whose rollouts are begun before the updates of step ``number``; no rollout is begun
         before a checkpoint that its step follows."""
+        # The next checkpoint at or after this step: division rounds down, so its negative rounds up.
         checkpoint = -(-number // self.checkpoint_every) * self.checkpoint_every
         return min(number + self.lag, checkpoint, self.steps)
 
@@ -114,6 +117,7 @@ class TrainingLoop:
                 "checkpoints/ must be on a disk that all machines share"
             )
         step.learner.load(folder)
+        # Engines begin with the start policy's weights.
         step.rollouts.update_weights(step.learner.weights(), state.step)
         for name, part in step.stateful.items():
             part.load_state_dict(state.parts[name])
@@ -123,8 +127,10 @@ class TrainingLoop:
         ranks, folder = self.step.ranks, self.checkpoints.step_folder(number)
         if ranks.rank == 0:
             self.checkpoints.prepare(number)
+        # No rank may write before rank 0 has emptied the folder.
         ranks.barrier()
         self.step.learner.save(folder)
+        # ``commit`` names this checkpoint as the one to resume from, so all parts must be on disk before it.
         ranks.barrier()
         if ranks.rank == 0:
             parts = {name: part.state_dict() for name, part in self.step.stateful.items()}

@@ -10,9 +10,7 @@ and if they had their own change, all logits would be in memory at once (``polic
 embeddings only the rows of new tokens are trained, if there are such tokens (``policy/trained_rows.py``).
 
 Engines and the saved policy receive W + alpha/r B A under the model's own names, computed from W every time,
-so that no rounding accumulates. In bfloat16 most changes of a weight are smaller than its last bit. Rounded
-to the nearest, the sum would be W for many steps and the engine would keep playing the start policy; so it is
-rounded at random. The package ``peft`` inserts the layers; the extra ``lora`` installs it.
+so that no rounding accumulates. The package ``peft`` inserts the layers; the extra ``lora`` installs it.
 """
 
 from __future__ import annotations
@@ -78,6 +76,7 @@ class LoraAdapter:
             target_modules="all-linear",
             fan_in_fan_out=any(isinstance(module, Conv1D) for module in model.modules()),
         )
+        # ``peft`` draws A from the global generator, whose state must not change for other code.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             peft.inject_adapter_in_model(self._configuration, model, NAME)
@@ -109,6 +108,7 @@ class LoraAdapter:
             elif layer:
                 weights[f"{layer}.{own}"] = whole(value)
             elif name.rpartition(".")[2] != PARAMETER and name.rpartition(".lora_")[0] not in self._layers:
+                # Tensors are keys by identity, so tied names find the same table.
                 weights[name] = tables[value] if value in tables else whole(value)
         return weights
 
@@ -140,4 +140,7 @@ class LoraAdapter:
         changed = torch.add(weight.float(), change, alpha=layer.scaling[NAME])
         if weight.dtype == torch.float32:
             return changed
+        # In bfloat16 most changes are smaller than the last bit of W. Rounded to the nearest, the sum would
+        # stay W for many steps and the engine would keep playing the start policy. The seed is the same at
+        # every step, so small changes add up.
         return round_at_random(changed, derive(self._seed, "rounding", name))

@@ -80,8 +80,10 @@ def _sequences(samples: Batch, whole_trajectories: bool) -> Indices:
     first = np.array([chain.start for chain in pairs.chains], np.int64)
     counted = np.ones((len(pairs), 2), np.int64)
     counted[:, 0] = 0
+    # The last pair of a chain contains the others, so its tokens are the cost of the whole chain.
     counted[first, 0] = [sum(map(len, pairs.rows[chain[-1]])) for chain in pairs.chains]
     if whole_trajectories:
+        # Number -1 before the first row makes it the beginning of a trajectory.
         first = np.nonzero(np.diff(samples.trajectory, prepend=-1))[0]
     return np.add.reduceat(counted, first) if len(first) else counted
 
@@ -103,6 +105,7 @@ def evenly(owners: Indices, costs: Indices, size: int) -> Indices:
     loads = np.bincount(owners, costs, size)
     share = costs.sum() / size
     for row, (owner, cost) in enumerate(zip(owners, costs, strict=True)):
+        # An owner sends a sequence only if its full share remains, so it does not end with less than that.
         if loads[owner] - cost >= share:
             receiver = int(loads.argmin())
             learners[row] = receiver
@@ -115,6 +118,7 @@ def _exchanged(
     samples: Batch, parts: list[Indices], owners: Indices, learners: Indices, ranks: Ranks
 ) -> list[Batch]:
     """The samples that this rank learns from, part by part, including samples of other ranks."""
+    # ``gather`` returns the samples rank by rank, so this rank's begin after those of lower ranks.
     first = int((owners < ranks.rank).sum())
     leaving = np.nonzero((owners == ranks.rank) & (learners != ranks.rank))[0]
     travelling = ranks.gather([(leaving, samples.cut(leaving - first))])

@@ -50,11 +50,13 @@ class MismatchCheck:
         assert samples.age is not None
         fresh = np.flatnonzero(samples.age == 0)
         scores = logprobs[members(fresh, samples.tokens)]
+        # All ranks judge the same numbers: one rank that stopped alone would leave the others waiting.
         found = LogRatios.of(samples.cut(fresh), scores).everybodys(self.ranks)
         if not len(found.tokens):
             return {}
         differences = np.abs(found.tokens)
         mean, largest = float(differences.mean()), float(differences.max())
+        # Not ``mean > limit``, which is false for NaN.
         if not mean <= self.limit:
             raise MismatchError(self._message(step, len(found.lengths), mean, largest))
         return {"mismatch/mean": mean, "mismatch/largest": largest, **found.quantiles("mismatch")}

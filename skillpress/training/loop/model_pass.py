@@ -75,7 +75,7 @@ def passes(batch: Batch, token_limit: int, device: torch.device | str, shared: b
 def weightless(device: torch.device | str, **columns: Any) -> Pass:
     """A pass of one token with weight 0, for ranks that must make as many passes as others."""
     token = Step(
-        prompt_ids=(0,),
+        prompt_ids=(0,),  # every vocabulary has token 0
         response_ids=(0,),
         logprobs=np.zeros(1, np.float32),
         thought="",
@@ -96,6 +96,7 @@ def scored(batch: Batch, logprobs: torch.Tensor, values: torch.Tensor | None = N
         logprobs: [tokens] of the steps under the current weights.
         values: [steps] of their states; None where the algorithm has no values.
     """
+    # Importance weights in the advantages already make up for the policy that sampled.
     old = batch.logprobs if batch.proximal_logprobs is None else batch.proximal_logprobs
     step = np.repeat(np.arange(len(batch)), batch.tokens)
 

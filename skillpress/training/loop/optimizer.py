@@ -50,6 +50,7 @@ class AdamW:
 
     def rate(self, step: int) -> float:
         """The learning rate of training step ``step`` (from 1): a straight line up to the full rate."""
+        # Not step / warmup_steps: the full rate comes in the step *after* the warm-up.
         return self.learning_rate * min(1.0, step / (self.warmup_steps + 1))
 
 

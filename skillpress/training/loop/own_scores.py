@@ -97,6 +97,7 @@ def with_importance(samples: Batch, logprobs: Logprobs, importance: TruncatedImp
     """
     known = np.full_like(logprobs, np.nan) if samples.proximal_logprobs is None else samples.proximal_logprobs
     missing = np.isnan(known)
+    # A sequence's weight is the exponential of a sum, so it is computed in float64.
     weights = importance(logprobs.astype(np.float64) - samples.logprobs, samples.tokens)
     return replace(
         samples,

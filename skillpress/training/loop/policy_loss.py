@@ -46,6 +46,7 @@ class PolicyLoss(UpdatePart):
         """The loss, and the algorithm's metrics, ``entropy`` and sums of weights."""
         samples = self._checked(each.batch)
         logprobs, entropies, *values = scoring(each)
+        # Detached: it is kept until the end of the update, and the graph belongs to this pass alone.
         update.scored.append((each, logprobs.detach()))
         importance = self._importance(update)
         if importance is not None or samples.trajectory_sums is not None:

@@ -42,6 +42,7 @@ class Reference(UpdatePart):
         found = []
         for share, rows, logprobs in zip(shares, drawn, few, strict=True):
             reference = np.full_like(share.logprobs, np.nan)
+            # Scores that were not drawn stay NaN: a loss that reads one is NaN, and not wrong in silence.
             reference[members(rows, share.tokens)] = logprobs
             found.append(replace(share, reference_logprobs=reference))
         return found

@@ -82,12 +82,14 @@ class ReplayBuffer:
 
     def _draw(self, step: int) -> dict[int, list[str]]:
         """Step to the groups of that step that this process replays."""
+        # The learner has the weights of step - 1.
         oldest = step - 1 - self.staleness
         mine = [
             (number, group, self.ranks.rank)
             for number in range(max(1, oldest + 1), step)
             for group in self._groups(number, oldest)
         ]
+        # ``group_by`` returns groups in any order, and the draw below is by place.
         everything = sorted(self.ranks.gather(mine))
         count = min(self.groups, len(everything))
         chosen = generator(self.seed, "replay", step).choice(len(everything), count, replace=False)
@@ -106,6 +108,7 @@ class ReplayBuffer:
                 f"{self.store.folder.parent} to start afresh"
             )
         rows = scan_table(path, "rollouts", ROLLOUT_SCHEMA)  # not older versions: they may not name states
+        # Episodes of a group may have begun under different weights; the oldest count.
         versions = rows.group_by("group_id").agg(pl.col("policy_version").min())
         found = versions.filter(pl.col("policy_version") >= oldest).select("group_id")
         return found.collect().to_series().to_list()

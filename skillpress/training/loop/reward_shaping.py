@@ -123,6 +123,7 @@ class RewardShaper:
         new = len(trajectories) if new is None else new
         names = [self._dictionary_of(task) for task in tasks]
         rows = zip(tasks, names, sequences, played.won, strict=True)
+        # Each rank fits the same dictionary to the successes of all ranks, so no dictionary is sent.
         everybodys = self._ranks.gather(
             [
                 (row < new, Success(sequence, task.task_id, name))
@@ -140,6 +141,7 @@ class RewardShaper:
             dictionaries = fit_each(self._skills, corpus, self._projection.alphabet, self._seed)
             metrics |= self._described(dictionaries, successes, started)
             metrics["dictionary/earlier_share"] = earlier_share(corpus, successes)
+        # After the fit: the corpus has received this step's successes as an argument already.
         self.corpus.push(fresh)
         penalty, segments = self._judged(played, names, dictionaries)
         if self._centred:

@@ -72,6 +72,7 @@ class ScoringPasses:
 
     def _scored(self, samples: Batch) -> Iterator[tuple[Pass, tuple[torch.Tensor, ...]]]:
         for each in self.in_step(self.passes(samples)):
+            # Not around the ``yield``, which would turn gradients off in the caller's code too.
             with torch.no_grad():
                 scores = self(each)
             yield each, scores
@@ -86,5 +87,6 @@ def by_sample(samples: Batch, scored: Iterable[tuple[Pass, torch.Tensor]]) -> Lo
     found = np.zeros_like(samples.logprobs)
     for each, logprobs in scored:
         if each.rows is not None:
+            # NumPy has no bfloat16.
             found[members(each.rows, samples.tokens)] = logprobs.float().cpu().numpy()
     return found

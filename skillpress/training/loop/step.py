@@ -106,6 +106,7 @@ class TrainingStep:
         played, told = self.rollouts(step)
         drawn = played.played_as(TEACHES, FURTHER)
         refuse_other_ages(drawn, step, self.lag, self.engine, self.ranks)
+        # As early as possible: the engine plays while this process fits dictionaries and updates.
         for following in range(self.rollouts.begun + 1, until + 1):
             self.rollouts.begin(following)
         ahead = self.rollouts.begun > step
@@ -134,6 +135,7 @@ class TrainingStep:
         seconds["update"] = clock.lap()
         self.rollouts.finish()
         seconds["rollout"] += clock.lap()
+        # After ``finish``: in lock-step a batch is played by one policy to its end.
         self.rollouts.update_weights(self.learner.weights(), step)
         if not ahead:
             self.engine.wake()
@@ -178,7 +180,9 @@ class TrainingStep:
         useful = np.arange(len(samples))
         if not self.algorithm.teaches_everywhere:
             useful = with_advantage(samples, whole)
+        # Without the rank: all ranks must draw the same minibatches.
         random = generator(self.seed, "minibatches", step, 0)
+        # Before the updates, so that it describes the policy that played.
         described = {} if self.actions is None else self.actions(batch.episodes, step)
         parts = minibatches(samples.cut(useful), updates, self.ranks, random, whole)
         shares, importance = self.learner.prepare(parts), self.algorithm.importance_weights
@@ -189,11 +193,13 @@ class TrainingStep:
 
         def compare(samples: Batch, logprobs: Logprobs) -> None:
             compared.update(self.mismatch(samples, logprobs, step))
+            # The other updates' ratios are in ``ratios`` already, from ``proximal_ratios``.
             if not made:
                 ratios.append(LogRatios.of(samples, logprobs))
 
         made: list[Measured] = []
         for share, lesson in zip(shares, lessons, strict=True):
+            # An update without a pass changes no weight, so the next one can still be compared.
             unchanged = not any(update.optimized for update in made)
             made.append(self.learner.update(share, lesson, compare if unchanged else None))
         corrected = {} if importance is None else importance_metrics(ratios, importance, self.ranks)
@@ -208,6 +214,7 @@ class TrainingStep:
         of_values = samples.value_weights
         if of_values is not None:
             of_values = of_values * updates
+        # Weights sum to 1 over the step, so those of one of ``updates`` equal parts sum to 1 / ``updates``.
         return replace(samples, weights=weights * updates, value_weights=of_values)
 
     def _drawn_for_kl(self, samples: Batch, step: int) -> Batch:
@@ -215,6 +222,7 @@ class TrainingStep:
         share = self.algorithm.kl_share
         if not self.algorithm.kl_coefficient or share == 1:
             return samples
+        # With the rank: each rank draws among its own units.
         random = generator(self.seed, "kl share", step, self.ranks.rank)
         return replace(samples, kl_factors=kl_factors(samples.pairs, share, random))
 

@@ -11,8 +11,7 @@ time limits: Pardo et al. 2018; for other things that a policy does not see: Pin
 
 The head starts at zero, so every first value is 0 and the values' loss has no gradient in the policy at the
 first update. The head is trained with its own learning rate and saved with the learner; engines and policy
-folders do not have it. Values are computed in float32 whatever the type of the weights, because bfloat16
-cannot distinguish 5.00 from 5.01.
+folders do not have it.
 """
 
 from __future__ import annotations
@@ -48,6 +47,7 @@ class ValueHead(nn.Module):
         """[states] values in float32, from final hidden states [states, width] and the steps made before."""
         waves = torch.arange(1, WAVES + 1, device=made.device) * (torch.pi / self.longest)
         seen = torch.cos(made.float()[:, None] * waves)
+        # In float32 whatever the type of the weights: bfloat16 cannot distinguish 5.00 from 5.01.
         return hidden.float() @ self.weight.float() + self.bias.float() + seen @ self.time.float()
 
 

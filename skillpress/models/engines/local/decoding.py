@@ -95,8 +95,10 @@ class Decoding:
         """Keys and values of a row's tokens so far, as a copy."""
         layers: list[Any] = self.cache.layers
         if self.mask is None:
+            # A view would keep the whole batch in memory, and another row may move into its place.
             return tuple((layer.keys[row].clone(), layer.values[row].clone()) for layer in layers)
         there = self.mask[row]
+        # Indexing with a mask makes a copy.
         return tuple((layer.keys[row][:, there], layer.values[row][:, there]) for layer in layers)
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:

@@ -152,6 +152,7 @@ def _merged_layer(parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: i
     """Merge one layer of the caches. A layer type that cannot be merged comes from a single cache."""
     (first, *_), kind = parts, type(parts[0])
     if kind is DynamicSlidingWindowLayer:
+        # As in transformers, which keeps one column less than the window: the new token is the last.
         kept = min(columns, first.sliding_window - 1)
         layer = DynamicSlidingWindowLayer(sliding_window=first.sliding_window)
         layer.lazy_initialization(first.keys, first.values)

@@ -90,6 +90,7 @@ class LocalEngine(BatchEngine):
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
 
     def update_weights(self, weights: StateDict, version: int) -> None:
+        # In place: recorded steps read these addresses.
         self.model.load_state_dict(weights)
         self.version = version
         self._forget()
@@ -126,6 +127,7 @@ class LocalEngine(BatchEngine):
         batches: list[list[int]] = []
         per_token = bytes_per_token(self.model.config, self.model.dtype.itemsize)
         width = 0
+        # By the prompt too, so that equal prompts are neighbours and are prefilled once.
         for row in sorted(range(len(prompts)), key=lambda r: (len(prompts[r]), prompts[r])):
             width = len(prompts[row])
             count = len(batches[-1]) + 1 if batches else 1
@@ -173,6 +175,7 @@ class LocalEngine(BatchEngine):
         different = list(dict.fromkeys(prompts))
         place = {prompt: index for index, prompt in enumerate(different)}
         computed = {prompt: len(prompt) - _length(known.get(prompt)) for prompt in different}
+        # The last token is sampled but never fed to the model, so it needs no place in the cache.
         room = sampling.max_new_tokens - 1
         passes = self._prefilled(different, known, keep_cache=room > 0 or self.kept is not None)
         logits = torch.cat([made.logits for made in passes])
@@ -181,14 +184,17 @@ class LocalEngine(BatchEngine):
         answers = Answers.of(len(prompts), sampling.max_new_tokens)
         row_seeds = np.array(seeds, dtype=np.uint64)
         rows = np.arange(len(prompts))
+        # If sequences are kept, all rows need their cache, even those whose first token ends the response.
         state = None if self.kept is None else self.decoder.begin(passes, fan, room)
         for position in range(sampling.max_new_tokens):
             tokens, logprobs = self.draw(logits, sampling, row_seeds[rows], position)
             stopped = torch.isin(tokens, self.stop)
             answers.add(rows, position, tokens, logprobs, stopped)
+            # The longest response ends here whatever its last token is.
             over = stopped if position < room else torch.ones_like(stopped)
             if self.kept is not None and state is not None:
                 for index in torch.nonzero(over).squeeze(1).tolist():
+                    # Without the token drawn just now, which the model has not computed yet.
                     sampled = tuple(answers.tokens[rows[index], :position].tolist())
                     self._keep(self.kept, prompts[rows[index]] + sampled, partial(state.layers_of, index))
             if bool(over.all()):
@@ -198,9 +204,11 @@ class LocalEngine(BatchEngine):
                 state = self.decoder.begin(passes, fan[open_rows], room)
             elif len(open_rows) < len(rows):
                 open_rows = state.keep(open_rows)
+            # The rows have been copied, so decoding can use the memory of the passes.
             passes.clear()
             rows = rows[open_rows.cpu().numpy()]
             logits = state.advance(self.model, tokens[open_rows])
+        # The first row with a prompt counts its tokens; for the other rows nothing was computed.
         return answers.completions([computed.pop(prompt, 0) for prompt in prompts])
 
     def draw(
@@ -263,9 +271,11 @@ class LocalEngine(BatchEngine):
         output = self.model(
             input_ids=torch.tensor(ids, device=device),
             attention_mask=mask,
+            # Padding has negative places, which no position embedding knows.
             position_ids=before[:, None] + places.clamp(min=0),
             past_key_values=cache,
             use_cache=cache is not None,
+            # The logits of a whole pass would be a vocabulary times as many numbers as tokens.
             logits_to_keep=1,
         )
         columns = width if mask is None else mask.shape[1]

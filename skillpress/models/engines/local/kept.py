@@ -72,8 +72,10 @@ class KeptSequences:
         """The longest kept sequence that is a proper prefix of the prompt; None if there is none."""
         hashes = prefix_hashes(prompt)
         for length in sorted(self._lengths, reverse=True):
+            # A whole prompt does not count: no token would be left to compute logits from.
             key = (length, int(hashes[length - 1])) if length < len(prompt) else None
             found = self._kept.get(key) if key else None
+            # Equal hashes do not prove equal tokens.
             if key and found and found.tokens == prompt[:length]:
                 self._kept.move_to_end(key)
                 self._asked[key] = self._round
@@ -115,10 +117,12 @@ class KeptSequences:
 
 def prefix_hashes(tokens: TokenIds) -> NDArray[np.uint64]:
     """[tokens], a hash of each prefix: the sum of products of each token with a number of its place."""
+    # Products wrap around, as the hash wants.
     with np.errstate(over="ignore"):
         places = np.arange(1, len(tokens) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         places = (places ^ (places >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         places ^= places >> np.uint64(27)
+        # + 1, because a token 0 would otherwise add nothing at any place.
         hashes: NDArray[np.uint64] = np.cumsum((np.array(tokens, np.uint64) + np.uint64(1)) * places)
     return hashes
 

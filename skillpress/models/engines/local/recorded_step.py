@@ -75,6 +75,7 @@ def recorded(model: PreTrainedModel, inputs: StaticInputs, record: Record, rows:
     """
     with inputs.elsewhere():
         step = record(lambda: inputs.step(model))
+    # The recording left logits here; a replay that writes nothing must not pass with them.
     inputs.logits.fill_(0)
     step()
     rows = min(rows, COMPARED_ROWS)
@@ -84,6 +85,7 @@ def recorded(model: PreTrainedModel, inputs: StaticInputs, record: Record, rows:
     expected = _by_itself(model, inputs, rows, column)
     apart = max(_apart(one, other) for one, other in zip(found, expected, strict=True))
     limit = rounding(inputs.logits.dtype)
+    # Not ``apart > limit``, which is false for NaN.
     if not apart <= limit:
         rows, _, _, columns = inputs.mask.shape
         raise RecordedStepError(
@@ -119,5 +121,6 @@ def _by_itself(model: PreTrainedModel, inputs: StaticInputs, rows: int, column: 
 def _apart(found: torch.Tensor, expected: torch.Tensor) -> float:
     """The mean difference relative to the mean size, of the row in which it is largest."""
     found, expected = found.flatten(1).float(), expected.flatten(1).float()
+    # Expected numbers may all be 0: then any difference counts as large, and 0 / 0 must not be NaN.
     size = expected.abs().mean(1).clamp(min=torch.finfo(torch.float32).tiny)
     return float(((found - expected).abs().mean(1) / size).max())

@@ -51,6 +51,8 @@ class MemoryRoom:
         if self._releases < MEASURED:
             return False
         now = self._memory()
+        # Memory that the process has reserved and does not use serves the learner too, unless only graphs may
+        # use it.
         available = now.free + now.reserved - now.allocated - now.pooled
         return available >= MARGIN * (now.peak - self._without)
 

@@ -35,6 +35,7 @@ class Shape:
     @classmethod
     def holding(cls, rows: int, columns: int) -> Shape:
         """The smallest shape with these rows and a free last column, where a step can be tested."""
+        # Rows: the next power of two. Columns: rounded up, and always at least one more than asked.
         return cls(1 << (rows - 1).bit_length(), (columns // COLUMN_STEP + 1) * COLUMN_STEP)
 
     def narrowed(self, rows: int) -> Shape:
@@ -106,6 +107,7 @@ class StaticInputs:
             input_ids=self.tokens, attention_mask=self.mask, position_ids=self.positions,
             past_key_values=Cache(layers=list(self.layers)), use_cache=True,
         )  # fmt: skip
+        # Each recording has its output in another place; callers read this one.
         self.logits.copy_(output.logits[:, -1])
 
     @contextmanager
@@ -115,6 +117,7 @@ class StaticInputs:
         before = [tensor.clone() for tensor in inputs]
         self.tokens.fill_(1)
         self.positions.fill_(0)
+        # The opposite of the real mask: a recording that holds on to a mask then fails the comparison.
         self.mask.logical_not_()
         self.column.fill_(self.mask.shape[3] - 1)
         try:

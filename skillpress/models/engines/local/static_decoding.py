@@ -146,9 +146,11 @@ class StaticRows:
                 copy_right_aligned(memory, [getattr(part, name) for part in parts], chosen, columns)
             for part in parts:
                 part.keys = part.values = None
+        # Rows that only fill the shape are computed too, so they need valid tokens and positions.
         inputs.tokens.zero_()
         inputs.positions.zero_()
         inputs.positions[: self._rows, 0] = torch.cat([made.lengths for made in passes])[fan]
+        # Rows that only fill the shape see nothing but their own column, which the step adds.
         inputs.mask.zero_()
         inputs.mask[: self._rows, 0, 0, :columns] = torch.cat([made.columns(columns) for made in passes])[fan]
         inputs.column.fill_(columns)

@@ -37,6 +37,7 @@ class DynamicSampling(Selection):
         lost, won = np.ones(batch.groups, np.bool_), np.ones(batch.groups, np.bool_)
         np.logical_and.at(lost, batch.group, batch.core_reward == 0)
         np.logical_and.at(won, batch.group, batch.core_reward >= batch.core_maximum)
+        # One number per group, used or not, so a group's draw does not depend on the rewards of others.
         drawn = generator(seed, "dynamic sampling").random(batch.groups) < self.discard
         kept: NDArray[np.bool_] = ~((lost | won) & drawn)[batch.group]
         return kept

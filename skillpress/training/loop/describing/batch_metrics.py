@@ -108,6 +108,7 @@ def _sizes(batch: Batch, advantages: Floats) -> Floats:
     sizes = np.abs(advantages)
     if sizes.ndim == 2:
         asked = np.arange(sizes.shape[1]) < batch.tokens[:, None]
+        # Columns beyond a response are padding, whose advantages mean nothing.
         sizes = (sizes * asked).sum(axis=1) / np.maximum(batch.tokens, 1)
     found: Floats = np.where(batch.tokens > 0, sizes, 0.0)
     return found
@@ -115,6 +116,7 @@ def _sizes(batch: Batch, advantages: Floats) -> Floats:
 
 def _all_won(batch: Batch) -> NDArray[np.bool_]:
     """[groups] True where all episodes of the group succeeded."""
+    # A group without a loss; sums of zeros and ones are exact.
     found: NDArray[np.bool_] = np.bincount(batch.group, ~batch.won) == 0
     return found
 

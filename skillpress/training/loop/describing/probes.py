@@ -140,6 +140,7 @@ class Probe:
         asked = [
             request
             for split, _, task in mine
+            # Without the step: the seeds are the same at every probe.
             for request in requests([task], 1, self.seed, "probe", split, policy="probed")
         ]
         return [

@@ -66,6 +66,7 @@ class Checkpoints(ResumeStore):
 
     def commit(self, state: TrainingState) -> None:
         """Make the state at ``state.step`` the one to resume from, and delete older ones."""
+        # Only now does a run resume from this step: until here a kill leaves the older checkpoint in use.
         write_json(self.folder / "latest.json", {"version": VERSION, "key": self.key, **asdict(state)})
         for folder in self.folder.glob("step-*"):
             if folder != self.step_folder(state.step):
