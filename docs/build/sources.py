@@ -83,8 +83,17 @@ def rewritten(match: re.Match[str], page: Path, root: Path, folder: Path) -> str
         return match["text"]
     within = place.relative_to(root)
     copy(place, folder / COPIES / within)
+    if place.suffix == ".md":
+        leave_out_of_contents(folder / COPIES / within)
     above = "../" * len(page.relative_to(root / "docs").parent.parts)
     return f"[{match['text']}]({above}{COPIES}/{within})"
+
+
+def leave_out_of_contents(page: Path) -> None:
+    """Mark a copied page as one that no table of contents lists, which Sphinx otherwise warns of."""
+    text = page.read_text(encoding="utf-8")
+    if not text.startswith("---\n"):
+        page.write_text(f"---\norphan: true\n---\n\n{text}", encoding="utf-8")
 
 
 def copy(file: Path, to: Path) -> None:

@@ -62,9 +62,14 @@ def _rows(manifest: Manifest, root: Path) -> Iterator[tuple[str, ...]]:
         if entry.rows:
             yield name, entry.words, ", ".join(_trainings(manifest, name)), here
         elif entry.made is not None:
-            yield name, entry.words, "none", f"[by a command](../{entry.made.writes})"
+            yield name, entry.words, "none", f"[by a command]({_from_docs(entry.made.writes)})"
         else:
             yield name, entry.words, "none", "by the code"
+
+
+def _from_docs(file: str) -> str:
+    """The way from docs/ to a file of the repository."""
+    return file.removeprefix("docs/") if file.startswith("docs/") else f"../{file}"
 
 
 def _trainings(manifest: Manifest, name: str) -> Iterator[str]:

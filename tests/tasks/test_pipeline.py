@@ -81,22 +81,23 @@ def test_a_changed_parameter_reruns_only_the_stages_that_read_it(clone: Clone) -
 
 
 def test_training_is_left_the_tasks_that_the_start_policy_wins_as_often_as_the_parameters_say(
-    clone: Clone,
+    clone: Clone, tmp_path: Path
 ) -> None:
     train, kept = (clone.folder / "data" / folder / "train.parquet" for folder in ("tasks", "kept"))
     assert kept.read_bytes() == train.read_bytes(), "without tasks.keep"
     before = (clone.folder / "params.yaml").read_text()
     rates = pl.read_parquet(clone.folder / "data" / "rollouts" / "pass_rates.parquet")
     clone.set_params({"tasks": {"keep": {"at_least": 0.0, "at_most": 0.9}}})
+    elsewhere = {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
     try:
-        done = clone.python("tasks", "filter_tasks")
+        done = clone.python("tasks", "filter_tasks", **elsewhere)
         assert done.returncode == 0, done.stderr
         lost = rates.filter(pl.col("wins") < pl.col("rollouts"))
         assert set(pl.read_parquet(kept)["task_id"]) == set(lost["task_id"])
         counted = json.loads((clone.folder / "results" / "kept_tasks.json").read_text())
     finally:
         (clone.folder / "params.yaml").write_text(before)
-        assert clone.python("tasks", "filter_tasks").returncode == 0
+        assert clone.python("tasks", "filter_tasks", **elsewhere).returncode == 0
     tasks, played = pl.read_parquet(train).height, rates.height
     assert counted == {
         "tasks": tasks, "kept": lost.height, "below": 0, "above": played - lost.height,
