@@ -72,11 +72,6 @@ def document(skill: Skill, choice: Choice, source: Source) -> str:
     return front + cleaned(body)
 
 
-def instructions_of(text: str) -> str:
-    """A document without its evidence."""
-    return text.partition(f"\n{EVIDENCE}\n")[0]
-
-
 def description(skill: Skill) -> str:
     """What the routine does and when to use it, within the format's limit."""
     said = f"The routine {ARROW.join(skill.found.phrase)}. {' '.join(_when(skill.situation))}"
@@ -135,7 +130,8 @@ def _evidence(found: Found, choice: Choice, source: Source) -> Iterator[str]:
         yield "- **Bound:** none, since there are fewer than two tasks."
     yield f"- **Success:** {_success(found)}"
     yield f"- **Made by:** skillpress {source.version}, without a model."
-    yield f"- **Logs:** {source.files} file(s), hash {source.logs} (SHA-256 of the sorted hashes of the files)."
+    files = "1 file" if source.files == 1 else f"{source.files} files"
+    yield f"- **Logs:** {files}, hash {source.logs} (SHA-256 of the sorted SHA-256 of each file)."
 
 
 def _success(found: Found) -> str:

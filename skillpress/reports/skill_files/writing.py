@@ -1,7 +1,7 @@
 """The folder of skills: new ones are added, grown ones are updated, and edited ones are left alone.
 
-A manifest has a hash of each file as it was written. A skill whose instructions and uses are as before keeps
-its bytes: its evidence names the logs that it was computed from. Nothing is ever deleted.
+A manifest has a hash of each file as it was written. A skill whose own uses are as before keeps its bytes,
+even if other runs have come: its evidence names the logs that it was computed from. Nothing is ever deleted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_json, write_text
 from skillpress.reports.skill_files.choosing import Choice, Found
-from skillpress.reports.skill_files.document import Skill, Source, document, instructions_of, name_of
+from skillpress.reports.skill_files.document import Skill, Source, document, name_of
 from skillpress.skills.dictionary import Skills
 
 MANIFEST, CHANGES, FILE = ".skillpress.json", "CHANGELOG.md", "SKILL.md"
@@ -65,7 +65,7 @@ def write(folder: Path, skills: Sequence[Skill], choice: Choice, source: Source)
         path, text = folder / skill.name / FILE, document(skill, choice, source)
         entry = {
             "routine": _phrase_hash(skill.found.phrase),
-            "content": _hash(f"{instructions_of(text)}\n{skill.found.uses} {len(skill.found.holders)}"),
+            "content": _content(skill),
             "file": _hash(text),
         }
         before, present = entries.get(skill.name), _read(path)
@@ -114,6 +114,13 @@ def _read(path: Path) -> str | None:
         return None
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _content(skill: Skill) -> str:
+    """A hash of what a skill says about its own uses; other runs change nothing in it."""
+    steps = [(step.skill, step.form, step.forms) for step in skill.steps]
+    counts = (skill.found.uses, len(skill.found.holders))
+    return _hash(json.dumps([skill.situation.form, steps, counts, skill.failures]))
 
 
 def _phrase_hash(phrase: Skills) -> str:

@@ -25,9 +25,10 @@ RARE = ("perf", "gprof2dot", "less")
 NOISE = ("ls", "cat", "head", "find", "git", "echo")
 """A decoy: the most frequent commands, in any order."""
 _LINES = {
-    "grep": "grep -rn 'def {word}' src", "sed": "sed -n '1,80p' src/{word}.py", "patch": "patch -p1 src/{word}.py",
-    "pytest": "pytest tests/test_{word}.py -q", "hatch": "hatch version {number}.0",
-    "towncrier": "towncrier build --yes --version {number}.0", "twine": "twine upload dist/*",
+    "grep": "grep -rn 'def {word}' src", "sed": "sed -n '1,80p' src/{word}.py",
+    "patch": "patch -p1 src/{word}.py", "pytest": "pytest tests/test_{word}.py -q",
+    "hatch": "hatch version {number}.0", "towncrier": "towncrier build --yes --version {number}.0",
+    "twine": "twine upload dist/*",
     "pip": "pip index versions {word}", "uv": "uv lock --upgrade-package {word}",
     "diff": "diff old.lock uv.lock", "rm": "rm -rf build/{word}", "cmake": "cmake -B build .",
     "ctest": "ctest --test-dir build", "perf": "perf record -g {word}", "gprof2dot": "gprof2dot out.{word}",
@@ -64,7 +65,7 @@ def sessions(count: int, seed: int = 0, noise: float = 0.2) -> list[Session]:
         noise: the chance of a command of :data:`NOISE` between two steps of a routine.
     """
     chance = random.Random(seed)
-    rare = set(chance.sample(range(count), 2))
+    rare = set(chance.sample(range(count), min(2, count)))
     return [_session(number, chance, noise, number in rare) for number in range(count)]
 
 
