@@ -73,6 +73,11 @@ class Found:
     variants: tuple[Found, ...] = ()
     """Routines that share most of their steps with it, and became no skill of their own."""
 
+    @property
+    def steps_saved(self) -> int:
+        """Entries of a cut that it saves if no other routine is there; ``bits_saved`` is beside all others."""
+        return self.observed * (len(self.phrase) - 1)
+
 
 @dataclass(frozen=True)
 class PassedOver:
@@ -178,14 +183,14 @@ def _grouped(every: Sequence[Found], settings: Choosing) -> tuple[list[Found], l
     passed: list[PassedOver] = []
     kept: list[Found] = []
     variants: dict[Skills, tuple[Found, ...]] = {}
-    for found in every:
+    for found in sorted(every, key=lambda found: -found.steps_saved):
         why = next(_objections(found, settings, len(every)), "")
         alike = next((other for other in kept if overlapping(other.phrase, found.phrase)), None)
         if not why and alike is not None:
-            why = f"shares most steps with {' → '.join(alike.phrase)}, which saves more bits"
+            why = f"shares most steps with {' → '.join(alike.phrase)}, which saves more"
             variants[alike.phrase] = (*variants.get(alike.phrase, ()), found)
         if not why and len(kept) >= settings.most:
-            why = f"{settings.most} others save more bits (--max)"
+            why = f"{settings.most} others save more (--max)"
         if why:
             passed.append(PassedOver(found, why))
         else:
