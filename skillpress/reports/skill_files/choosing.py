@@ -16,6 +16,7 @@ import numpy as np
 
 from skillpress.core.distributions import normal_quantile, student_quantile
 from skillpress.logs.log import Log
+from skillpress.reports.skill_files.cores import with_cores
 from skillpress.reports.skill_files.words import longest_common
 from skillpress.reports.skills_page.certificate import PageCertificate, certify
 from skillpress.reports.skills_page.comparison import clusters_of, design_effect, newcombe
@@ -75,7 +76,7 @@ class Found:
 
     @property
     def steps_saved(self) -> int:
-        """Entries of a cut that it saves if no other routine is there; ``bits_saved`` is beside all others."""
+        """Entries of a cut that it alone saves; ``bits_saved`` is beside all other routines."""
         return self.observed * (len(self.phrase) - 1)
 
 
@@ -117,7 +118,7 @@ def choose(whole: Log, tasks: Sequence[str], settings: Choosing) -> Choice:
 
     if not any(corpus):
         return Choice((), (), len(pairs), None)
-    dictionary = fitted(corpus, "")
+    dictionary = with_cores(fitted(corpus, ""), corpus)
     every = _found(whole, tasks, dictionary, corpus)
     kept, passed = _grouped(every, settings)
     certificate = certify(corpus, [task for task, _ in pairs], fitted, None, settings.seed)
@@ -214,7 +215,7 @@ def _objections(found: Found, settings: Choosing, compared: int) -> Iterator[str
 
 
 def _chance(found: Found) -> float:
-    """At most the probability of so many uses in random order, if uses were independent (Chernoff)."""
+    """A bound on the probability of so many uses in random order, were uses independent (Chernoff)."""
     seen, expected = found.observed, found.by_chance
     if seen <= expected:
         return 1.0

@@ -27,7 +27,7 @@ class Source:
     """Where the evidence is from."""
 
     version: str
-    """Of skillpress, with the commit where it is known."""
+    """The version of skillpress, with the commit where it is known."""
     logs: str
     """The hash of the logs."""
     files: int

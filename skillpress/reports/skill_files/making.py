@@ -1,4 +1,4 @@
-"""From a log to a folder of skills: choose routines, read their uses again, write the files."""
+"""A log becomes a folder of skills: routines are chosen, their uses are read again, files are written."""
 
 from __future__ import annotations
 

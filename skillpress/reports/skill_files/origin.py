@@ -7,13 +7,12 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-import skillpress
 from skillpress.core.version import __version__
 
 
 def tool_version() -> str:
     """The version, with the commit that it was installed from or that its clone is at."""
-    commit = _installed_commit() or _clone_commit(Path(skillpress.__file__).resolve().parents[1])
+    commit = _installed_commit() or _clone_commit(Path(__file__).resolve().parents[3])
     return f"{__version__} (commit {commit[:12]})" if commit else __version__
 
 

@@ -43,7 +43,7 @@ _QUOTED = re.compile(r"'[^'\n]{60,}'|\"[^\"\n]{60,}\"")
 
 
 def cleaned(text: str) -> str:
-    """The text without what is private; a place such as ``<key>`` stands for each part that was taken out."""
+    """The text without what is private; each such part becomes a place such as ``<key>``."""
     text = _BLOCK.sub("<key>", text)
     for pattern in (_OPTION, _ASSIGNED, _SSHPASS, _MYSQL):
         text = pattern.sub(r"\1<secret>", text)

@@ -63,7 +63,7 @@ def _step(skill: str, calls: Sequence[tuple[Use, TraceStep]], tasks: Sequence[st
 
 
 def _shared(calls: Sequence[tuple[Use, TraceStep]], tasks: Sequence[str], needed: Needed) -> bool:
-    """Whether so many runs and tasks have these calls that their common words are nobody's own."""
+    """Whether enough runs and tasks have these calls for a skill to hold their common words."""
     runs = {use.run for use, _ in calls}
     return len(runs) >= needed.runs and len({tasks[run] or str(run) for run in runs}) >= needed.tasks
 
@@ -96,6 +96,6 @@ def _value(text: str) -> str:
 
 
 def _beginning(step: TraceStep) -> tuple[str, ...]:
-    """The first two words of a command, by which its forms are told apart."""
+    """The first two words of a command; forms with different ones are different."""
     words = [word for word in fixed(common([_value(action_of(step))]))[:2] if word.isidentifier()]
     return tuple(words) if len(arguments_of(step)) <= 1 else ()

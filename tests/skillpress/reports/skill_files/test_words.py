@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.reports.skill_files.choosing import overlapping
+from skillpress.reports.skill_files.cores import with_cores
 from skillpress.reports.skill_files.document import name_of
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.words import common, fixed, words_of
+from skillpress.skills.fit import fit
 
 TEXTS = st.lists(st.text("ab -/.1", max_size=20), min_size=1, max_size=5)
 
@@ -67,3 +71,16 @@ def test_nested_and_interrupted_phrases_overlap_and_others_do_not() -> None:
     assert overlapping(("a", "b", "c"), ("a", "b"))
     assert overlapping(("a", "b", "c", "d"), ("a", "x", "b", "c"))
     assert not overlapping(("a", "b"), ("b", "c"))
+
+
+def test_a_routine_with_many_followers_is_one_phrase_without_them() -> None:
+    routine = ("a", "b", "c")
+    corpus = [(*routine, end, *routine, end) for end in "xyz"] * 8
+    learned = fit(corpus, tuple("abcxyz"), 4, "refined")
+    extended = replace(
+        learned,
+        phrases=(*((skill,) for skill in "abcxyz"), *((*routine, end) for end in "xyz")),
+        counts=(0,) * 6 + (16,) * 3,
+    )
+    assert with_cores(extended, corpus).learned_counts == {routine: 48}
+    assert with_cores(with_cores(extended, corpus), corpus) == with_cores(extended, corpus)
