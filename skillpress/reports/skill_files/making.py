@@ -23,8 +23,11 @@ class Made:
     """What was written, and what was passed over."""
 
     choice: Choice
+    """The chosen routines and the rest."""
     written: Written
+    """The changes of the folder."""
     names: tuple[str, ...]
+    """The chosen skills."""
 
 
 def make_skills(
