@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log, _ = read("rules", chosen.traces, names, wanted, chosen.most_bad)
     if (refusal := refusal_of(log, names.words)) is not None:
         raise NotUnderstoodError(f"{refusal}; `skillpress skills --look` shows how the log was read")
-    draft = _drafted(log, wanted)
+    draft = drafted(log, wanted)
     if not (draft.tools or draft.verbs):
         raise NotUnderstoodError("no step calls a tool by name or acts, so there is nothing to name")
     named = ", ".join(line(path.name or str(path), 60) for path in chosen.traces[:3])
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _drafted(log: Log, wanted: Wanted) -> Draft:
+def drafted(log: Log, wanted: Wanted) -> Draft:
     """The counts of the log's traces, read a second time with all that their steps hold."""
     draft = Draft()
     chosen = range(0, len(log), -(-len(log) // MOST_TRACES))

@@ -4,12 +4,14 @@
     skillpress skills logs/ --success 'extra.reward>=1'
     skillpress skills chat.jsonl --rules rules.yaml --output results/skills
     skillpress skills last_week.jsonl --compare this_week.jsonl
+    skillpress skills sessions/ --write .claude/skills
 
 Reads the logs of most agents (docs/log_formats.md lists the formats), recognises each by its content, and
 searches folders. --look prints what was understood and writes nothing. A step's skill is the tool that it
 calls, or the name that a table of rules gives it (`skillpress rules` drafts one). Writes skills.html, which
 needs no network, and beside it dictionary.json, phrases.csv, contrasts.csv and, if there are bad lines,
-bad_lines.csv.
+bad_lines.csv. --write also makes a folder with a SKILL.md for each routine that pays for itself, which coding
+agents read; passed_over.csv says why the others have none.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from skillpress.cli.reading import (
     tell_warnings,
     wanted_by,
 )
+from skillpress.cli.skill_writing import add_writing_options, choosing, draft_rules, tell_made
 from skillpress.core.arguments import CommandParser, output_folder
 from skillpress.core.arguments import whole as whole_number
 from skillpress.core.errors import UserError
@@ -47,6 +50,7 @@ from skillpress.logs.log import Log
 from skillpress.logs.own_rules import find_rules
 from skillpress.logs.projection import NameProjection, TraceProjection
 from skillpress.pipeline.files import RESULTS
+from skillpress.reports.skill_files.making import make_skills, passed_over_rows
 from skillpress.reports.skills_page.comparison import GroupComparison
 from skillpress.reports.skills_page.content import Content, Settings, describe
 from skillpress.reports.skills_page.episodes import episodes
@@ -71,9 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     settings, viewer = _settings(chosen), _address(chosen.viewer)
+    named = wanted_by(chosen)
+    if chosen.write is not None and not chosen.look:
+        draft_rules(chosen, named)
     projection = _projection(chosen)
     projected_by = f"the rules of {chosen.rules}" if chosen.rules else "the names of tools or actions"
-    named = wanted_by(chosen)
     if chosen.look:
         return _look(chosen, projection, projected_by, named)
     log, wanted = read("skills", chosen.traces, projection, named, chosen.most_bad)
@@ -95,6 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     _write(chosen.output, content, page)
     _tell(chosen.output, content)
+    if chosen.write is not None:
+        made = make_skills(log, wanted, projection, choosing(chosen), chosen.write)
+        _table(chosen.output / "passed_over.csv", passed_over_rows(made.choice), PASSED_OVER)
+        tell_made(made, chosen.write)
     return 0
 
 
@@ -125,6 +135,7 @@ def _parser() -> CommandParser:
         metavar="T",
         help="skills of a trace that the certificate counts",
     )
+    add_writing_options(parser)
     add("--viewer", metavar="URL", help="where `skillpress view` serves the same rollout files")
     return parser
 
@@ -238,6 +249,10 @@ def _write(folder: Path, content: Content, page: str) -> None:
 
 PHRASES = {
     "phrase": pl.String, "length": pl.Int64, "uses": pl.Int64, "traces": pl.Int64, "bits_saved": pl.Float64,
+}  # fmt: skip
+PASSED_OVER = {
+    "routine": pl.String, "why": pl.String, "uses": pl.Int64, "runs": pl.Int64, "tasks": pl.Int64,
+    "bits_saved": pl.Float64,
 }  # fmt: skip
 CONTRASTS = {
     "compared": pl.String, "phrase": pl.String, "first": pl.Float64, "second": pl.Float64,

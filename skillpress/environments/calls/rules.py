@@ -124,19 +124,23 @@ class RuleProjection:
 
     def __call__(self, steps: Sequence[TraceStep]) -> list[Skills]:
         """The skills of each step of one trace, in order."""
+        return [tuple(skill for skill, _ in found) for found in self.named(steps)]
+
+    def named(self, steps: Sequence[TraceStep]) -> list[list[tuple[str, TraceStep]]]:
+        """The skills of each step of one trace, in order, with the step or the command that each names."""
         latest: dict[str, int] = {}
         number = 0
-        labels: list[Skills] = []
+        labels: list[list[tuple[str, TraceStep]]] = []
         for step in steps:
             found = []
             for part in self._parts(step):
                 seen, number = Seen(part), number + 1
                 label = next((rule.skill for rule in self._rules if rule.fits(seen, latest)), None)
                 if label is not None:
-                    found.append(label)
+                    found.append((label, part))
                     if not step.refused:
                         latest[label] = number
-            labels.append(tuple(found))
+            labels.append(found)
         return labels
 
     def _parts(self, step: TraceStep) -> Sequence[TraceStep]:

@@ -1,0 +1,87 @@
+"""A log becomes a folder of skills: routines are chosen, their uses are read again, files are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillpress.logs.fields import Wanted
+from skillpress.logs.log import Log
+from skillpress.logs.projection import TraceProjection
+from skillpress.reports.skill_files.choosing import FEWEST_TASKS, Choice, Choosing, Found, choose
+from skillpress.reports.skill_files.document import ARROW, Skill, Source
+from skillpress.reports.skill_files.origin import tool_version
+from skillpress.reports.skill_files.private import cleaned
+from skillpress.reports.skill_files.reading import Opening, hash_of_logs, openings, uses
+from skillpress.reports.skill_files.situations import failures, situation
+from skillpress.reports.skill_files.steps import Needed, steps_of
+from skillpress.reports.skill_files.writing import Written, names_for, write
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was written, and what was passed over."""
+
+    choice: Choice
+    """The chosen routines and the rest."""
+    written: Written
+    """The changes of the folder."""
+    names: tuple[str, ...]
+    """The chosen skills."""
+
+
+def make_skills(
+    log: Log, wanted: Wanted, projection: TraceProjection, settings: Choosing, folder: Path
+) -> Made:
+    """Write the skills of a log into a folder.
+
+    Raises:
+        StorageError: the folder's manifest is damaged, or a file cannot be read or written.
+    """
+    begun = openings(log, wanted)
+    choice = choose(log, [opening.task for opening in begun], settings)
+    names = names_for(folder, choice.chosen)
+    needed = Needed(settings.min_runs, FEWEST_TASKS)
+    reading = _Reading(log, wanted, projection, begun, needed)
+    skills = [reading.skill(found, names[found.phrase]) for found in choice.chosen]
+    source = Source(tool_version(), hash_of_logs(log.files), len(log.files), len(log))
+    return Made(choice, write(folder, skills, choice, source), tuple(skill.name for skill in skills))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A log, and how its runs are read again."""
+
+    log: Log
+    wanted: Wanted
+    projection: TraceProjection
+    begun: list[Opening]
+    needed: Needed
+
+    def skill(self, found: Found, name: str) -> Skill:
+        """All that a SKILL.md says about a routine."""
+        read = uses(self.log, self.wanted, self.projection, found.phrase, found.holders)
+        tasks = [opening.task for opening in self.begun]
+        return Skill(
+            name,
+            found,
+            situation=situation(self.begun, found.holders),
+            steps=tuple(steps_of(found.phrase, read, tasks, self.needed)),
+            uses=tuple(read),
+            failures=tuple(failures(read)),
+        )
+
+
+def passed_over_rows(choice: Choice) -> list[dict[str, object]]:
+    """The table of routines that became no skill."""
+    return [
+        {
+            "routine": cleaned(ARROW.join(passed.found.phrase)),
+            "why": cleaned(passed.why),
+            "uses": passed.found.uses,
+            "runs": len(passed.found.holders),
+            "tasks": passed.found.tasks,
+            "bits_saved": passed.found.bits_saved,
+        }
+        for passed in choice.passed_over
+    ]

@@ -1,0 +1,131 @@
+"""The folder of skills: new ones are added, grown ones are updated, and edited ones are left alone.
+
+A manifest has a hash of each file as it was written. A skill whose own uses are as before keeps its bytes,
+even if other runs have come: its evidence names the logs that it was computed from. Nothing is ever deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import read_schema, write_json, write_text
+from skillpress.reports.skill_files.choosing import Choice, Found
+from skillpress.reports.skill_files.document import Skill, Source, document, name_of
+from skillpress.skills.dictionary import Skills
+
+MANIFEST, CHANGES, FILE = ".skillpress.json", "CHANGELOG.md", "SKILL.md"
+SCHEMA = "skillpress.skill_files/1"
+
+
+@dataclass
+class Written:
+    """What a command did to a folder of skills, by name."""
+
+    added: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    """Files that were edited, or are not ours."""
+    no_longer: list[str] = field(default_factory=list)
+    """Skills of before that these logs do not choose."""
+
+    def lines(self) -> list[str]:
+        """What changed, for the changelog; empty if nothing did."""
+        groups = (("Added", self.added), ("Updated", self.updated))
+        return [f"- {title}: {', '.join(names)}" for title, names in groups if names]
+
+
+def names_for(folder: Path, chosen: Sequence[Found]) -> dict[Skills, str]:
+    """A name for each routine: the one that the folder has for it, or a new one."""
+    before = {_phrase_hash(found.phrase): found.phrase for found in chosen}
+    entries = _manifest(folder)
+    names = {before[entry["routine"]]: name for name, entry in entries.items() if entry["routine"] in before}
+    taken = {*entries}
+    for found in chosen:
+        if found.phrase not in names:
+            names[found.phrase] = name_of(found.phrase, taken)
+            taken.add(names[found.phrase])
+    return names
+
+
+def write(folder: Path, skills: Sequence[Skill], choice: Choice, source: Source) -> Written:
+    """Write or update the skills.
+
+    Raises:
+        StorageError: the manifest is damaged, or a file cannot be read or written.
+    """
+    entries, done = _manifest(folder), Written()
+    for skill in skills:
+        path, text = folder / skill.name / FILE, document(skill, choice, source)
+        entry = {
+            "routine": _phrase_hash(skill.found.phrase),
+            "content": _content(skill),
+            "file": _hash(text),
+        }
+        before, present = entries.get(skill.name), _read(path)
+        if present is not None and (before is None or _hash(present) != before["file"]):
+            done.kept.append(skill.name)
+        elif present is not None and before is not None and before["content"] == entry["content"]:
+            done.unchanged.append(skill.name)
+        else:
+            write_text(path, text)
+            (done.added if before is None else done.updated).append(skill.name)
+            entries[skill.name] = entry
+    done.no_longer = sorted(set(entries) - {skill.name for skill in skills})
+    if done.lines():
+        write_json(folder / MANIFEST, {"schema": SCHEMA, "skills": dict(sorted(entries.items()))})
+        _tell(folder / CHANGES, done, source)
+    return done
+
+
+def _tell(path: Path, done: Written, source: Source) -> None:
+    """Add what changed to the folder's changelog, newest first."""
+    head = "# Changes of these skills\n"
+    earlier = (_read(path) or head).removeprefix(head)
+    title = f"\n## Logs {source.logs}: {source.runs} runs\n\n"
+    write_text(path, head + title + "\n".join(done.lines()) + "\n" + earlier)
+
+
+def _manifest(folder: Path) -> dict[str, dict[str, Any]]:
+    path = folder / MANIFEST
+    if not path.exists():
+        return {}
+    entries = read_schema(path, SCHEMA, "name another folder").get("skills")
+    needed = {"routine", "content", "file"}
+    if not isinstance(entries, dict) or not all(
+        isinstance(entry, dict) and needed <= entry.keys() for entry in entries.values()
+    ):
+        raise StorageError(
+            f"{path}: skills: must name routine, content and file of each; name another folder"
+        )
+    return dict(entries)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _content(skill: Skill) -> str:
+    """A hash of what a skill says about its own uses; other runs change nothing in it."""
+    steps = [(step.skill, step.form, step.forms) for step in skill.steps]
+    counts = (skill.found.uses, len(skill.found.holders))
+    return _hash(json.dumps([skill.situation.form, steps, counts, skill.failures]))
+
+
+def _phrase_hash(phrase: Skills) -> str:
+    return _hash(json.dumps(phrase))
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
