@@ -105,7 +105,7 @@ class TrainingParameters(Section):
     """Steps between checkpoints."""
     keep: Literal["last", "best"]
     """Weights that a run leaves: last, or best on the validation tasks."""
-    probe: ProbeParameters | None
+    probe: ProbeParameters | None = None
     """Null, or {every, tasks}: probe the policy every so many steps (docs/evaluation.md)."""
     timeout: Positive = 7200.0
     """Seconds that a process waits for the others before it counts them as lost."""

@@ -99,7 +99,7 @@ def test_versions_of_one_log_are_chosen(skills: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--viewer", "javascript:alert(1)"], r"--viewer javascript:alert\(1\): an address such as"),
+        (["--viewer", "javascript:alert(1)"], r"--viewer javascript:alert\(1\): must be an address such as"),
         (["--between", "a", "b"], "--between: no trace is of version 'a'; there are 'small'"),
         (["--between", "a", "b", "--compare", "x"], "give one of them"),
         (
