@@ -216,7 +216,10 @@ def scores(params: Params, policy: Path, tasks: Path, folder: Path) -> Rows:
     longest, votes = params.environment.max_steps, params.evaluation.votes
     wanted = requests(read_tasks(tasks), votes, params.seed, tasks.stem, policy="trained")
     job = CollectionJob(
-        params, "evaluation", [Play(policy, wanted)], ResumeStore(folder / tasks.stem, tasks.stem)
+        params=params,
+        sampling="evaluation",
+        plays=[Play(policy, wanted)],
+        store=ResumeStore(folder / tasks.stem, tasks.stem),
     )
     folder.mkdir(parents=True, exist_ok=True)
     played = folder / f"played-{tasks.name}"

@@ -112,7 +112,9 @@ def job_of(params: Params, tasks: list[Task], runs: int, folder: str) -> Collect
         )
         for policy in POLICIES
     ]
-    return CollectionJob(params, "evaluation", plays, ResumeStore(Path(folder), "key"))
+    return CollectionJob(
+        params=params, sampling="evaluation", plays=plays, store=ResumeStore(Path(folder), "key")
+    )
 
 
 def play() -> dict[str, float]:

@@ -57,7 +57,11 @@ def played(params: Params, tasks: Sequence[Task], name: str, policy: Path, kept:
         # All play under one name, so that episodes of two policies have the same random numbers.
         plays = [play_of(params, tasks, "policy", policy)]
         store = ResumeStore(kept / "unfinished", name)
-        play_episodes(CollectionJob(params, "evaluation", plays, store), file, lambda more: None)
+        play_episodes(
+            CollectionJob(params=params, sampling="evaluation", plays=plays, store=store),
+            file,
+            lambda more: None,
+        )
         store.clear()
     return evaluation_steps(scan_rollouts(file))
 

@@ -136,7 +136,9 @@ def played(params: Params, folder: Path, name: str) -> Path:
         model = folder / START if name == START else folder / name / "policy"
         plays = [play_of(params, read_tasks(tasks_of(folder, player, "test")), "policy", model)]
         store = ResumeStore(folder / "unfinished", name)
-        job = CollectionJob(arm(params, folder, player), "evaluation", plays, store)
+        job = CollectionJob(
+            params=arm(params, folder, player), sampling="evaluation", plays=plays, store=store
+        )
         play_episodes(job, file, lambda more: None)
         store.clear()
     return file

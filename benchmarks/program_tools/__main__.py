@@ -125,7 +125,9 @@ def played(
     wanted = requests(tasks, per_task, params.seed, output.stem, policy=output.stem)
     store = ResumeStore(output.parent, f"playing-{output.stem}")
     play_episodes(
-        CollectionJob(params, "training", [Play(policy, wanted)], store), output, lambda count: None
+        CollectionJob(params=params, sampling="training", plays=[Play(policy, wanted)], store=store),
+        output,
+        lambda count: None,
     )
     store.clear()
     episodes = read_rollouts(output)

@@ -100,7 +100,9 @@ class Trained:
             store = ResumeStore(self.folder / "unfinished", player)
             with _as_a_stage():
                 play_episodes(
-                    CollectionJob(self.params, "evaluation", [play], store), output, lambda count: None
+                    CollectionJob(params=self.params, sampling="evaluation", plays=[play], store=store),
+                    output,
+                    lambda count: None,
                 )
             store.clear()
         return scan_rollouts(output)

@@ -37,7 +37,7 @@ def add_writing_options(parser: CommandParser) -> None:
 
 def choosing(chosen: Namespace) -> Choosing:
     """The options as settings."""
-    return Choosing(chosen.min_runs, chosen.max, chosen.longest, search=chosen.search)
+    return Choosing(min_runs=chosen.min_runs, most=chosen.max, longest=chosen.longest, search=chosen.search)
 
 
 def draft_rules(chosen: Namespace, named: Wanted) -> None:

@@ -47,7 +47,7 @@ def why_alike(one: Params, other: Params) -> str | None:
         unread = _different(_flat(_values(one)), _flat(_values(other)))
         decide = f"{_listed(unread)} decide{'' if unread[1:] else 's'} no weight here" if unread else ""
         return f"cannot differ: {decide or 'no parameter differs'}"
-    if not set(different) <= set(OF_EARLIER):
+    if not set(different) <= set(OF_EARLIER) or "skills.buffer" not in mine or "skills.buffer" not in others:
         return None
     own = _different(_flat(_values(one)), _flat(_values(other)))
     named = _listed([key for key in different if key in own])

@@ -16,4 +16,4 @@ def start_job(params: Params, tasks: Sequence[Task], model: Path, store: ResumeS
     """The episodes that ``rollouts`` asks for, of the first training tasks, played by the start policy."""
     played = tasks[: params.rollouts.played(len(tasks))]
     wanted = requests(played, params.rollouts.per_task, params.seed, "base", policy="start")
-    return CollectionJob(params, "training", [Play(model, wanted)], store)
+    return CollectionJob(params=params, sampling="training", plays=[Play(model, wanted)], store=store)

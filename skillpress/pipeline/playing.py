@@ -21,7 +21,7 @@ LAST_WORDS = 500
 
 def play(stage: Stage, plays: Sequence[Play], output: Path) -> None:
     """Write all episodes, including those that an interrupted process has played."""
-    job = CollectionJob(stage.params, "evaluation", plays, stage.store)
+    job = CollectionJob(params=stage.params, sampling="evaluation", plays=plays, store=stage.store)
     with stage.progress(sum(len(each.wanted) for each in plays), "episode") as progress:
         play_episodes(job, output, progress.more)
     refuse_unasked(scan_rollouts(output))

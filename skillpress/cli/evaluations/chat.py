@@ -81,7 +81,13 @@ class Chat:
         on_finished: Callable[[int], None],
     ) -> None:
         """Play in this process, ``sampling.slots`` episodes at a time; each is saved as it ends."""
-        job = CollectionJob(params, "evaluation", [Play(None, wanted)], store, seconds_between_saves=0.0)
+        job = CollectionJob(
+            params=params,
+            sampling="evaluation",
+            plays=[Play(None, wanted)],
+            store=store,
+            seconds_between_saves=0.0,
+        )
         play_episodes(job, output, on_finished, partial(self._collector, params, store))
 
     @contextmanager

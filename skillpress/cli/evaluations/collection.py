@@ -29,5 +29,7 @@ class PlaysHere(Player):
         on_finished: Callable[[int], None],
     ) -> None:
         """Write the episodes in the order of ``wanted``; those in the store are not played again."""
-        job = CollectionJob(params, "evaluation", [Play(self.policy, wanted)], store)
+        job = CollectionJob(
+            params=params, sampling="evaluation", plays=[Play(self.policy, wanted)], store=store
+        )
         play_episodes(job, output, on_finished)

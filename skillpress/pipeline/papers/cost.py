@@ -47,7 +47,7 @@ class Cost:
 def cost(params: Params, shape: ModelShape, node: NodeOfScale) -> Cost:
     """The cost of a training on a node."""
     words = f"{node.devices} GPUs of {node.device_memory:g} GB"
-    devices = Devices(words, int(node.device_memory * GB), node.devices)
+    devices = Devices(words=words, memory=int(node.device_memory * GB), count=node.devices)
     most = fullest(params, shape, devices)
     fitting = "fits" if fits(params, shape, devices) else "does not fit"
     return Cost(

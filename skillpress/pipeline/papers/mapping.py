@@ -32,7 +32,7 @@ NO_LOGPROBS = np.zeros(0, np.float32)
 
 def mapped(part: Mapping3, project: Project) -> Iterator[MappedLine]:
     """A benchmark's lines."""
-    task = Task("table-3", "", 0, dict(part.task))
+    task = Task(task_id="table-3", environment="", seed=0, spec=dict(part.task))
     for line in part.lines:
         found = tuple(_last_skill(project, task, (*line.after, action)) for action in line.actions)
         yield MappedLine(tuple(line.actions), tuple(line.after), line.skill, found)
@@ -40,8 +40,31 @@ def mapped(part: Mapping3, project: Project) -> Iterator[MappedLine]:
 
 def _last_skill(project: Project, task: Task, actions: tuple[str, ...]) -> str:
     """The skill of the last action of an episode whose actions all took effect."""
-    steps = tuple(Step((), (), NO_LOGPROBS, "", action, "", None, ()) for action in actions)
-    episode = Trajectory(task.task_id, "", 0, steps, True, True, False, "won", 0, 0)
+    steps = tuple(
+        Step(
+            prompt_ids=(),
+            response_ids=(),
+            logprobs=NO_LOGPROBS,
+            thought="",
+            action=action,
+            observation="",
+            invalid=None,
+            reward_parts=(),
+        )
+        for action in actions
+    )
+    episode = Trajectory(
+        task_id=task.task_id,
+        group_id="",
+        rollout_index=0,
+        steps=steps,
+        won=True,
+        terminated=True,
+        truncated=False,
+        outcome="won",
+        policy_version=0,
+        seed=0,
+    )
     return "-".join(project(task, episode)[-1])
 
 

@@ -81,7 +81,11 @@ class Planned:
                 for seed in self.seeds(benchmark):
                     variant = Variant(files, seed, tuple(self.assignments(benchmark)))
                     params = check_params(variant.values(ROOT), f"{method} on {benchmark}")
-                    found.append(PaperRun(benchmark, method, seed, variant, params))
+                    found.append(
+                        PaperRun(
+                            benchmark=benchmark, method=method, seed=seed, variant=variant, params=params
+                        )
+                    )
                 for line in self.unnamed(benchmark, method, found[-1].params):
                     raise ParamsError(f"{method} on {benchmark}, scale {self.scale}: {line}")
         return found

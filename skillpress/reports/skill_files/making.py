@@ -42,7 +42,7 @@ def make_skills(
     choice = choose(log, [opening.task for opening in begun], settings)
     names = names_for(folder, choice.chosen)
     needed = Needed(settings.min_runs, FEWEST_TASKS)
-    reading = _Reading(log, wanted, projection, begun, needed)
+    reading = _Reading(log=log, wanted=wanted, projection=projection, begun=begun, needed=needed)
     skills = [reading.skill(found, names[found.phrase]) for found in choice.chosen]
     source = Source(tool_version(), hash_of_logs(log.files), len(log.files), len(log))
     return Made(choice, write(folder, skills, choice, source), tuple(skill.name for skill in skills))

@@ -204,7 +204,7 @@ def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
         error = capsys.readouterr().err
         assert "was refused with HTTP 403" in error and "out of credit" in error
         assert heard.busiest <= 4
-    parts = (tmp_path / "chat").glob("unfinished/*/episodes-*.parquet")
+    parts = (tmp_path / "chat").glob("unfinished/**/episodes-*.parquet")
     finished = episodes_of(parts, tmp_path)
     assert 0 < len(finished) < 30
     port = int(url.rpartition(":")[2].partition("/")[0])

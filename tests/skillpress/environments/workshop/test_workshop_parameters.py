@@ -13,8 +13,8 @@ from tests.support.environments.workshops import section
 @pytest.mark.parametrize(
     ("shortcut", "changed", "message"),
     [
-        ({}, {"orders": 3}, "orders 3 must be 4 to 56 with subgoals 2"),
-        ({}, {"orders": 57}, "orders 57 must be 4 to 56 with subgoals 2"),
+        ({}, {"orders": 3}, "orders 3 must be from 4 to 56 with subgoals 2"),
+        ({}, {"orders": 57}, "orders 57 must be from 4 to 56 with subgoals 2"),
         ({}, {"max_steps": 9}, r"max_steps 9 must be at least 10, the steps of a routine of subgoals \+ 1"),
         ({"length": 17, "skills": "one"}, {}, r"max_steps 16 must be at least shortcut.length \(17\)"),
         ({"length": 13}, {}, "length 13 must not exceed 12 with skills own"),

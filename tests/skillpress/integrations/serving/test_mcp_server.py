@@ -153,7 +153,7 @@ def test_places_are_limited_and_free_again_after_a_failure_or_a_farewell() -> No
 
     with served_tools(Gate, ServingLimits(sessions=2, idle_seconds=50)) as url:
         full, broken, started = run(url, play)
-    assert "all 2 places are taken" in full and "one that is silent for 50 seconds ends" in full
+    assert "all 2 places are in use" in full and "one that is silent for 50 seconds ends" in full
     assert "the room fell down" in broken and all(isinstance(each, dict) for each in started)
 
 
