@@ -17,6 +17,7 @@ from tests.support.recorded import recorded
 
 pytestmark = pytest.mark.slow
 
+FIRST_IMPORT = "from __future__ import annotations\n"
 FAILS_ONCE = """
 import os, signal
 from pathlib import Path
@@ -24,7 +25,7 @@ if not Path("failed").exists():
     Path("failed").touch()
     os.kill(os.getpid(), signal.SIGKILL)
 """
-"""What comes before a stage's own work: as if the machine had no memory left, once."""
+"""What a stage does before its own work: as if the machine had no memory left, once."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,9 @@ def test_a_run_whose_server_is_killed_ends_with_a_line_that_says_so(clone: Clone
 @pytest.mark.timeout(300)
 def test_a_stage_that_dies_is_said_and_tried_again_and_counted(clone: Clone) -> None:
     stage = clone.folder / "tasks" / "report.py"
-    stage.write_text(FAILS_ONCE + stage.read_text().replace("from __future__ import annotations", ""))
+    written = stage.read_text()
+    assert FIRST_IMPORT in written
+    stage.write_text(written.replace(FIRST_IMPORT, FIRST_IMPORT + FAILS_ONCE))
     run = clone.python("flows.run")
     assert run.returncode == 0, run.stdout + run.stderr
     assert f"tried again in {RETRY_DELAYS_SECONDS[0]:g} seconds" in run.stderr

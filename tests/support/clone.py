@@ -28,7 +28,8 @@ class Clone:
     def __init__(self, repository: Path, folder: Path) -> None:
         self.folder = folder
         known = read(repository / "infra" / "settings.env", repository)
-        ours = {k: v for k, v in os.environ.items() if k not in known}
+        # Importing flows gives this process a secret of Prefect; to a run it would name a server elsewhere.
+        ours = {k: v for k, v in os.environ.items() if k not in known and not k.startswith("PREFECT_")}
         # Runs have no traces, because these take seconds; tests that need traces turn them on.
         self.environment = ours | {"HF_HUB_OFFLINE": "1", "SKILLPRESS_TRACES": "0"}
         if not (folder / ".git").exists():
