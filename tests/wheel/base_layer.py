@@ -315,7 +315,7 @@ def test_a_new_lab_runs_what_the_page_shows_and_an_edit_reruns_the_stages_that_u
     write_page(repository / PAGE, tmp_path / "lab")
     assert said("upgrade", "--dry-run", folder=tmp_path / "lab").endswith("no file differs\n")
     assert "  ok     demonstrations " in said("check", ENVIRONMENT, "--tasks", "12", folder=tmp_path / "lab")
-    assert len(stages("run", *LAB, folder=tmp_path / "lab")) == 10
+    assert len(stages("run", *LAB, folder=tmp_path / "lab")) == 11
     (made,) = (tmp_path / "lab" / "workspaces").glob("*/results/report.html")
     assert "my_lab" in made.read_text(encoding="utf-8")
     model = made.parents[1] / "models" / "policy"
