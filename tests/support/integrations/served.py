@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from skillpress.integrations.serving import (
 )
 from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import ThreadVectorEnv
+from tests.support.integrations.running import running
 
 SECTION = environment_class("countdown").model_validate(
     {
@@ -81,13 +80,8 @@ def served(
     )
     with listen("127.0.0.1", port) as listening:
         server = server_of(app, limits)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
         try:
-            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", server)
+            with running(server, listening) as address:
+                yield Served(address, server)
         finally:
-            server.should_exit = True
-            thread.join()
             host.close()

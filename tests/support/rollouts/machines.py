@@ -18,6 +18,7 @@ from skillpress.integrations.serving.workers import slots_app
 from skillpress.rollouts.collection import ThreadVectorEnv
 from skillpress.rollouts.remote.pool import WorkersPool
 from skillpress.rollouts.remote.slot import MESSAGE_BYTES, Offer
+from tests.support.integrations.running import running
 from tests.support.integrations.served import Served
 
 KEY = "a-key-of-many-letters"
@@ -92,15 +93,10 @@ def machine(
             slots_app(offer, host, KEY, idle_seconds),
             ServingLimits(sessions=slots, message_bytes=MESSAGE_BYTES),
         )
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
         try:
-            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", server)
+            with running(server, listening, kill=True) as address:
+                yield Served(address, server)
         finally:
-            server.should_exit = server.force_exit = True
-            thread.join()
             host.close()
 
 
