@@ -183,9 +183,10 @@ class Endpoint:
             identity, model = session.key[-8:] + wanted.digest[:16], str(body.get("model") or MODEL)
             if body.get("stream"):
                 # The answer is whole already. Sending it event by event would cost a thread's turn for each.
-                events = "".join(form.stream(identity, model, replies))
+                events = "".join(form.stream(identity, model, wanted, replies))
                 return Response(events, headers=_warnings(wanted), media_type="text/event-stream")
-            answer = form.write(identity, model, replies) | {"skillpress": {"weights": weights(replies)}}
+            answer = form.write(identity, model, wanted, replies)
+            answer["skillpress"] = {"weights": weights(replies)}
             return _json(answer, headers=_warnings(wanted))
 
         return serve
@@ -251,7 +252,7 @@ def _headers(refused: RefusedRequestError) -> dict[str, str]:
 
 
 def _warnings(wanted: ModelRequest) -> dict[str, str]:
-    overruled = ", ".join(sorted(wanted.asked))
+    overruled = ", ".join(wanted.overruled)
     return {"x-skillpress-overruled": overruled} if overruled else {}
 
 

@@ -37,8 +37,12 @@ class ModelRequest:
     """A response ends with the token that completes one of these texts."""
     number: int = 1
     """How many responses it wants (``n``); each is a record of its own."""
-    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """The sampling settings that the program asked for and that are overruled."""
+    overruled: tuple[str, ...] = field(default=(), compare=False)
+    """The fields of the body that have no effect: sampling settings, which are the trainer's, and what the
+    endpoint does not know."""
+    call_kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
+    """Maps a tool that is no plain function to what its calls carry in an answer: ``{"type": "custom"}`` or
+    ``{"namespace": ...}``; only in the form of responses."""
 
     @cached_property
     def digest(self) -> str:

@@ -17,9 +17,9 @@ class Form:
     """The path behind the base URL."""
     read: Callable[[Mapping[str, Any]], ModelRequest]
     """A request's body as a request; raises RefusedRequestError."""
-    write: Callable[[str, str, Sequence[Reply]], dict[str, Any]]
-    """(id, model, replies) to the body of an answer."""
-    stream: Callable[[str, str, Sequence[Reply]], Iterator[str]]
+    write: Callable[[str, str, ModelRequest, Sequence[Reply]], dict[str, Any]]
+    """(id, model, request, replies) to the body of an answer."""
+    stream: Callable[[str, str, ModelRequest, Sequence[Reply]], Iterator[str]]
     """The same as server-sent events."""
     error: Callable[[RefusedRequestError], dict[str, Any]]
     """The body of a refusal."""

@@ -65,7 +65,7 @@ def _message(message: Any, number: int) -> Message:
     )
 
 
-def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]:
+def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> dict[str, Any]:
     """The body of an answer, one choice a reply."""
     choices = [
         {"index": index, "message": _said(reply), "finish_reason": reply.finish, "logprobs": None}
@@ -74,7 +74,7 @@ def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]
     return _head(identity, model, "chat.completion") | {"choices": choices, "usage": usage(replies)}
 
 
-def stream(identity: str, model: str, replies: Sequence[Reply]) -> Iterator[str]:
+def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> Iterator[str]:
     """The answer as events: a reply is one delta."""
     head = _head(identity, model, "chat.completion.chunk")
     for index, reply in enumerate(replies):

@@ -75,7 +75,7 @@ def _messages(message: Any, where: str) -> list[Message]:
     return found
 
 
-def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]:
+def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> dict[str, Any]:
     """The body of an answer; this form has one reply."""
     reply = replies[0]
     return _head(identity, model, reply) | {
@@ -85,7 +85,7 @@ def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]
     }
 
 
-def stream(identity: str, model: str, replies: Sequence[Reply]) -> Iterator[str]:
+def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> Iterator[str]:
     """The answer as events: a block is one delta."""
     reply = replies[0]
     begun = _head(identity, model, reply) | {

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from skillpress.core.chat_messages import LEVELS, WORDS, Message, can_be_sent
 from skillpress.core.errors import did_you_mean
 from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestError
 
-OVERRULED = ("temperature", "top_p", "top_k", "min_p", "seed")
-"""Sampling settings that are the trainer's."""
 PENALTIES = ("presence_penalty", "frequency_penalty", "repetition_penalty")
+HEARD = {
+    "messages", "input", "instructions", "system", "tools", "functions", "n", "stop", "stop_sequences",
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "model", "stream", "stream_options", "store",
+    "logit_bias", "logprobs", "top_logprobs", "response_format", "text", "output_config", *PENALTIES,
+}  # fmt: skip
+"""Fields that are read, or refused where they would change the answer. The others have no effect, and the
+answer says so."""
 
 
 def text_of(content: Any, where: str) -> str:
@@ -63,7 +69,7 @@ def refuse_wishes(body: Mapping[str, Any]) -> None:
             "tool_choice: a forced tool constrains the policy's tokens, which are then off-policy",
             "tool_choice",
         )
-    for field in ("response_format", "text"):
+    for field in ("response_format", "text", "output_config"):
         wanted = body.get(field)
         wanted = wanted.get("format", wanted) if isinstance(wanted, Mapping) else wanted
         kind = wanted.get("type", "text") if isinstance(wanted, Mapping) else wanted
@@ -121,15 +127,38 @@ def request_of(
 ) -> ModelRequest:
     """The request, after the wishes that all forms share were looked at."""
     refuse_wishes(body)
-    asked = {name: body[name] for name in (*OVERRULED, "tool_choice") if body.get(name) is not None}
     return ModelRequest(
-        tuple(messages),
+        tuple(_one_system_message(messages)),
         tuple(_tools(tools)) if takes_tools(body) else (),
         max_tokens=max_tokens,
         stop=stop,
         number=whole(body, "n") or 1,
-        asked=asked,
+        overruled=tuple(sorted(_without_effect(body))),
     )
+
+
+def _without_effect(body: Mapping[str, Any]) -> Iterator[str]:
+    """The fields that say something and change nothing: sampling settings, and what is not known here."""
+    for field, value in body.items():
+        if field == "tool_choice" and value in ("auto", "none"):
+            continue
+        empty = value is None or value is False or value in ("", [], {})
+        if field not in HEARD and not empty:
+            yield str(field)
+    for field in ("text", "output_config"):  # their format is refused, the rest is not heard
+        inside = body.get(field)
+        if isinstance(inside, Mapping):
+            yield from (f"{field}.{name}" for name in inside if name != "format")
+
+
+def _one_system_message(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages with the system messages before all others as one: clients send several, and many chat
+    templates show or allow only the first."""
+    first = list(takewhile(lambda message: message.role == "system", messages))
+    if len(first) < 2:
+        return messages
+    joined = Message("system", "\n\n".join(message.content for message in first if message.content))
+    return [joined, *messages[len(first) :]]
 
 
 def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from skillpress.core.chat_messages import ROLES, Message, call_of
+from skillpress.core.chat_messages import ROLES, Message, ToolCall, call_of
 from skillpress.rollouts.programs.forms import Form
 from skillpress.rollouts.programs.forms.reading import (
     event,
@@ -20,9 +23,13 @@ from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestEr
 
 STATE = ("previous_response_id", "conversation", "background", "prompt")
 """Fields that ask the server to remember, which this one does not."""
+ONE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""The arguments of a custom tool, as the model is shown them."""
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """Finish to the reason why an answer is incomplete; others are complete."""
 SPEAKERS = ("developer", "system", "user", "assistant")
+DROPPED = ("web_search", "web_search_preview")
+"""Kinds of tools of the vendor that clients offer by default; the model is not shown them."""
 
 
 def read(body: Mapping[str, Any]) -> ModelRequest:
@@ -46,8 +53,16 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
         )
     for number, item in enumerate(items):
         _add(messages, item, f"input[{number}]")
-    tools = [_tool(tool, number) for number, tool in enumerate(body.get("tools") or ())]
-    return request_of(body, messages, tools, whole(body, "max_output_tokens"), ())
+    offered = list(_offered(body.get("tools") or ()))
+    if (most := Counter(tool.name for tool in offered).most_common(1)) and most[0][1] > 1:
+        raise RefusedRequestError(f"tools: two are called {most[0][0]}", "tools", "invalid_value")
+    tools = [tool.shown for tool in offered if tool.shown]
+    request = request_of(body, messages, tools, whole(body, "max_output_tokens"), ())
+    return dataclasses.replace(
+        request,
+        overruled=(*request.overruled, *(f"tools.{tool.name}" for tool in offered if not tool.shown)),
+        call_kinds={tool.name: tool.written for tool in offered if tool.written},
+    )
 
 
 def _add(messages: list[Message], item: Any, where: str) -> None:
@@ -59,7 +74,10 @@ def _add(messages: list[Message], item: Any, where: str) -> None:
     elif kind == "function_call":
         call = call_of(item.get("name"), item.get("arguments"), item.get("call_id") or item.get("id"))
         _join(messages, Message("assistant", calls=(call,)))
-    elif kind == "function_call_output":
+    elif kind == "custom_tool_call":
+        call = call_of(item.get("name"), {"input": item.get("input")}, item.get("call_id") or item.get("id"))
+        _join(messages, Message("assistant", calls=(call,)))
+    elif kind in ("function_call_output", "custom_tool_call_output"):
         output = text_of(item.get("output"), f"{where}.output")
         messages.append(Message("tool", output, answers=str(item.get("call_id") or "")))
     elif kind == "reasoning":
@@ -83,26 +101,60 @@ def _join(messages: list[Message], more: Message) -> None:
     )
 
 
-def _tool(tool: Any, number: int) -> dict[str, Any]:
-    if not isinstance(tool, Mapping) or tool.get("type") != "function":
+@dataclass(frozen=True)
+class _Offered:
+    """A tool of a request."""
+
+    name: str
+    shown: dict[str, Any] | None
+    """The tool as the model is shown it; None for one that is dropped."""
+    written: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The fields of its calls in an answer that a plain function's do not have."""
+
+
+def _offered(tools: Sequence[Any]) -> Iterator[_Offered]:
+    """The tools. Those of a namespace come one by one, and a custom tool is a function of one text."""
+    for number, tool in enumerate(tools):
         kind = tool.get("type") if isinstance(tool, Mapping) else tool
-        raise RefusedRequestError(
-            f"tools[{number}]: {kind!r} is hosted by the vendor; only functions are served", "tools"
-        )
+        if kind in DROPPED:
+            yield _Offered(str(kind), None)
+        elif kind == "namespace":
+            of = {"namespace": str(tool.get("name"))}
+            yield from (_Offered(each.name, each.shown, of) for each in _offered(tool.get("tools") or ()))
+        elif kind == "custom":
+            shown = {"description": _of_custom(tool), "parameters": ONE_TEXT}
+            yield _Offered(str(tool.get("name")), _function(tool | shown), {"type": "custom"})
+        elif kind == "function":
+            yield _Offered(str(tool.get("name")), _function(tool))
+        else:
+            raise RefusedRequestError(
+                f"tools[{number}]: {kind!r} is hosted by the vendor; only functions are served", "tools"
+            )
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
     described = {
         name: tool[name] for name in ("name", "description", "parameters") if tool.get(name) is not None
     }
     return {"type": "function", "function": described}
 
 
-def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]:
+def _of_custom(tool: Mapping[str, Any]) -> str:
+    """A custom tool's description, with the grammar of its text if it has one."""
+    told, form = str(tool.get("description") or ""), tool.get("format")
+    if not isinstance(form, Mapping) or not form.get("definition"):
+        return told
+    return f"{told}\n\nGrammar of the input ({form.get('syntax')}):\n{form['definition']}"
+
+
+def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> dict[str, Any]:
     """The body of an answer; this form has one reply."""
     reply = replies[0]
     cut = INCOMPLETE.get(reply.finish)
     return _head(identity, model) | {
         "status": "incomplete" if cut else "completed",
         "incomplete_details": {"reason": cut} if cut else None,
-        "output": _items(identity, reply),
+        "output": _items(identity, wanted, reply),
         "usage": {
             "input_tokens": reply.prompt_tokens,
             "output_tokens": reply.response_tokens,
@@ -113,9 +165,9 @@ def write(identity: str, model: str, replies: Sequence[Reply]) -> dict[str, Any]
     }
 
 
-def stream(identity: str, model: str, replies: Sequence[Reply]) -> Iterator[str]:
+def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> Iterator[str]:
     """The answer as events: an item is one delta."""
-    whole_answer, number = write(identity, model, replies), 0
+    whole_answer, number = write(identity, model, wanted, replies), 0
 
     def told(kind: str, **content: Any) -> str:
         nonlocal number
@@ -135,6 +187,9 @@ def stream(identity: str, model: str, replies: Sequence[Reply]) -> Iterator[str]
             yield told("response.output_text.delta", **at, delta=part["text"], logprobs=[])
             yield told("response.output_text.done", **at, text=part["text"], logprobs=[])
             yield told("response.content_part.done", **at, part=part)
+        elif item["type"] == "custom_tool_call":
+            yield told("response.custom_tool_call_input.delta", **at, delta=item["input"])
+            yield told("response.custom_tool_call_input.done", **at, input=item["input"])
         elif item["type"] == "function_call":
             yield told("response.function_call_arguments.delta", **at, delta=item["arguments"])
             yield told(
@@ -147,7 +202,11 @@ def stream(identity: str, model: str, replies: Sequence[Reply]) -> Iterator[str]
 
 def _opened(item: Mapping[str, Any]) -> dict[str, Any]:
     """An item's fields before its content has come."""
-    empty: dict[str, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+    empty: dict[str, dict[str, Any]] = {
+        "message": {"content": []},
+        "function_call": {"arguments": ""},
+        "custom_tool_call": {"input": ""},
+    }
     return {"status": "in_progress", **empty.get(item["type"], {})}
 
 
@@ -159,7 +218,7 @@ def _head(identity: str, model: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _items(identity: str, reply: Reply) -> list[dict[str, Any]]:
+def _items(identity: str, wanted: ModelRequest, reply: Reply) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     if reply.thought:
         content = [{"type": "reasoning_text", "text": reply.thought}]
@@ -175,18 +234,19 @@ def _items(identity: str, reply: Reply) -> list[dict[str, Any]]:
                 "content": [part],
             }
         )
-    found += [
-        {
-            "type": "function_call",
-            "id": f"fc_{call.identity}",
-            "call_id": call.identity,
-            "name": call.name,
-            "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
-            "status": "completed",
-        }
-        for call in reply.calls
-    ]
+    found += [_call(call, wanted.call_kinds.get(call.name, {})) for call in reply.calls]
     return found
+
+
+def _call(call: ToolCall, kind: Mapping[str, str]) -> dict[str, Any]:
+    common = {"call_id": call.identity, "name": call.name, "status": "completed"}
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+    if kind.get("type") == "custom":
+        text = call.arguments.get("input")
+        written = text if isinstance(text, str) else arguments
+        return {"type": "custom_tool_call", "id": f"ctc_{call.identity}", **common, "input": written}
+    found = {"type": "function_call", "id": f"fc_{call.identity}", **common, "arguments": arguments}
+    return found | ({"namespace": kind["namespace"]} if "namespace" in kind else {})
 
 
 FORM = Form("/responses", read, write=write, stream=stream, error=vendor_error)

@@ -262,17 +262,18 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("/responses", {"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
     ("/responses", {"input": "x", "text": {"format": {"type": "json_schema"}}}, "text"),
-    ("/responses", {"input": "x", "tools": [{"type": "web_search"}]}, "tools"),
+    ("/responses", {"input": "x", "tools": [{"type": "file_search"}]}, "tools"),
+    ("/messages", {"messages": HELLO, "output_config": {"format": {"type": "json_schema"}}}, None),
 ]
 
 
 @pytest.mark.parametrize(("path", "body", "field"), REFUSED)
 def test_what_would_leave_the_policys_distribution_is_refused_by_name(
-    endpoint: Endpoint, path: str, body: dict[str, Any], field: str
+    endpoint: Endpoint, path: str, body: dict[str, Any], field: str | None
 ) -> None:
     with played(endpoint, echo) as (session, asked):
         found = post(endpoint, session, path, body)
-    assert found.status_code == 400 and found.json()["error"]["param"] == field
+    assert found.status_code == 400 and found.json()["error"].get("param") == field
     assert not asked
 
 
@@ -292,7 +293,27 @@ def test_settings_that_are_the_trainers_are_overruled_and_said(endpoint: Endpoin
         found.status_code == 200
         and found.headers["x-skillpress-overruled"] == "seed, temperature, tool_choice"
     )
-    assert asked[0].request.asked == {"temperature": 0.1, "seed": 3, "tool_choice": "required"}
+    assert asked[0].request.overruled == ("seed", "temperature", "tool_choice")
+
+
+def test_a_field_that_the_endpoint_does_not_know_is_named_and_a_known_one_is_not(endpoint: Endpoint) -> None:
+    with played(endpoint, echo) as (session, _):
+        body = {
+            "input": "hello", "store": False, "reasoning": {"effort": "low"}, "include": [], "temperature": 0,
+            "text": {"format": {"type": "text"}, "verbosity": "low"}, "tool_choice": "auto",
+        }  # fmt: skip
+        found = post(endpoint, session, "/responses", body)
+    assert found.headers["x-skillpress-overruled"] == "reasoning, temperature, text.verbosity"
+
+
+def test_system_messages_before_all_others_are_one_and_later_ones_stay(endpoint: Endpoint) -> None:
+    developer = [{"role": "developer", "content": text} for text in ("be short", "be right")]
+    with played(endpoint, echo) as (session, asked):
+        said = [*developer, *HELLO, {"role": "system", "content": "now be long"}]
+        post(endpoint, session, "/responses", {"input": said, "instructions": "be kind"})
+    assert [(each.role, each.content) for each in asked[0].request.messages] == [
+        ("system", "be kind\n\nbe short\n\nbe right"), ("user", "hello"), ("system", "now be long")
+    ]  # fmt: skip
 
 
 def test_late_requests_are_gone_and_foreign_keys_are_unknown(endpoint: Endpoint) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skillpress.core.chat_messages import ToolCall
 from skillpress.rollouts.programs import tool_calls
 from skillpress.rollouts.programs.forms import forms
-from skillpress.rollouts.programs.requests import Reply
+from skillpress.rollouts.programs.requests import ModelRequest, Reply
 from skillpress.rollouts.programs.tool_calls import BROKEN, Read, Reader
 
 NESTED = {"query": {"any": [1, 2.5, None, True, {"of": []}]}, "text": 'a "quoted"\nline: {}</tool_call>'}
@@ -280,5 +280,5 @@ def test_calls_with_any_arguments_are_read_as_written_and_every_form_can_answer_
     assert said == Read("", tuple(calls))
     reply = Reply(said.content, said.calls)
     for form in forms():
-        json.dumps(form.write("id", "model", [reply]), allow_nan=False)
-        "".join(form.stream("id", "model", [reply])).encode()
+        json.dumps(form.write("id", "model", ModelRequest(()), [reply]), allow_nan=False)
+        "".join(form.stream("id", "model", ModelRequest(()), [reply])).encode()
