@@ -106,7 +106,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         except UnshownConversationError as error:
             return (), f"not_shown: {error}"
         if not prompt or len(prompt) > self.budget:
-            return (), f"prompt_too_long: {len(prompt)} tokens, of at most {self.budget}"
+            return (), f"prompt_too_long: {too_long(len(prompt), self.budget)}"
         return prompt, ""
 
     def _decision(self, asked: tuple[Asked, TokenIds], completion: Completion) -> Decision:
@@ -149,6 +149,14 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         if request.max_tokens is not None and kept > request.max_tokens:
             return request.max_tokens, "length"
         return kept, finish
+
+
+def too_long(tokens: int, most: int) -> str:
+    """A refusal in the words by which the vendors' clients know that they must compact their history."""
+    return (
+        f"prompt is too long: {tokens} tokens > {most} maximum (this model's maximum context length is {most}"
+        " tokens)"
+    )
 
 
 def with_ids(calls: Sequence[ToolCall], asked: Asked) -> tuple[ToolCall, ...]:

@@ -17,8 +17,8 @@ import os
 import socket
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -74,6 +74,8 @@ class Endpoint:
             unix.listen(128)
             self._sockets.append(unix)
         routes = [Route("/v1/models", self._models), Route("/e/{key}/v1/models", self._models)]
+        # Claude Code asks for the head of its base before the first message.
+        routes += [Route(path, _head, methods=["HEAD"]) for path in ("/", "/e/{key}", "/e/{key}/")]
         for form in forms():
             serve = self._serving(form)
             for path in (f"/v1{form.path}", f"/e/{{key}}/v1{form.path}", f"/e/{{key}}{form.path}"):
@@ -173,8 +175,8 @@ class Endpoint:
                     # The program may have begun again while its body came. Nothing else runs on this thread
                     # until the request is in the queue: its key is still valid there.
                     session = self._session(request)
-                    with session.budget.responses(wanted.number):
-                        replies = await session.ask(wanted, _is_retry(request))
+                    with session.budget.responses(wanted.number), _watched(request) as left:
+                        replies = await session.ask(wanted, _is_retry(request), left)
             except RefusedRequestError as refused:
                 await _pass_over(request)
                 return _json(form.error(refused), refused.status, _headers(refused))
@@ -190,6 +192,10 @@ class Endpoint:
             return _json(answer, headers=_warnings(wanted))
 
         return serve
+
+
+async def _head(request: Request) -> Response:
+    return Response()
 
 
 async def _body(request: Request, count: Callable[[int], None]) -> dict[str, Any]:
@@ -238,6 +244,20 @@ def read_request(form: Form, body: dict[str, Any]) -> ModelRequest:
         raise RefusedRequestError(
             f"the request is malformed: {type(error).__name__}: {error}", code="invalid_value"
         ) from None
+
+
+@contextmanager
+def _watched(request: Request) -> Iterator[Callable[[], bool]]:
+    """Whether the client of a request has gone before the answer was there; its body has been read."""
+    watch = asyncio.ensure_future(request.receive())
+
+    def left() -> bool:
+        return watch.done() and not watch.cancelled()
+
+    try:
+        yield left
+    finally:
+        watch.cancel()
 
 
 def _is_retry(request: Request) -> bool:

@@ -46,7 +46,7 @@ class ServedModelAgent(ServerAgent):
         except ConversationError as refused:
             return unasked(f"not_served: {refused.reason}")
         if answer.ended == "prompt_too_long":
-            return unasked("prompt_too_long: the prompt does not fit the context of the server's model")
+            return unasked("prompt_too_long: prompt is too long for the context of the server's model")
         return _decision(asked, answer)
 
 

@@ -3,7 +3,8 @@
 Requests come in on the server's thread; the episode is played on another thread, which takes one request
 after the other (``next``) and answers it (``answer``). A program may ask several times at once: those
 requests queue, and can be looked at meanwhile (``queued``). A request is *asked* once and recorded before it
-is answered. A marked retry waits for the same answer and is not recorded again.
+is answered. A retry waits for the same answer and is not recorded again: one that its client marks, and one
+that equals a request whose client has gone before it was answered. Not all clients mark theirs.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def engine_failed() -> RefusedRequestError:
 def calls_spent() -> RefusedRequestError:
     """The refusal of the request that is one too many."""
     return RefusedRequestError("the episode has made all the calls that it may", code="calls_spent")
+
+
+def never() -> bool:
+    """For a client that does not go."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -84,16 +90,17 @@ class Session:
     """Every request by its draw, answered or not."""
     _queued: dict[str, Asked] = field(default_factory=dict)
     """The requests in the inbox, by draw."""
-    _last: dict[str, list[Waiting]] = field(default_factory=dict)
-    """The newest requests of each digest, which a marked retry waits for."""
+    _last: dict[str, tuple[list[Waiting], Callable[[], bool]]] = field(default_factory=dict)
+    """The newest requests of each digest, which a retry waits for, and whether their client has gone."""
 
     # On the server's thread.
 
-    async def ask(self, request: ModelRequest, retry: bool) -> list[Reply]:
+    async def ask(self, request: ModelRequest, retry: bool, left: Callable[[], bool] = never) -> list[Reply]:
         """The replies to a request, one for each response that it wants.
 
         Args:
             retry: whether the client marks it as a repetition of a request whose answer it has not received.
+            left: whether the client has gone and can receive no answer.
 
         Raises:
             RefusedRequestError: the episode ends or fails before the answer is there.
@@ -101,11 +108,12 @@ class Session:
         if self.closed is not None:
             raise self.closed()
         digest = request.digest
-        again = self._last.get(digest) if retry else None
+        last, has_gone = self._last.get(digest, ([], never))
+        again = last if retry or has_gone() else None
         waiting = again or self._all(
             [Asked(request, self._next_number(digest)) for _ in range(request.number)]
         )
-        self._last[digest] = waiting
+        self._last[digest] = waiting, left
         return list(await asyncio.gather(*(asyncio.shield(each.future) for each in waiting)))
 
     def _next_number(self, digest: str) -> int:

@@ -199,7 +199,8 @@ def test_an_overlong_prompt_is_refused_in_the_vendors_form_and_is_a_step_without
     body = told["body"]
     assert (body["code"], body["type"]) == ("context_length_exceeded", "invalid_request_error")
     length = len(POLICY.encode([habits.TOO_LONG])[0])
-    assert body["message"] == f"{length} tokens, of at most {BUDGET}"
+    assert body["message"].startswith(f"prompt is too long: {length} tokens > {BUDGET} maximum")
+    assert f"maximum context length is {BUDGET} tokens" in body["message"]
     record = (
         '{"content":"","calls":[],"thought":"","finish":"stop","prompt_tokens":0,"response_tokens":0,'
         f'"weights":[],"refused":"prompt_too_long: {body["message"]}"}}'

@@ -196,6 +196,31 @@ def test_a_stream_whose_client_has_gone_is_recorded_once_and_kept_for_its_retry(
     assert other.status_code == 200 and [each.occurrence for each in asked] == [0, 1]
 
 
+def test_a_repetition_without_a_mark_joins_a_request_whose_client_has_gone(endpoint: Endpoint) -> None:
+    release, body = threading.Event(), {"messages": HELLO}
+
+    def late(asked: Asked) -> Reply:
+        release.wait(30)
+        return Reply(str(asked.occurrence))
+
+    with played(endpoint, late) as (session, asked):
+        for _ in range(3):
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(f"{endpoint.address}/e/{session.key}/v1/messages", json=body, timeout=0.3)
+            time.sleep(0.2)  # the server hears that the client has gone
+        threading.Timer(0.5, release.set).start()
+        again = post(endpoint, session, "/messages", body)
+        new = post(endpoint, session, "/messages", body)
+    assert [said.json()["content"][0]["text"] for said in (again, new)] == ["0", "1"]
+    assert [each.occurrence for each in asked] == [0, 1]
+
+
+def test_the_head_of_the_base_is_answered(endpoint: Endpoint) -> None:
+    session = endpoint.open()
+    assert httpx.head(f"{endpoint.address}/e/{session.key}").status_code == 200
+    assert httpx.head(f"{endpoint.address}/").status_code == 200
+
+
 def test_parallel_requests_are_each_answered_once(endpoint: Endpoint) -> None:
     with played(endpoint, echo) as (session, asked), ThreadPoolExecutor(8) as threads:
         client = client_of(endpoint, session)
