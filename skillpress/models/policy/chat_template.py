@@ -28,6 +28,7 @@ from transformers import PreTrainedTokenizerFast
 
 from skillpress.core.errors import PolicyError
 from skillpress.core.markup import THOUGHT, THOUGHT_END, opened_thought
+from skillpress.models.policy.shown_messages import arrangements, left_out
 from skillpress.rollouts.programs.requests import UnshownConversationError
 
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
@@ -106,15 +107,28 @@ class ChatTemplate:
             tools: none, if the template does not show them (``without_tools``).
 
         Raises:
-            UnshownConversationError: the template cannot show it.
+            UnshownConversationError: the template cannot show it, or leaves a message out.
         """
-        try:
-            return self._applied([self._in_its_form(message) for message in messages], tools, asks=True)
-        except WRONG as error:
-            raise UnshownConversationError(
-                f"{self.tokenizer.name_or_path}: its chat template cannot show this conversation "
-                f"(roles {', '.join(str(message['role']) for message in messages)}): {error}"
-            ) from error
+        return self._arranged(messages, tools)[1]
+
+    def _arranged(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[Sequence[Mapping[str, Any]], str]:
+        """(the messages in the first arrangement that the template shows whole, the prompt)."""
+        why = ""
+        for arranged in arrangements(messages):
+            try:
+                prompt = self._applied([self._in_its_form(message) for message in arranged], tools, asks=True)
+            except WRONG as error:
+                why = why or str(error)
+                continue
+            if (role := left_out(arranged, prompt)) is None:
+                return arranged, prompt
+            why = why or f"it leaves out a message of role {role}"
+        raise UnshownConversationError(
+            f"{self.tokenizer.name_or_path}: its chat template cannot show this conversation "
+            f"(roles {', '.join(str(message['role']) for message in messages)}): {why}"
+        )
 
     def answer(
         self,
@@ -129,8 +143,8 @@ class ChatTemplate:
             UnshownConversationError: the template cannot show it, or shows the messages before it in another
                 way than in the prompt.
         """
-        prompt = self.conversation(messages, tools)
-        shown = [self._in_its_form(message) for message in (*messages, answer)]
+        arranged, prompt = self._arranged(messages, tools)
+        shown = [self._in_its_form(message) for message in (*arranged, answer)]
         try:
             whole = self._applied(shown, tools, asks=False)
         except WRONG as error:
