@@ -196,8 +196,8 @@ class EnvironmentSection(Section):
 
     @property
     def title(self) -> str:
-        """Name of the game on pages and in MLflow's registry. An adapter of foreign environments returns the name
-        of the one behind it, and ``my_lab.walk:Walk`` is called by its module."""
+        """Name of the game on pages and in MLflow's registry. An adapter of foreign environments returns the
+        name of the one behind it, and ``my_lab.walk:Walk`` is called by its module."""
         return self.name.partition(":")[0]
 
     # How it is put into words.

@@ -28,7 +28,7 @@ ONE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "requ
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """Finish to the reason why an answer is incomplete; others are complete."""
 SPEAKERS = ("developer", "system", "user", "assistant")
-DROPPED = ("web_search", "web_search_preview")
+DROPPED = ("web_search", "web_search_preview", "tool_search", "image_generation")
 """Kinds of tools of the vendor that clients offer by default; the model is not shown them."""
 
 
