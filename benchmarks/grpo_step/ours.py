@@ -141,7 +141,8 @@ def time_ours(setting: Setting, folder: Path, steps: int, place: Place) -> Timed
 
 
 def estimated_bytes(policy: Policy, setting: Setting, prompt: int, place: Place) -> dict[str, int]:
-    """The estimate of ``--dry-run`` for our side, by part of a step, with all tokens in one pass.
+    """The estimate of ``--dry-run`` for our side, by part of a step, with all tokens in one pass. A group's
+    prompt counts once.
 
     Args:
         prompt: tokens in the prompt.
@@ -150,7 +151,7 @@ def estimated_bytes(policy: Policy, setting: Setting, prompt: int, place: Place)
     changes: dict[str, dict[str, Any]] = {
         "policy": {"context_tokens": prompt, "dtype": place.dtype},
         "sampling": {"max_new_tokens": RESPONSE, "slots": setting.completions},
-        "training": {"microbatch_tokens": setting.completions * (prompt + RESPONSE)},
+        "training": {"microbatch_tokens": setting.groups * (prompt + GROUP * RESPONSE)},
     }
     sections = {name: getattr(params, name).model_copy(update=keys) for name, keys in changes.items()}
     parts = training_memory(

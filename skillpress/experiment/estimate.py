@@ -5,14 +5,18 @@ length. The estimate counts everything that grows with the model and the batch:
 
     learner    weights and gradients in its type, in bfloat16 also a float32 copy of both, and AdamW's two
                float32 moments; ZeRO stage 1 shares moments and float32 weights among the processes, stage 2
-               also gradients, stage 3 also weights
+               also gradients, stage 3 also weights. DeepSpeed copies gradients into a bucket, whose size does
+               not depend on the model; stage 1 in bfloat16 has none. Stage 3 gathers the weights of several
+               layers at once
     engine     its own whole copy of the weights at every ZeRO stage; keys and values of the rows decoded at
                once, whose memory is bounded; if prompts grow, the same amount for rows that wait for the next
                step's prompts. On a GPU the local engine rounds rows and columns up and also holds prefilled
                prompts, within the same bound: with few or short rows it takes more than this estimate.
                CUDA's graphs and half a GiB for its draws are not counted. vLLM's cache has its full
                size from the start; while the learner updates, the GPU's memory for it and the weights is
-               free. vLLM's own work space is not counted. Servers have their own memory, which is not counted
+               free. When it wakes, torch has given back what it could of an update's memory. What it could
+               not was never measured, so an update's whole memory counts beside the engine. vLLM's own work
+               space is not counted. Servers have their own memory, which is not counted
     values     if the algorithm asks for them, a head of one weight per hidden unit and a bias: it is part of
                the learner and tiny. The pass that computes values before the updates keeps nothing for a
                backward pass
@@ -39,7 +43,9 @@ length. The estimate counts everything that grows with the model and the batch:
 
     imitation  whole weights and gradients, float32 copy and moments. Several processes share the latter two
                (at most an equal part and the largest tensor); they add gradients up in float32, in a buffer
-               of their own, and send each other updated weights. Passes are bounded as in training
+               of their own, and send each other updated weights. On a GPU each bfloat16 gradient leaves a
+               gap, too small for its float32 sum, so these gradients count twice. Passes are bounded as in
+               training
 
 ``tests/skillpress/experiment/test_estimate.py`` compares the batch's part with the peak of real passes.
 """
@@ -60,6 +66,9 @@ Passed = Callable[[Params, ModelShape, int, int], dict[str, int]]
 """Bytes of a pass, without logits, part by part; its last two arguments are sizes of the learner's type and
 of what a token keeps in a layer."""
 LOGIT_COPIES = 4
+BUCKET = "learner: ZeRO's bucket"
+UNUSED = "learner: ZeRO's bucket, unused"
+GAPS = "imitation: gaps"
 LESSONS = "batch: lessons' distributions"
 LESSON_COPIES = 8
 """Copies of a chunk's distributions: logits and log-softmax of both, the KL's terms, gradients."""
@@ -88,13 +97,15 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
     engine = params.engine.memory(sampling * count, params.sampling.slots, row, _grows(params))
     batch = _batch_memory(params, shape, learning)
     kept = batch["batch: activations"] * shape.layers // (shape.layers + 1)
-    compared = bool(params.algorithm.kl_coefficient)
+    compared, bucket = bool(params.algorithm.kl_coefficient), _bucket(deepspeed)
     waiting = 0 if params.engine.shared else max(0, params.training.lag - 1)
     return {
         "learner: weights": shared(learning * (count + changes + head), 3),
         "learner: gradients": shared((learning + accumulated) * trained, 2),
         "learner: float32 copy": shared(4 * trained, 1) if half else 0,
         "learner: AdamW moments": shared(8 * trained, 1),
+        BUCKET: learning * min(bucket, trained),
+        UNUSED: learning * max(0, bucket - trained),
         "engine: weights": engine.weights,
         "engine: keys and values": engine.cache,
         "engine: keys and values kept": engine.kept,
@@ -103,10 +114,29 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
         "reference: one pass": sum(batch.values()) - kept if compared else 0,
         "comparing: whole weights": sampling * count,
         "comparing: float32 copy": 4 * count if sampling == 2 else 0,
+        "update: gathered weights": learning * min(count, _gathered(deepspeed)),
         "handover: gathered weights": learning * count if stage == 3 else 0,
         "handover: merged weights": learning * merged if stage < 3 else 0,
         **batch,
     }
+
+
+def _bucket(deepspeed: dict[str, Any]) -> int:
+    """Number of gradients in the bucket of a configuration, as the pinned DeepSpeed allocates it."""
+    zero = deepspeed.get("zero_optimization", {})
+    stage, half = int(zero.get("stage", 0)), bool(deepspeed.get("bf16", {}).get("enabled"))
+    # Stage 1 in bfloat16 with float32 sums has an optimizer of its own, which adds gradients up in place.
+    alone = half and deepspeed.get("data_types", {}).get("grad_accum_dtype") == "fp32"
+    return 0 if stage == 0 or (stage == 1 and alone) else int(zero.get("reduce_bucket_size", 5e8))
+
+
+def _gathered(deepspeed: dict[str, Any]) -> int:
+    """The most weights that stage 3 gathers at once, those fetched ahead included; 0 at other stages."""
+    zero = deepspeed.get("zero_optimization", {})
+    if int(zero.get("stage", 0)) < 3:
+        return 0
+    ahead = int(zero.get("stage3_prefetch_bucket_size", 5e7))
+    return int(zero.get("stage3_max_live_parameters", 1e9)) + ahead
 
 
 def words_added(params: Params) -> int:
@@ -131,6 +161,7 @@ def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
         "gradients": (size + 4 if half or several else size) * count,
         "moments": 8 * own,
         "updated weights on their way": size * own if several else 0,
+        GAPS.removeprefix("imitation: "): size * count if half else 0,
         **{part.removeprefix("batch: "): size for part, size in batch.items()},
     }
     return {f"imitation: {part}": size for part, size in parts.items()}
@@ -138,11 +169,15 @@ def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
 
 LEARNER = ("learner: ",)
 """Parts that a training process holds from its first update on."""
+LEFT = "torch: memory of an update"
+"""What torch may still hold when vLLM wakes."""
+GPU_ONLY = (UNUSED, GAPS)
+"""Parts that take no memory on a CPU, whose pages count when they are written and go back when freed."""
 PHASES = {
     "comparing the model with its scorer": ("comparing: ", "engine: weights"),
     "sampling": (*LEARNER, "engine: "),
     "scoring by the reference": (*LEARNER, "reference: weights", "reference: one pass"),
-    "updating": (*LEARNER, "batch: "),
+    "updating": (*LEARNER, "batch: ", "update: "),
     "handing weights to the engine": (*LEARNER, "engine: weights", "handover: "),
 }
 """Phase of a training to the parts it needs in addition to the permanent ones."""
@@ -162,6 +197,7 @@ def parts_by_phase(
     """
     always = []
     if not on_gpu:
+        parts = {part: size for part, size in parts.items() if part not in GPU_ONLY}
         always.append("reference: weights")
     if beside and not on_gpu:  # a GPU's learner leaves these copies to the machine
         always.append("lag: ")
@@ -173,6 +209,11 @@ def parts_by_phase(
         phase: {part: size for part, size in parts.items() if part.startswith((*always, *own))}
         for phase, own in PHASES.items()
     }
+    if sleeps and on_gpu:  # torch and vLLM allocate apart: neither uses what the other keeps
+        held = ("learner: ", "engine: ")
+        found["sampling"][LEFT] = max(
+            sum(size for part, size in own.items() if not part.startswith(held)) for own in found.values()
+        )
     imitating = {part: size for part, size in parts.items() if part.startswith("imitation: ")}
     return {**found, "imitating": imitating} if imitating else found
 

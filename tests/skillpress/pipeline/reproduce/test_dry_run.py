@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Co
 from skillpress.core.registry import ENGINES
 from skillpress.core.sections import ByName
 from skillpress.core.yaml_files import write_yaml
-from skillpress.experiment.estimate import memory_by_phase, training_memory
+from skillpress.experiment.estimate import BUCKET, UNUSED, memory_by_phase, training_memory
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import Params, load_params, read_yaml
 from skillpress.experiment.work import episodes, updates_per_step
@@ -37,8 +37,9 @@ def test_a_value_head_adds_its_weights_gradients_and_moments_and_no_more() -> No
         for overlays in ([], [ROOT / "params" / "ppo.yaml"])
     )
     more = {part: valued[part] - plain[part] for part in plain if valued[part] != plain[part]}
-    parts = ("learner: weights", "learner: gradients", "learner: AdamW moments")
-    assert more == dict.fromkeys(parts, 4 * (576 + 3 + 1))
+    parts = ("learner: weights", "learner: gradients", "learner: AdamW moments", BUCKET)
+    size = 4 * (576 + 3 + 1)
+    assert more == {**dict.fromkeys(parts, size), UNUSED: -size}, "and fill more of DeepSpeed's bucket"
 
 
 def paper(environment: str, *over: str) -> Params:
@@ -218,8 +219,8 @@ def test_a_gpu_holds_the_reference_only_while_it_scores() -> None:
     saved = {phase: cpu[phase] - gpu[phase] for phase in gpu}
     assert saved.pop("scoring by the reference") == 0
     assert set(saved.values()) == {parts["reference: weights"]}
-    state = sum(size for part, size in parts.items() if part.startswith(("learner: ", "engine: weights")))
-    assert gpu["updating"] == state + sum(size for part, size in parts.items() if part.startswith("batch: "))
+    used = ("learner: ", "engine: weights", "batch: ", "update: ")
+    assert gpu["updating"] == sum(size for part, size in parts.items() if part.startswith(used))
     assert gpu["scoring by the reference"] < gpu["updating"], "nothing is kept for a way back"
     beside = memory_by_phase(parts, sleeps=False, on_gpu=True, beside=True)
     assert beside["updating"] == gpu["updating"] + parts["engine: keys and values"]
@@ -265,6 +266,7 @@ def test_the_local_engine_holds_the_keys_and_values_of_all_slots_up_to_its_bound
 
 
 def test_vllm_takes_its_cache_at_once_and_gives_a_gpu_all_back_while_the_learner_updates() -> None:
+    """It wakes beside what torch keeps of an update, of which a CPU keeps nothing."""
     parts = with_engine(name="vllm", cache_gib=2.0)
     assert parts["engine: keys and values"] == 2 * 2**30
     whole = parts["engine: weights"] + parts["engine: keys and values"]
@@ -272,7 +274,8 @@ def test_vllm_takes_its_cache_at_once_and_gives_a_gpu_all_back_while_the_learner
     cpu = memory_by_phase(parts, sleeps=True, on_gpu=False)
     assert awake["updating"] - gpu["updating"] == parts["engine: weights"]
     assert cpu["updating"] - gpu["updating"] == whole + parts["reference: weights"]
-    assert gpu["sampling"] == awake["sampling"]
+    state = sum(size for part, size in parts.items() if part.startswith("learner: "))
+    assert gpu["sampling"] == awake["sampling"] + gpu["updating"] - state
 
 
 def test_servers_take_nothing_of_the_learners_memory() -> None:
@@ -323,13 +326,14 @@ EIGHT = ["--devices", "8", "--device-memory"]
 def test_what_does_not_fit_gpus_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("fits 8 devices of 80 GB: each of 8 processes takes at most 45.")
+    assert shown.startswith("fits 8 devices of 80 GB: each of 8 processes takes at most 66.4 GB while sampling")
     assert "\nwould run: prepare_tasks, prepare_policy, " in shown
-    assert "\nmemory while updating, at most: learner: weights 3.1, gradients " in shown
+    assert "\nmemory while sampling, at most: learner: weights 3.1, gradients " in shown
+    assert "; engine: weights 3.1, keys and values 17.2; torch: memory of an update 38.6 GB\n" in shown
     assert "\nupdates: 300 training steps of at most 25, 7,500 in all\n" in shown
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "40"]) == 2
     shown, refused = capsys.readouterr()
-    verdict = "does not fit 8 devices of 40 GB: each of 8 processes may take 45."
+    verdict = "does not fit 8 devices of 40 GB: each of 8 processes may take 66.4 GB while sampling"
     assert shown.startswith(verdict) and refused.startswith(f"refused: {verdict}")
 
 
