@@ -29,6 +29,7 @@ DESCRIBING: Mapping[str, str] = {
     "engine.cache_gib": "how much memory an engine may take, not what it samples",
     "engine.urls": "where servers are, not what they sample",
     "engine.answer_seconds": "how long an answer may take before the run stops",
+    "engine.seeded": "whose random numbers are drawn, not from which distribution",
     "engine.transfer": "by which way weights travel to a server, not which",
     "workers.urls": "where episodes are played, not which",
     "workers.wait_seconds": "how long an episode may wait before the run stops",

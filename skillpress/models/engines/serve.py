@@ -22,6 +22,7 @@ import importlib.util
 import json
 import logging
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -108,6 +109,8 @@ class ServerOptions:
             "kv-cache-memory-bytes": int(self.cache_gib * 2**30),
             "tensor-parallel-size": self.gpus,
             "block-size": 32,
+            # vLLM's default is the same for all servers, which would then draw the same random numbers.
+            "seed": secrets.randbelow(2**31),
             "logprobs-mode": "processed_logprobs",
             "generation-config": "vllm",
             "worker-extension-cls": "skillpress.models.engines.transfer.WorkerExtension",

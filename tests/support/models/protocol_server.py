@@ -45,6 +45,8 @@ class ProtocolServer(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.asked: list[str] = []
         """Ids of all received requests, including unanswered ones."""
+        self.seeds: list[int | None] = []
+        """Their seeds; a request without one is sampled with its number."""
         self.slowness = 0.0
         self.change: Callable[[Answer], Answer] = lambda answer: answer
         """Corrupts an answer."""
@@ -93,7 +95,8 @@ class ProtocolServer(ThreadingHTTPServer):
         time.sleep(self.slowness)
         asked = body["sampling_params"]
         sampling = Sampling(asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"])
-        prompt, seed = tuple(body["token_ids"]), asked["seed"]
+        self.seeds.append(asked.get("seed"))
+        prompt, seed = tuple(body["token_ids"]), asked.get("seed", len(self.seeds))
         if self.between_tokens is not None:
             pieces = self._token_by_token(prompt, sampling, seed, self.between_tokens)
         else:

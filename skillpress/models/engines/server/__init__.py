@@ -31,6 +31,8 @@ class ServerParameters(EngineParameters):
     transfer: Literal["http", "collective"] = "http"
     """How new weights travel: over HTTP in parts, or by collectives between the learner's GPU and those of a
     server (NCCL, never run for want of GPUs; gloo if both are CPUs), and over HTTP where that fails."""
+    seeded: bool = False
+    """Whether each response has a seed of its own. vLLM then draws its tokens row by row, which takes longer."""
 
     @field_validator("urls")
     @classmethod
@@ -42,7 +44,12 @@ class ServerParameters(EngineParameters):
 
         refuse_multimodal(policy.model, self.name)
         return ServerEngine(
-            policy, demand, self.urls, self.answer_seconds, collective=self.transfer == "collective"
+            policy,
+            demand,
+            self.urls,
+            self.answer_seconds,
+            collective=self.transfer == "collective",
+            seeded=self.seeded,
         )
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:

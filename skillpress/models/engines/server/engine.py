@@ -98,12 +98,15 @@ class ServerEngine:
         demand: EngineDemand,
         urls: Sequence[str],
         answer_seconds: float,
+        *,
         collective: bool = False,
+        seeded: bool = False,
     ) -> None:
         """Connect to the servers and give them the weights; each answer may take ``answer_seconds``.
 
         Args:
             collective: whether weights travel by collectives where that works, instead of over HTTP.
+            seeded: whether each response has a seed of its own (``engine.seeded``).
 
         Raises:
             UserError: a server cannot be reached, is too short for the prompts, or serves another model.
@@ -121,7 +124,9 @@ class ServerEngine:
         run: str = self._ranks.gather([secrets.token_hex(4)])[0]
         self._client = async_client(direct_to(urls), {})
         servers = [Server(url, self._client) for url in urls]
-        self._pool = ServerPool(servers, sorted(policy.stop_token_ids), run, answer_seconds)
+        self._pool = ServerPool(
+            servers, sorted(policy.stop_token_ids), run, answer_seconds, seeded=seeded
+        )
         self._deliver = Delivery(collective, answer_seconds)
         self._names = {self._pool.name_of(0): 0}
         try:

@@ -26,15 +26,18 @@ _log = logging.getLogger(__name__)
 class ServerPool:
     """Servers that sample from the same weights."""
 
-    def __init__(self, servers: Sequence[Server], stop: Sequence[int], run: str, seconds: float) -> None:
+    def __init__(
+        self, servers: Sequence[Server], stop: Sequence[int], run: str, seconds: float, *, seeded: bool
+    ) -> None:
         """Nothing is sent yet.
 
         Args:
             stop: token ids that end a response.
             run: a word that distinguishes this run's requests and weights from others'.
             seconds: maximum time for one response or one update.
+            seeded: whether requests have their seeds.
         """
-        self.servers = list(servers)
+        self.servers, self._seeded = list(servers), seeded
         self._stop, self._run, self._seconds = list(stop), run, seconds
         self._sent = 0
 
@@ -94,7 +97,8 @@ class ServerPool:
         self, server: Server, request: Request, versions: Callable[[], Mapping[str, int]]
     ) -> Completion:
         self._sent += 1
-        body = request_body(request, self._stop, f"{self._run}-{request.key}-{self._sent}")
+        name = f"{self._run}-{request.key}-{self._sent}"
+        body = request_body(request, self._stop, name, seeded=self._seeded)
         with server.working():
             answer = await server.post(GENERATE, body, self._seconds)
         return read_answer(answer, request, versions())

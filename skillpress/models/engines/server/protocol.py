@@ -25,8 +25,9 @@ class BadAnswerError(Exception):
     """An answer that cannot be used; the message says why. Another server may give a better one."""
 
 
-def request_body(request: Request, stop: list[int], request_id: str) -> dict[str, Any]:
-    """The JSON of one request: ``stop`` ends responses, ``request_id`` is unique on the server."""
+def request_body(request: Request, stop: list[int], request_id: str, *, seeded: bool) -> dict[str, Any]:
+    """The JSON of one request: ``stop`` ends responses, ``request_id`` is unique on the server. If it is not
+    ``seeded``, the server draws from a generator of its own."""
     sampling = request.sampling
     return {
         "request_id": request_id,
@@ -36,7 +37,7 @@ def request_body(request: Request, stop: list[int], request_id: str) -> dict[str
             "top_p": sampling.top_p,
             "top_k": sampling.top_k,
             "max_tokens": sampling.max_new_tokens,
-            "seed": request.seed,
+            **({"seed": request.seed} if seeded else {}),
             "logprobs": 0,  # only that of the sampled token
             "stop_token_ids": stop,
             "ignore_eos": True,  # only the policy's own stop tokens

@@ -27,12 +27,14 @@ class VllmParameters(EngineParameters):
 
     cache_gib: Annotated[float, Field(gt=0)]
     """Memory for keys and values, in GiB, in addition to the weights."""
+    seeded: bool = False
+    """Whether each response has a seed of its own. vLLM then draws its tokens row by row, which takes longer."""
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
         from skillpress.models.engines.vllm.engine import VllmEngine
 
         refuse_multimodal(policy.model, self.name)
-        return VllmEngine(policy, demand, self.cache_gib)
+        return VllmEngine(policy, demand, self.cache_gib, seeded=self.seeded)
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
         """See ``EngineParameters``. The whole cache is allocated at the start, whatever the demand is."""

@@ -2,13 +2,16 @@
 
 A request joins the running batch at the next step and leaves it when it is done, so no request waits for the
 longest response. The caller of ``completed`` lets vLLM compute: it runs steps until a request is finished.
-vLLM draws its own random numbers: equal seeds give other tokens than the local engine's.
+vLLM draws its own random numbers: equal seeds give other tokens than the local engine's. With a generator
+for every request it draws row by row: 256 rows are 256 small kernels a token. So requests have none, unless
+``engine.seeded`` asks for it. A batch then begins with one seed for this process's generators.
 
 Every rank of a training has an engine of its own, which samples for this rank alone; ``rank.py`` says how
 vLLM fits into a process that is connected with others.
 
 While the learner updates, ``sleep`` releases the GPU's memory, both weights and keys and values. The weights
-are loaded again with the update. On a CPU nothing is released.
+are loaded again with the update. On a CPU nothing is released. vLLM allocates beside torch and cannot take what torch
+keeps for its own next tensors, so torch gives that back before vLLM wakes.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import copy
 import importlib
 import os
+import random
 import sys
 import tempfile
 import time
@@ -63,11 +67,17 @@ CPU_OPTIONS = {
 class VllmEngine:
     """An ``engine.Engine`` on ``vllm.LLMEngine``."""
 
-    def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
+    def __init__(
+        self, policy: Policy, demand: EngineDemand, cache_gib: float, *, seeded: bool = False
+    ) -> None:
         """Start vLLM in ten seconds, with ``cache_gib`` GiB for keys and values; ``UserError`` without.
 
         If this process is connected with other ranks, all of them make their engines at the same time.
+
+        Args:
+            seeded: whether each response has a seed of its own (``engine.seeded``).
         """
+        self._seeded = seeded
         self._vllm = _import_vllm()
         from skillpress.models.engines.vllm.rank import RankExecutor  # after vLLM, which reads its settings
 
@@ -106,6 +116,8 @@ class VllmEngine:
     def submit(self, requests: Sequence[Request]) -> None:
         """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or has unknown ids."""
         check_requests(requests, self._vocabulary, self._longest)
+        if requests and not self._open and not self._seeded:
+            seed_generators(requests[0].seed)
         for request in requests:
             prompt = {"prompt_token_ids": list(request.prompt)}
             self._engine.add_request(str(request.key), prompt, self._parameters(request))
@@ -130,7 +142,7 @@ class VllmEngine:
             raise ValueError(f"weights {version}: vLLM still samples from weights {self.version}")
         items = check_weights(weights, self._shapes)
         if self._asleep:
-            self._engine.wake_up(tags=["weights"])
+            self._wake_up("weights")
         self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(items.items())})
         if not self._asleep:
             self._reset_prefix_cache()
@@ -144,7 +156,7 @@ class VllmEngine:
 
     def wake(self) -> None:
         if self._asleep:
-            self._engine.wake_up(tags=["kv_cache"])
+            self._wake_up("kv_cache")
             self._asleep = False
             self._reset_prefix_cache()
 
@@ -155,6 +167,11 @@ class VllmEngine:
         self.abort()
         self._engine.engine_core.shutdown()
         self._engine = None
+
+    def _wake_up(self, what: str) -> None:
+        """Give vLLM memory for its weights, or for keys and values."""
+        torch.cuda.empty_cache()
+        self._engine.wake_up(tags=[what])
 
     def _reset_prefix_cache(self) -> None:
         """Forget the keys and values of the old weights."""
@@ -169,7 +186,7 @@ class VllmEngine:
             top_p=sampling.top_p,
             top_k=sampling.top_k,
             max_tokens=sampling.max_new_tokens,
-            seed=request.seed,
+            seed=request.seed if self._seeded else None,
             logprobs=0,  # only that of the sampled token
             stop_token_ids=self._stop,
             ignore_eos=True,  # only the policy's own stop tokens
@@ -200,6 +217,13 @@ class VllmEngine:
             weight_spans=(WeightSpan(self.version, 0, len(tokens)),),
             prefilled_tokens=None if cached is None else len(request.prompt) - cached,
         )
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the generators of this process, from which vLLM draws for requests without a seed."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  vLLM's own generator is this one
+    torch.manual_seed(seed)  # of all devices
 
 
 def _save_configuration(model: PreTrainedModel, folder: str) -> None:

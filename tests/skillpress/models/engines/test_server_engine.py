@@ -59,7 +59,9 @@ def connect() -> Iterator[Connect]:
             transfer: Literal["http", "collective"] = "http",
         ) -> ServerEngine:
             urls = [server.url for server in found]
-            section = ServerParameters(name="server", urls=urls, answer_seconds=seconds, transfer=transfer)
+            section = ServerParameters(
+                name="server", urls=urls, answer_seconds=seconds, transfer=transfer, seeded=True
+            )
             engine = section.make(policy or tiny_policy(), DEMAND)
             assert isinstance(engine, ServerEngine)
             stack.callback(engine.close)
