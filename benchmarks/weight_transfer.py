@@ -1,8 +1,10 @@
 """How fast new weights reach servers: ``python -m benchmarks.weight_transfer [--gib 0.5] [--servers 1 2 4]``.
 
+With ``--gpus`` the weights are on the first GPU, each receiver has one of the others, and collectives are
+NCCL's (never run for want of GPUs); otherwise all are CPUs, with gloo.
+
 Receivers are processes of this machine that fetch and verify as vLLM's workers do, without vLLM: parts over
-several connections (``skillpress/models/engines/parts.py``), and parts by collectives (``link.py``), here
-with gloo. Beside these, in turns, the way until November 2026: one safetensors file, made in memory, which
+several connections (``skillpress/models/engines/parts.py``), and parts by collectives (``link.py``). Beside these, in turns, the way until November 2026: one safetensors file, made in memory, which
 each receiver fetches over one connection and then reads. The time is from the learner's tensors to the last
 receiver that has all of them as tensors, without vLLM's ``load_weights``. GiB/s are those of all receivers
 together. Prints JSON.
@@ -47,14 +49,16 @@ def main() -> None:
     parser.add_argument("--servers", type=int, nargs="+", default=[1, 2, 4], help="numbers of receivers")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4], help="of each receiver")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--gpus", action="store_true", help="from GPU to GPU; one more than receivers")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    weights = _weights(chosen.gib)
+    weights = _weights(chosen.gib, torch.device("cuda", 0) if chosen.gpus else CPU)
     size = sum(tensor.nbytes for tensor in weights.values()) / GIB
     ways = {"file": FILE, **{f"parts over HTTP, {count} connections": count for count in chosen.connections}}
-    ways["collectives (gloo)"] = COLLECTIVE
+    ways[f"collectives ({'nccl' if chosen.gpus else 'gloo'})"] = COLLECTIVE
     context = multiprocessing.get_context("spawn")
-    receivers = [_Receiver(context) for _ in range(max(chosen.servers))]
+    places = [torch.device("cuda", 1 + n) if chosen.gpus else CPU for n in range(max(chosen.servers))]
+    receivers = [_Receiver(context, place) for place in places]
     rows = []
     for servers in chosen.servers:
         some = receivers[:servers]
@@ -87,13 +91,13 @@ def _row(servers: int, way: str, seconds: list[float], size: float) -> dict[str,
     }
 
 
-def _weights(gib: float) -> dict[str, torch.Tensor]:
+def _weights(gib: float, device: torch.device) -> dict[str, torch.Tensor]:
     """Tensors of bfloat16 with the proportions of a language model: seven large, two small per layer."""
     width = round((gib * GIB / 2 / LAYERS / 11) ** 0.5 / 64) * 64
     shapes = [(width, width)] * 2 + [(width // 2, width)] * 2 + [(width, 8 * width // 3)] * 3 + [(width,)] * 2
     random = torch.Generator().manual_seed(0)
     return {
-        f"model.layers.{layer}.{number}": torch.randn(shape, generator=random).to(torch.bfloat16)
+        f"model.layers.{layer}.{number}": torch.randn(shape, generator=random).to(device, torch.bfloat16)
         for layer in range(LAYERS)
         for number, shape in enumerate(shapes)
     }
@@ -124,13 +128,18 @@ def _transfer(weights: dict[str, torch.Tensor], receivers: list[_Receiver], way:
 class _Receiver:
     """A process that takes weights."""
 
-    def __init__(self, context: multiprocessing.context.SpawnContext) -> None:
+    def __init__(self, context: multiprocessing.context.SpawnContext, device: torch.device) -> None:
+        """Start it.
+
+        Args:
+            device: where it takes them; with a GPU the weights are on the first one.
+        """
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_receive, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_receive, args=(theirs, device), daemon=True)
         self._process.start()
         meeting = Meeting(HERE, SECONDS)
         self.connection.send(meeting.port)
-        self.link = meeting.join(2, CPU)
+        self.link = meeting.join(2, CPU if device == CPU else torch.device("cuda", 0))
 
     def answer(self) -> tuple[int, float]:
         """(the digests' sum of what arrived, the seconds that this check took)."""
@@ -146,9 +155,9 @@ class _Receiver:
         self._process.join(SECONDS)
 
 
-def _receive(connection: Connection) -> None:
+def _receive(connection: Connection, device: torch.device) -> None:
     torch.set_num_threads(1)
-    link = Link.to(HERE, connection.recv(), 1, 2, CPU, SECONDS)
+    link = Link.to(HERE, connection.recv(), 1, 2, device, SECONDS)
     while (asked := connection.recv()) is not None:
         url, way = asked
         if way == COLLECTIVE:
@@ -158,6 +167,7 @@ def _receive(connection: Connection) -> None:
         else:
             with open_directly(url, SECONDS) as answer:
                 found = load(answer.read())
+        found = {name: tensor.to(device) for name, tensor in found.items()}
         begun = time.perf_counter()
         total = sum(digest(as_bytes(tensor)) for tensor in found.values()) % 2**64
         connection.send((total, time.perf_counter() - begun))

@@ -81,9 +81,12 @@ def fullest(params: Params, shape: ModelShape, devices: Devices) -> Demand:
     process = demand(params, shape, devices.count is not None)
     if devices.count is None or not servers_here(params):
         return process
+    assert isinstance(params.engine, ServerParameters)
     size = 2 if params.policy.dtype == "bfloat16" else 4
     parts = {
         "server: weights": -(-size * shape.parameters // devices.server_gpus),
+        # Collectives bring all weights to each GPU of a server, beside those that it samples from.
+        "server: new weights": 0 if params.engine.transfer == "http" else size * shape.parameters,
         "server: keys and values": int(devices.server_cache * GIB),
     }
     return max(process, Demand(sum(parts.values()), SERVING, parts), key=lambda each: each.size)

@@ -216,11 +216,16 @@ def test_more_processes_than_devices_do_not_fit() -> None:
 
 
 def test_a_server_holds_its_share_of_the_weights_and_its_cache() -> None:
-    """16 tasks x 8 rollouts of a step, shared by four servers; two bytes of each of the weights."""
+    """16 tasks x 8 rollouts of a step, shared by four servers; two bytes of each of the weights. Collectives
+    bring all new weights to each of its two GPUs."""
     _, params, shape = experiment("paper_alfworld", "servers")
     assert rows_of_server(params) == 16 * 8 // 4
     held = fullest(params, shape, node(12, server_gpus=2, server_cache=70.0))
     assert held.phase == SERVING
-    assert dict(held.parts) == {"server: weights": 1_543_714_304, "server: keys and values": 70 * GIB}
+    assert dict(held.parts) == {
+        "server: weights": 1_543_714_304,
+        "server: new weights": 2 * 1_543_714_304,
+        "server: keys and values": 70 * GIB,
+    }
     assert fullest(params, shape, node(8)).phase == "updating", "the process takes more"
     assert fits(params, shape, node(8)) and not fits(params, shape, node(8, server_cache=70.0))

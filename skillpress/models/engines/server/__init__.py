@@ -28,9 +28,10 @@ class ServerParameters(EngineParameters):
     """The servers; all of them sample from the same weights."""
     answer_seconds: Annotated[float, Field(gt=0)]
     """Maximum time for one response, or one update of the weights."""
-    transfer: Literal["http", "collective"] = "http"
+    transfer: Literal["auto", "http", "collective"] = "auto"
     """How new weights travel: over HTTP in parts, or by collectives between the learner's GPU and those of a
-    server (NCCL, never run for want of GPUs; gloo if both are CPUs), and over HTTP where that fails."""
+    server (NCCL, never run for want of GPUs; gloo if both are CPUs), and over HTTP where that fails. ``auto``:
+    by collectives if the learner has a GPU."""
     seeded: bool = False
     """Whether each response has a seed of its own. vLLM then draws its tokens row by row, which takes longer."""
 
@@ -48,7 +49,7 @@ class ServerParameters(EngineParameters):
             demand,
             self.urls,
             self.answer_seconds,
-            collective=self.transfer == "collective",
+            transfer=self.transfer,
             seeded=self.seeded,
         )
 

@@ -1,4 +1,4 @@
-"""How new weights reach a server: over HTTP in parts, or by collectives where that was asked for and works.
+"""How new weights reach a server: by collectives where that is wanted and works, or over HTTP in parts.
 
 Collectives (``link.py``) need a group of the learner and the server's workers. If no group can be made, or if
 it fails while the server is well, this server gets its weights over HTTP for the rest of the run. A server
@@ -11,6 +11,8 @@ import asyncio
 import logging
 from contextlib import suppress
 
+import torch
+
 from skillpress.models.engines.link import Link, LinkError, Meeting
 from skillpress.models.engines.server.connection import RejectedRequestError, Server, ServerFailedError
 from skillpress.models.engines.server.weights import OfferedWeights
@@ -21,17 +23,22 @@ JOIN_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
+def by_collectives(transfer: str, device: torch.device) -> bool:
+    """Whether weights on this device travel by collectives first, under this ``engine.transfer``."""
+    return transfer == "collective" or (transfer == "auto" and device.type == "cuda")
+
+
 class Delivery:
     """Gives weights to servers; used in one event loop."""
 
-    def __init__(self, collective: bool, seconds: float) -> None:
+    def __init__(self, transfer: str, seconds: float) -> None:
         """Nothing is sent yet.
 
         Args:
-            collective: whether to try collectives first.
+            transfer: ``collective`` tries collectives first, ``auto`` does so for weights on a GPU.
             seconds: maximum time for one server's update.
         """
-        self._collective, self._seconds = collective, seconds
+        self._transfer, self._seconds = transfer, seconds
         self._links: dict[str, Link] = {}
         self._over_http: set[str] = set()
         """Servers for which collectives have failed."""
@@ -51,7 +58,7 @@ class Delivery:
             RefusedError: the server reports that the weights do not fit.
         """
         failure: Exception | None = None
-        if self._collective and server.url not in self._over_http:
+        if by_collectives(self._transfer, offer.device) and server.url not in self._over_http:
             try:
                 await self._by_link(server, offer, url, address, name)
                 return

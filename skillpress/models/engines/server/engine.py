@@ -99,13 +99,13 @@ class ServerEngine:
         urls: Sequence[str],
         answer_seconds: float,
         *,
-        collective: bool = False,
+        transfer: str = "auto",
         seeded: bool = False,
     ) -> None:
         """Connect to the servers and give them the weights; each answer may take ``answer_seconds``.
 
         Args:
-            collective: whether weights travel by collectives where that works, instead of over HTTP.
+            transfer: how weights travel (``engine.transfer``).
             seeded: whether each response has a seed of its own (``engine.seeded``).
 
         Raises:
@@ -127,7 +127,7 @@ class ServerEngine:
         self._pool = ServerPool(
             servers, sorted(policy.stop_token_ids), run, answer_seconds, seeded=seeded
         )
-        self._deliver = Delivery(collective, answer_seconds)
+        self._deliver = Delivery(transfer, answer_seconds)
         self._names = {self._pool.name_of(0): 0}
         try:
             self._loop.call(self._look_at_all(policy.model.dtype))

@@ -56,7 +56,7 @@ def connect() -> Iterator[Connect]:
             found: Sequence[ProtocolServer],
             policy: Policy | None = None,
             seconds: float = PATIENCE,
-            transfer: Literal["http", "collective"] = "http",
+            transfer: Literal["auto", "http", "collective"] = "auto",
         ) -> ServerEngine:
             urls = [server.url for server in found]
             section = ServerParameters(

@@ -1,4 +1,4 @@
-"""What the engines ``vllm`` and ``server`` ask of vLLM: memory at a wake, and seeds where they are wanted.
+"""What the engines ``vllm`` and ``server`` ask of vLLM: memory, seeds where they are wanted, weights by NCCL.
 
 vLLM is not installed beside these tests. A list takes the calls that only a GPU or vLLM can answer, in their
 order; the engine, the weights, the requests and torch's generators are real.
@@ -20,6 +20,7 @@ from skillpress.models.engines.generate import generate
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.serve import ServerOptions
 from skillpress.models.engines.server import ServerParameters
+from skillpress.models.engines.server.delivery import by_collectives
 from skillpress.models.engines.vllm.engine import VllmEngine
 from skillpress.rollouts.workers.distributed import Ranks
 from tests.support.models.protocol_server import ProtocolServer
@@ -137,3 +138,13 @@ def test_two_servers_draw_different_numbers() -> None:
     options = ServerOptions(model="m", port=1, longest=9, dtype="float32")
     seeds = {command[command.index("--seed") + 1] for command in (options.command(True) for _ in range(3))}
     assert len(seeds) == 3
+
+
+@pytest.mark.parametrize(("transfer", "on_cpu", "on_gpu"), [
+    ("auto", False, True), ("http", False, False), ("collective", True, True),
+])  # fmt: skip
+def test_weights_travel_by_collectives_between_gpus_by_default(
+    transfer: str, on_cpu: bool, on_gpu: bool
+) -> None:
+    found = [by_collectives(transfer, torch.device(kind)) for kind in ("cpu", "cuda")]
+    assert found == [on_cpu, on_gpu]

@@ -337,6 +337,17 @@ def test_what_does_not_fit_gpus_is_refused(capsys: pytest.CaptureFixture[str]) -
     assert shown.startswith(verdict) and refused.startswith(f"refused: {verdict}")
 
 
+def test_both_recipes_for_a_node_fit_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Lock-step on eight GPUs; and four GPUs that learn beside four that play the next step."""
+    page = (ROOT / "docs" / "scaling.md").read_text()
+    beside = [*SERVERS, "--params", str(ROOT / "params" / "lag.yaml")]
+    for overlays, lag in ((PAPER, 0), (beside, 1)):
+        assert reproduce.main(["--dry-run", *overlays, *EIGHT, "80"]) == 0
+        shown = capsys.readouterr().out
+        assert shown.splitlines()[0] in page.splitlines()
+        assert f"\n  lag: {lag}\n" in shown
+
+
 def test_servers_take_gpus_of_the_node_and_their_options_are_checked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -351,7 +362,7 @@ def test_servers_take_gpus_of_the_node_and_their_options_are_checked(
     assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", "--server-gpus", "5"]) == 2
     assert "the model's 12 attention heads cannot be spread evenly" in capsys.readouterr().err
     assert reproduce.main(["--dry-run", *SERVERS, *EIGHT, "80", "--server-cache", "70"]) == 2
-    assert "each GPU of a server may take 78.2 GB while serving" in capsys.readouterr().err
+    assert "each GPU of a server may take 81.3 GB while serving" in capsys.readouterr().err
 
 
 def test_a_machine_without_gpus_is_compared_and_never_refused(capsys: pytest.CaptureFixture[str]) -> None:
