@@ -12,7 +12,7 @@ than wall-clock seconds; the result has both.
 if it is installed. Each form then runs once unmeasured on all prompts (``first_seconds``: kernels are chosen
 and graphs recorded). The result also has the share of the time that one token alone takes, which is prefill,
 and how far 64 responses' log-probabilities are from the learner's. ``--forms`` runs only the named forms.
-``--model scratch`` is a small policy made from scratch. Never tried with vLLM.
+``--model scratch`` is a small policy made from scratch, ``smollm2-shape`` one with random weights. Never tried with vLLM.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ import transformers
 from benchmarks.device import add_options, device_name, finish
 from benchmarks.grpo_step.setting import SETTINGS, make_policy
 from benchmarks.sampling_peers import FORMS, Sampler, samplers
+from benchmarks.shapes import SHAPES, random_policy
 from skillpress.core.engine import Completion
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local.engine import LocalEngine
@@ -159,7 +160,10 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     scratch = chosen.model == "scratch"
-    policy = make_policy(SETTINGS["default"]) if scratch else load_pretrained(chosen.model, chosen.dtype)
+    if chosen.model in SHAPES:
+        policy = random_policy(chosen.model, chosen.dtype)
+    else:
+        policy = make_policy(SETTINGS["default"]) if scratch else load_pretrained(chosen.model, chosen.dtype)
     device = torch.device(chosen.device)
     torch.nn.Module.to(policy.model, device)
     full = chosen.full or device.type == "cuda"

@@ -18,6 +18,7 @@ def page(record: Mapping[str, Any]) -> str:
     sections = [
         ("", heading(record)),
         ("Parts", parts(record)),
+        ("Predictions", predictions(record)),
         ("Ceilings", ceilings(results)),
         ("Sampling", sampling(results)),
         ("A training step", training(results)),
@@ -58,6 +59,16 @@ def parts(record: Mapping[str, Any]) -> Iterator[str]:
         for name, part in record["parts"].items()
     ]
     yield from table(("part", "measures", "seconds", "outcome", "date"), rows)
+
+
+def predictions(record: Mapping[str, Any]) -> Iterator[str]:
+    """What each part was expected to show, and what it showed, if its result says so in a line."""
+    rows = []
+    for name, part in record["parts"].items():
+        result = part.get("result")
+        found = result.get("summary", "see below") if isinstance(result, dict) else part.get("failed", "")
+        rows.append((f"`{name}`", part.get("prediction", ""), found))
+    yield from table(("part", "predicted before it ran", "found"), rows)
 
 
 def ceilings(results: Results) -> Iterator[str]:
@@ -202,6 +213,10 @@ def _whole(results: Results) -> str | None:
     return "measured" if "learning" in results else None
 
 
+def _ended(results: Results) -> str | None:
+    return f"measured: {found['summary']}" if (found := results.get("whole")) else None
+
+
 def _nothing(results: Results) -> str | None:
     return None
 
@@ -214,6 +229,7 @@ CLAIMS: tuple[tuple[str, str, Settles], ...] = (
     ("how much of a GPU vLLM requests", "docs/engines.md", _nothing),
     ("two training processes with two servers", "docs/engines.md", _nothing),
     ("an update by DeepSpeed in bfloat16", "docs/gpus.md", _learner),
+    ("a training to its end, killed and resumed", "docs/gpus.md", _ended),
     ("imitation, training and evaluation of SmolLM2-135M", "params/smollm2.yaml", _whole),
     ("the estimated memory of a training step", "--dry-run", _memory),
     ("several GPUs", "docs/scaling.md", _nothing),

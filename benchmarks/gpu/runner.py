@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -96,9 +96,9 @@ class Runner:
 
     def _try(self, part: Part) -> Record:
         if part.package and installed(part.package) is None:
-            return {"what": part.what, "failed": f"{part.package} is not installed", "last_words": []}
+            return _unfinished(part, f"{part.package} is not installed")
         if part.start_of and "result" not in self.done.get(part.start_of, {}):
-            return {"what": part.what, "failed": f"{part.start_of} did not finish", "last_words": []}
+            return _unfinished(part, f"{part.start_of} did not finish")
         return self._started(part)
 
     def _started(self, part: Part) -> Record:
@@ -187,26 +187,43 @@ def without(record: Record, key: str) -> Record:
     return {name: value for name, value in record.items() if name != key}
 
 
-def run_all(parts: Sequence[Part], folder: Path, about: Record, report: Callable[[Record], None]) -> None:
-    """Run all parts.
+def run_all(
+    parts: Sequence[Part],
+    folder: Path,
+    about: Record,
+    report: Callable[[Record], None],
+    chosen: Collection[str] = (),
+) -> None:
+    """Run the parts in their order.
 
     Args:
         about: what the record says besides the parts.
-        report: receives the record after every part.
+        report: receives the record before every part, with its prediction, and after it.
+        chosen: names of the only parts to run; empty runs all. What others found is kept.
     """
     runner = Runner(folder, about["machine"], {}, about["revision"])
 
     def keep(part: Part, record: Record) -> None:
-        runner.done[part.name] = {**record, "folder": str(runner.place(part))}
+        own = {"prediction": part.prediction, "folder": str(runner.place(part))}
+        runner.done[part.name] = {**record, **own}
         print(f"{part.name}: {record.get('failed', 'done')}", file=sys.stderr, flush=True)
         report({**about, "parts": {name: without(each, "folder") for name, each in runner.done.items()}})
 
     for number, part in enumerate(parts):
+        found = runner.found(part)
+        if found is not None or (chosen and part.name not in chosen):
+            keep(part, found or _unfinished(part, "not begun"))
+            continue
         print(f"{part.name}: {part.what} (at most {part.seconds:g} s)", file=sys.stderr, flush=True)
+        keep(part, _unfinished(part, "runs"))
         try:
             keep(part, runner.run(part))
         except KeyboardInterrupt:
             for late in parts[number:]:
                 why = "interrupted" if late is part else "not begun"
-                keep(late, runner.found(late) or {"what": late.what, "failed": why, "last_words": []})
+                keep(late, runner.found(late) or _unfinished(late, why))
             raise
+
+
+def _unfinished(part: Part, why: str) -> Record:
+    return {"what": part.what, "failed": why, "last_words": []}

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from benchmarks.device import finish
+from benchmarks.shapes import random_policy
 from skillpress.core.interface import ScratchVocabulary
 from skillpress.models.policy import Policy
 from skillpress.models.policy.pretrained import SMOLLM2, load_pretrained
@@ -48,6 +49,8 @@ class Setting:
     numbers: int
     """Numbers below 1000 in a prompt; one word each for a scratch policy, four tokens for SmolLM2."""
     groups: int
+    random: str = ""
+    """The name in ``benchmarks.shapes`` of a model with random weights, in place of the two above."""
 
     @property
     def completions(self) -> int:
@@ -59,6 +62,7 @@ SETTINGS = {
     "default": Setting((64, 2, 2), 200, 8),
     "3m": Setting((192, 6, 6), 200, 8),
     "smollm2": Setting(None, 50, 1),
+    "smollm2-shape": Setting(None, 200, 1, random="smollm2-shape"),
 }
 """``default`` is the policy of params.yaml."""
 
@@ -75,6 +79,8 @@ class Timed:
 
 def make_policy(setting: Setting) -> Policy:
     """The pretrained policy, or one over a thousand numbers; it hardly ever draws the end of a response."""
+    if setting.random:
+        return random_policy(setting.random, "float32")
     if setting.shape is None:
         policy = load_pretrained(SMOLLM2, "float32")
         policy.tokenizer.chat_template = None  # TRL does not apply one to a text prompt either

@@ -63,7 +63,7 @@ def time_trl(setting: Setting, folder: Path, steps: int, place: Place) -> Timed:
     policy = load_policy(folder)
     assert policy.model.generation_config is not None
     policy.model.generation_config.eos_token_id = None
-    if setting.shape is not None:
+    if setting.shape is not None or setting.random:
         policy.tokenizer.eos_token = "<pad>"
     rows = [prompt for step in range(1, steps + 1) for prompt in make_prompts(setting, step)]
     with tempfile.TemporaryDirectory() as output:

@@ -1,0 +1,78 @@
+"""The draw of tokens by itself: as the local engine makes it, and compiled.
+
+    python -m benchmarks.gpu.draw [--sizes 128x151936 1024x49152] [--device cuda --dtype bfloat16]
+
+Microseconds for one token of all rows, temperature 1; and whether the compiled draw has the same tokens. The
+compiled form is one function over logits and the rows' streams, which torch compiles to Triton on a GPU.
+Prints JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.ceilings import per_second
+from benchmarks.device import add_options, device_name
+from skillpress.core.engine import Sampling
+from skillpress.models.engines.sampler import draw, drawn_from, gumbel
+
+SAMPLING = Sampling(temperature=1.0)
+
+
+def in_one(logits: torch.Tensor, streams: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The draw of all rows without parts."""
+    logprobs = drawn_from(logits, SAMPLING)
+    tokens = (logprobs + gumbel(streams, logits.shape[1])).argmax(dim=-1)
+    return tokens, logprobs.gather(1, tokens[:, None]).squeeze(1)
+
+
+def measure(rows: int, vocabulary: int, device: torch.device, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Microseconds of both forms."""
+    dtype: torch.dtype = getattr(torch, chosen.dtype)
+    logits = torch.randn(rows, vocabulary, device=device, dtype=dtype)
+    seeds = np.arange(rows, dtype=np.uint64)
+    streams = torch.arange(rows, device=device)
+    compiled = torch.compile(in_one, backend=chosen.backend)
+    forms: dict[str, Callable[[], object]] = {
+        "eager": partial(draw, logits, SAMPLING, seeds, 0),
+        "compiled": partial(compiled, logits, streams),
+    }
+    found: dict[str, Any] = {"rows": rows, "vocabulary": vocabulary}
+    for name, form in forms.items():
+        found[f"{name}_microseconds"] = round(1e6 / per_second(form, device, chosen.seconds), 1)
+    same = compiled(logits, streams)[0] == in_one(logits, streams)[0]
+    return {**found, "same_tokens": int(same.sum())}
+
+
+def main() -> None:
+    """Print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--sizes", nargs="+", default=["128x151936", "1024x49152"], help="rows x vocabulary")
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each form and size")
+    parser.add_argument("--backend", default="inductor", help="of torch.compile")
+    add_options(parser)
+    chosen = parser.parse_args()
+    device = torch.device(chosen.device)
+    sizes = [tuple(map(int, size.split("x"))) for size in chosen.sizes]
+    found = [measure(rows, vocabulary, device, chosen) for rows, vocabulary in sizes]
+    said = (
+        f"{each['rows']} x {each['vocabulary']}: {each['eager_microseconds']} us, "
+        f"{each['compiled_microseconds']} compiled"
+        for each in found
+    )
+    print(json.dumps({
+        "summary": "; ".join(said),
+        "sizes": found,
+        "setting": {**vars(chosen), "device": device_name(device), "torch": torch.__version__},
+    }, indent=2))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
