@@ -12,7 +12,8 @@ than wall-clock seconds; the result has both.
 if it is installed. Each form then runs once unmeasured on all prompts (``first_seconds``: kernels are chosen
 and graphs recorded). The result also has the share of the time that one token alone takes, which is prefill,
 and how far 64 responses' log-probabilities are from the learner's. ``--forms`` runs only the named forms.
-``--model scratch`` is a small policy made from scratch, ``smollm2-shape`` one with random weights. Never tried with vLLM.
+``--model scratch`` is a small policy made from scratch, ``smollm2-shape`` one with random weights. Never
+tried with vLLM.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ With ``--gpus`` the weights are on the first GPU, each receiver has one of the o
 NCCL's (never run for want of GPUs); otherwise all are CPUs, with gloo.
 
 Receivers are processes of this machine that fetch and verify as vLLM's workers do, without vLLM: parts over
-several connections (``skillpress/models/engines/parts.py``), and parts by collectives (``link.py``). Beside these, in turns, the way until November 2026: one safetensors file, made in memory, which
-each receiver fetches over one connection and then reads. The time is from the learner's tensors to the last
+several connections (``skillpress/models/engines/parts.py``), and parts by collectives (``link.py``). Beside
+these, in turns, the way until November 2026: one safetensors file, made in memory, which each receiver
+fetches over one connection and then reads. The time is from the learner's tensors to the last
 receiver that has all of them as tensors, without vLLM's ``load_weights``. GiB/s are those of all receivers
 together. Prints JSON.
 """

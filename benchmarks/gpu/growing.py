@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,14 @@ class Turns:
 def measure(turns: Turns, new: int) -> dict[str, Any]:
     """Seconds of all ways; each is measured once it has run before."""
     kept, rebuilt = turns.engine(True), turns.engine(False)
-    found = {}
-    for name, work in {
+    found: dict[str, list[float]] = {}
+    ways: dict[str, Callable[[], list[float]]] = {
         "kept": lambda: turns.play(kept, new),
         "rebuilt": lambda: turns.play(rebuilt, new),
         "kept_one_token": lambda: turns.play(kept, 1),
         "alone_one_token": lambda: turns.alone(rebuilt),
-    }.items():
+    }
+    for name, work in ways.items():
         work()
         found[name] = work()
     later = {name: sum(seconds[1:]) for name, seconds in found.items()}
@@ -103,8 +105,8 @@ def main() -> None:
     found = measure(Turns(policy, chosen), chosen.new)
     later = found["later_seconds"]
     print(json.dumps({
-        "summary": f"{found['moving_share']:.0%} of the later turns' time moves caches; {later['kept']:.2f} s "
-        f"kept, {later['rebuilt']:.2f} s rebuilt",
+        "summary": f"{found['moving_share']:.0%} of the later turns' time moves caches; kept "
+        f"{later['kept']:.2f} s, rebuilt {later['rebuilt']:.2f} s",
         **found,
         "setting": {**vars(chosen), "device": device_name(device), "torch": torch.__version__},
     }, indent=2))  # fmt: skip

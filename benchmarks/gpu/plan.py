@@ -1,4 +1,4 @@
-"""The parts of ``python -m benchmarks.gpu`` in their order: what each runs, needs, may take, and is to show."""
+"""The parts of ``python -m benchmarks.gpu`` in their order: what each runs, needs, may take, and predicts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def tiny() -> list[Part]:
     few = ("--groups", "1", "--steps", "2", "--turns", "1")
     size = ("--size", "64", "--gib", "0.01", "--seconds", "0.1")
     return [
-        whole(TINY[1], killed=2, seconds=1200),
+        whole(TINY[1], killed=3, seconds=1200),
         Part("ceilings", "matrix product and copy", command=("benchmarks.ceilings", *CPU, *size),
              seconds=600, prediction="nothing: this is a trial"),
         *updates(CPU, seconds=600, tiny=True),

@@ -12,9 +12,10 @@ Groups of 8 random completions share a random prompt; weights are random too. Th
     plain       what a trainer without shared prompts does: whole sequences in one pass, float32 weights under
                 autocast
 
-Operations are torch's own, forward, backward and optimizer; reads are values that the host waits for. Launches
-and the share of time in which the GPU is busy come from torch's profiler. ``--twice`` makes the same updates
-from the same start twice, and compares the bytes of the weights. A form that fails says why. Prints JSON.
+Operations are torch's own, forward, backward and optimizer; reads are values that the host waits for.
+Launches and the share of time in which the GPU is busy come from torch's profiler. ``--twice`` makes the same
+updates from the same start twice, and compares the bytes of the weights. A form that fails says why. Prints
+JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -55,6 +56,13 @@ from skillpress.training.loop.optimizer import AdamW, read_configuration
 from skillpress.training.loop.policy_loss import PolicyLoss
 
 Update = Callable[[], None]
+MEMORY = {
+    "peak_bytes": "at the peak",
+    "peak_reserved_bytes": "reserved",
+    "held_bytes": "held",
+    "reserved_bytes_after_emptying": "reserved after emptying",
+}
+"""Figures of a form to their words in the summary."""
 WHOLE = 1 << 20
 """A limit of tokens that no update here reaches: it is one pass."""
 WARM_UP = 2
@@ -113,7 +121,7 @@ def by_scorer(policy: Policy, batch: Batch, place: Place, sizes: Sizes) -> Updat
     """Our passes and loss alone."""
     scorer, algorithm = choose_scorer(policy.model), make_grpo()
     masters = MasterWeights(scorer.parameters())
-    optimizer = AdamW(LEARNING_RATE).over(masters.masters)
+    optimizer = AdamW(LEARNING_RATE).over(cast("list[torch.nn.Parameter]", masters.masters))
 
     def update() -> None:
         for each in passes(batch, WHOLE, place.device, scorer.shares_prompts):
@@ -169,7 +177,7 @@ class Operations(TorchDispatchMode):
     """Counts torch's operations."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -311,7 +319,8 @@ def summary(forms: dict[str, dict[str, Any]]) -> str:
         if "equal" in found:
             return "equal bytes" if found["equal"] else "other bytes"
         counts = [f"{found[name]} {name}" for name in ("operations", "reads", "launches") if name in found]
-        return ", ".join([f"{found['milliseconds']} ms", *counts, f"{found['peak_bytes'] / 1e9:.1f} GB"])
+        sizes = [f"{found[key] / 1e9:.1f} GB {words}" for key, words in MEMORY.items() if key in found]
+        return ", ".join([f"{found['milliseconds']} ms", *counts, *sizes])
 
     return "; ".join(f"{form}: {said(found)}" for form, found in forms.items())
 
@@ -337,11 +346,12 @@ def main() -> None:
     )  # fmt: skip
     work = twice if chosen.twice else measure
     forms = {form: tried(work, form, sizes, place) for form in chosen.forms}
+    bound = estimated(sizes, place)
     print(json.dumps({
-        "summary": summary(forms),
+        "summary": f"{summary(forms)}; --dry-run's bound for the learner: {bound / 1e9:.1f} GB",
         "forms": forms,
         "tokens": sizes.tokens,
-        "estimated_bytes": estimated(sizes, place),
+        "estimated_bytes": bound,
         "setting": {**vars(chosen), "device": device_name(place.device), "torch": torch.__version__},
     }, indent=2))  # fmt: skip
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.page import page
-from benchmarks.gpu.plan import CEILING, FOLDER, LIMIT, Part, full, tiny
+from benchmarks.gpu.plan import CEILING, FOLDER, MOST_SECONDS, Part, full, tiny
 from benchmarks.gpu.runner import Runner, last_json, run_all
 from skillpress.core.storage import read_json
 
@@ -49,8 +50,9 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
     return Runner(tmp_path / "kept", HERE, {})
 
 
-def test_the_parts_take_at_most_25_minutes_and_are_the_same_at_tiny_size() -> None:
-    assert sum(part.seconds for part in full()) <= LIMIT == 1500
+def test_each_part_takes_five_minutes_at_most_predicts_and_is_there_at_tiny_size() -> None:
+    assert all(part.seconds <= MOST_SECONDS == 300 and part.prediction for part in full())
+    assert full()[0].name == "whole", "a training to its end comes first"
     kinds = [{part.name.rstrip("0123456789") for part in parts} for parts in (full(), tiny())]
     assert kinds[0] == kinds[1]
     for parts in (full(), tiny()):
@@ -90,7 +92,7 @@ def test_a_part_that_fails_leaves_its_last_words_and_the_others_run(runner: Runn
     ]
     records: list[dict[str, Any]] = []
     run_all(parts, tmp_path / "kept", ABOUT, records.append)
-    assert [len(record["parts"]) for record in records] == [1, 2, 3, 4]
+    assert [len(record["parts"]) for record in records] == [1, 1, 2, 2, 3, 3, 4, 4], "before and after each"
     found = records[-1]["parts"]
     assert found["fails"]["failed"] == "ended with exit code 3"
     assert found["fails"]["last_words"][-1] == "it was found"
@@ -118,14 +120,14 @@ def test_an_interrupt_is_recorded_with_the_parts_that_were_not_begun(
 
 
 def test_a_part_that_is_stopped_after_its_result_counts(runner: Runner) -> None:
-    part = Part("lingers", "lingering", ("lingers_here", FOLDER), seconds=10)
+    part = Part("lingers", "lingering", ("lingers_here", FOLDER), seconds=5)
     assert runner.run(part)["result"] == {"a": 1}
     assert runner.run(part)["revision"] == runner.revision
 
 
 def test_a_part_over_its_time_is_stopped_with_all_that_it_started(runner: Runner) -> None:
-    part = Part("stays", "staying", ("stays_here", FOLDER), seconds=10)
-    assert runner.run(part)["failed"] == "stopped after 10 seconds"
+    part = Part("stays", "staying", ("stays_here", FOLDER), seconds=5)
+    assert runner.run(part)["failed"] == "stopped after 5 seconds"
     child = int((runner.place(part) / "child").read_text())
     deadline = time.monotonic() + 60
     while _runs(child):
@@ -183,6 +185,45 @@ def test_the_page_says_which_claims_are_measured(decoder: str, on_gpu: bool, sai
     assert "| `lag` | lag |  | late |  |" in written
 
 
+def test_a_prediction_is_on_the_page_before_its_part_has_run(tmp_path: Path) -> None:
+    part = Part("counts", "counting", ("counts_here", FOLDER), seconds=60, prediction="it counts to seven")
+    records: list[dict[str, Any]] = []
+    run_all([part], tmp_path, ABOUT, records.append)
+    before = records[0]
+    assert before["parts"]["counts"] == {
+        "what": "counting", "failed": "runs", "last_words": [], "prediction": "it counts to seven",
+    }  # fmt: skip
+    about = {"tiny": True, "versions": {}, "date": "today"}
+    assert "| `counts` | it counts to seven | runs |" in page({**about, **before})
+
+
+def test_a_part_can_be_run_alone_and_what_others_found_stays(runner: Runner, tmp_path: Path) -> None:
+    parts = [Part(name, name, ("counts_here", FOLDER, name), seconds=60) for name in ("first", "second")]
+    records: list[dict[str, Any]] = []
+    for name in ("second", "first"):
+        run_all(parts, tmp_path / "kept", ABOUT, records.append, [name])
+        if name == "second":
+            assert records[-1]["parts"]["first"]["failed"] == "not begun"
+    assert [part["result"]["options"] for part in records[-1]["parts"].values()] == [["first"], ["second"]]
+
+
+def test_short_parts_of_the_plan_run_at_tiny_size_by_their_names(repository: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.gpu", "--tiny", "--folder", str(tmp_path)]
+    subprocess.run([*command, "draw", "ceilings"], cwd=repository, check=True, timeout=300)
+    found = read_json(tmp_path / "gpu.json")["parts"]
+    assert {name for name, part in found.items() if "result" in part} == {"draw", "ceilings"}
+    assert found["draw"]["result"]["sizes"][0]["same_tokens"] == 4, "compiled as eager"
+
+
+def test_a_part_that_the_plan_does_not_have_is_refused_with_those_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu", "--tiny", "drawn"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "the plan has no part 'drawn'; its parts are whole, ceilings, " in capsys.readouterr().err
+
+
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
 def test_all_parts_run_at_tiny_size_and_only_once(repository: Path, tmp_path: Path) -> None:
@@ -201,8 +242,13 @@ def test_all_parts_run_at_tiny_size_and_only_once(repository: Path, tmp_path: Pa
         "local", "transformers", "growing",
     }  # fmt: skip
     learned = record["parts"]["learning"]["result"]
-    assert [learned[name]["training_steps"] for name in ("grpo", "segcost")] == [2, 2]
+    assert [learned[name]["training_steps"] for name in ("grpo", "segcost")] == [4, 4]
     assert len(record["parts"]["lag"]["result"]["runs"]) == 2
+    whole, updates = (record["parts"][name]["result"] for name in ("whole", "update"))
+    assert [run["equal_bytes"] for run in whole["runs"].values()] == [True, True]
+    assert not [form for form in updates["forms"].values() if "failed" in form]
+    again = record["parts"]["twice"]["result"]["forms"]
+    assert all(form["equal"] for form in again.values()), "on a CPU"
     assert record["parts"]["training"]["result"]["update_share_of_ceiling"].keys() == {"skillpress"}
     written = (tmp_path / "gpu.md").read_text()
     assert "TRL takes" in written and "nothing about a GPU" in written

@@ -24,8 +24,8 @@ EXACT = (
     "batch sizes, which changes a draw once in some millions of tokens in float32"
 )
 LOOSE = (
-    "the engine {engine!r} does not promise the same tokens for a seed: another evaluation may differ, by luck "
-    "alone"
+    "the engine {engine!r} does not promise the same tokens for a seed: another evaluation may differ, by "
+    "luck alone"
 )
 NO_TEMPLATE = (
     "has no chat template, so it plays without one: prompts are plain text, as for a base model; if it was "

@@ -30,10 +30,10 @@ class ServerParameters(EngineParameters):
     """Maximum time for one response, or one update of the weights."""
     transfer: Literal["auto", "http", "collective"] = "auto"
     """How new weights travel: over HTTP in parts, or by collectives between the learner's GPU and those of a
-    server (NCCL, never run for want of GPUs; gloo if both are CPUs), and over HTTP where that fails. ``auto``:
-    by collectives if the learner has a GPU."""
+    server (NCCL, never run for want of GPUs; gloo if both are CPUs), and over HTTP where that fails.
+    ``auto``: by collectives if the learner has a GPU."""
     seeded: bool = False
-    """Whether each response has a seed of its own. vLLM then draws its tokens row by row, which takes longer."""
+    """Whether each response has its own seed. vLLM then draws row by row, which takes longer."""
 
     @field_validator("urls")
     @classmethod

@@ -124,9 +124,7 @@ class ServerEngine:
         run: str = self._ranks.gather([secrets.token_hex(4)])[0]
         self._client = async_client(direct_to(urls), {})
         servers = [Server(url, self._client) for url in urls]
-        self._pool = ServerPool(
-            servers, sorted(policy.stop_token_ids), run, answer_seconds, seeded=seeded
-        )
+        self._pool = ServerPool(servers, sorted(policy.stop_token_ids), run, answer_seconds, seeded=seeded)
         self._deliver = Delivery(transfer, answer_seconds)
         self._names = {self._pool.name_of(0): 0}
         try:

@@ -28,7 +28,7 @@ class VllmParameters(EngineParameters):
     cache_gib: Annotated[float, Field(gt=0)]
     """Memory for keys and values, in GiB, in addition to the weights."""
     seeded: bool = False
-    """Whether each response has a seed of its own. vLLM then draws its tokens row by row, which takes longer."""
+    """Whether each response has its own seed. vLLM then draws row by row, which takes longer."""
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
         from skillpress.models.engines.vllm.engine import VllmEngine

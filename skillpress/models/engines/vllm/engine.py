@@ -10,8 +10,8 @@ Every rank of a training has an engine of its own, which samples for this rank a
 vLLM fits into a process that is connected with others.
 
 While the learner updates, ``sleep`` releases the GPU's memory, both weights and keys and values. The weights
-are loaded again with the update. On a CPU nothing is released. vLLM allocates beside torch and cannot take what torch
-keeps for its own next tensors, so torch gives that back before vLLM wakes.
+are loaded again with the update. On a CPU nothing is released. vLLM allocates beside torch and cannot take
+what torch keeps for its own next tensors, so torch gives that back before vLLM wakes.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class VllmEngine:
 def seed_generators(seed: int) -> None:
     """Seed the generators of this process, from which vLLM draws for requests without a seed."""
     random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002  vLLM's own generator is this one
+    np.random.seed(seed % 2**32)
     torch.manual_seed(seed)  # of all devices
 
 

@@ -43,7 +43,7 @@ class Calls(list[Any]):
         return True
 
     def add_request(self, key: str, prompt: dict[str, Any], parameters: dict[str, Any]) -> None:
-        self.append((parameters["seed"], float(torch.rand(())), float(np.random.random())))  # noqa: NPY002
+        self.append((parameters["seed"], float(torch.rand(())), float(np.random.random())))
 
     def sleep(self, level: int) -> None:
         self.append("sleeps")
@@ -104,7 +104,9 @@ def test_a_batch_without_seeds_repeats_by_its_first_requests_seed(make: Make) ->
         engine._open.clear()  # as if answered
     first, again, other = calls[:3], calls[3:6], calls[6:]
     assert first == again and all(seed is None for seed, *_ in calls)
-    assert not {draw for _, *draws in first for draw in draws} & {draw for _, *draws in other for draw in draws}
+    assert not {draw for _, *draws in first for draw in draws} & {
+        draw for _, *draws in other for draw in draws
+    }
 
 
 def test_requests_that_join_a_batch_do_not_begin_its_numbers_again(make: Make) -> None:

@@ -326,7 +326,9 @@ EIGHT = ["--devices", "8", "--device-memory"]
 def test_what_does_not_fit_gpus_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce.main(["--dry-run", *PAPER, *EIGHT, "80"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("fits 8 devices of 80 GB: each of 8 processes takes at most 66.4 GB while sampling")
+    assert shown.startswith(
+        "fits 8 devices of 80 GB: each of 8 processes takes at most 66.4 GB while sampling"
+    )
     assert "\nwould run: prepare_tasks, prepare_policy, " in shown
     assert "\nmemory while sampling, at most: learner: weights 3.1, gradients " in shown
     assert "; engine: weights 3.1, keys and values 17.2; torch: memory of an update 38.6 GB\n" in shown
