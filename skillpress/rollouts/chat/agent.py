@@ -51,6 +51,8 @@ class ChatAgent(ServerAgent):
 
     def _decide(self, state: AgentState, seed: int) -> Decision:
         update, prompt = self._state_update, self._rendering.prompt(state)
+        if state.knowledge:
+            prompt = f"{state.knowledge}\n{prompt}"
         what = f"task {state.task.task_id}"
         if isinstance(update, SummarizingUpdate) and state.history and update.due(state):
             answer = self._client.ask(f"{prompt}\n{update.request}", seed, what)
