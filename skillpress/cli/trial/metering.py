@@ -49,12 +49,12 @@ class Metered:
     numbers: dict[int, int]
     """Identity of an episode's own task object to the episode's number in the plan."""
     file: Path
-    _attempt: int = field(default_factory=time.time_ns)
-    _states: dict[int, AgentState] = field(default_factory=dict)
+    _attempt: int = field(default_factory=time.time_ns, init=False)
+    _states: dict[int, AgentState] = field(default_factory=dict, init=False)
     """Key of each open request to its state."""
-    _tokens: dict[int, tuple[int, int] | None] = field(default_factory=dict)
+    _tokens: dict[int, tuple[int, int] | None] = field(default_factory=dict, init=False)
     """Identity of a state to the tokens of the decision that was made in it."""
-    _since: dict[int, float] = field(default_factory=dict)
+    _since: dict[int, float] = field(default_factory=dict, init=False)
     """Episode to the time of its last line, or of its first request."""
 
     @property

@@ -138,10 +138,10 @@ def _per_task(episodes: pl.DataFrame, arm: str, column: str, tasks: Sequence[str
 
 def headline(found: PairedMeans, rollouts: int) -> str:
     """The result in one line."""
-    often = "won only" if rollouts == 1 else "won more often"
+    often = "only" if rollouts == 1 else "more often"
     return (
         f"{_points(found.difference)} points ({_points(found.low, '')} to {_points(found.high, '')}), "
-        f"{found.tasks} tasks, {found.more_second} {often} with, {found.more_first} {often} without, "
+        f"{found.tasks} tasks, {found.more_second} won {often} with, {found.more_first} {often} without, "
         f"exact p = {found.p:.2g}"
     )
 

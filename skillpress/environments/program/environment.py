@@ -202,7 +202,7 @@ class _Episode:
         key = self._session.key
         url = isolated_url(key) if self._of._isolated else f"{self._of._endpoint.address}/e/{key}"
         spec = {name: value for name, value in self._spec.items() if name != "hidden"}
-        start = Start(key, url, spec, self._folder, self._skills)
+        start = Start(key, url, task=spec, folder=self._folder, skills=self._skills)
         self._running = self._of._launcher.start(start, self._session.ended)
 
     def _hear(self) -> None:

@@ -93,4 +93,4 @@ def tokenless(parsed: ParsedAction[Any], kind: Kind = "action", usage: TokenUsag
     """A decision without tokens, whose number the server may have counted."""
     counts = None if usage is None else (usage.prompt_tokens, usage.response_tokens)
     counted = None if counts is None or None in counts else (counts[0] or 0, counts[1] or 0)
-    return Decision((), (), NO_LOGPROBS, parsed, counted_tokens=counted, kind=kind)
+    return Decision((), (), logprobs=NO_LOGPROBS, parsed=parsed, counted_tokens=counted, kind=kind)

@@ -60,7 +60,7 @@ def test_a_skill_that_helps_is_found_with_its_cost(played: tuple[Path, dict[str,
     assert record["verdict"] == "the skills help" and record["success"]["second"] == 1.0
     assert record["lines"][0] == record["headline"]
     assert (
-        " points (" in record["headline"] and " 0 won more often without, exact p = 0.0" in record["headline"]
+        " points (" in record["headline"] and " 0 more often without, exact p = 0.0" in record["headline"]
     )
     calls, tokens = record["costs"]["calls"], record["costs"]["tokens"]
     assert (calls["first"], calls["second"]) == (1.0, 2.0), "reading is a call"

@@ -32,7 +32,7 @@ WINS = {"with": 30, "without": 20, "without one": 30, "without two": 23, "withou
 def test_the_headline_counts_tasks_won_on_one_side_only() -> None:
     found = judge(episodes(WINS), TASKS, ARMS, 1, 0)
     assert headline(found["success"], 1).startswith("+25.0 points (")
-    assert ", 40 tasks, 10 won only with, 0 won only without, exact p = 0.002" in headline(
+    assert ", 40 tasks, 10 won only with, 0 only without, exact p = 0.002" in headline(
         found["success"], 1
     )
 
