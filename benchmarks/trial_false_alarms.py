@@ -4,12 +4,12 @@
     python -m benchmarks.trial_false_alarms --page    # the table of docs/trial.md from the record
 
 Both arms of an A/A trial are the same agent, so each verdict is a false alarm. A result is the share of
-trials with p of at most 5%, by the number of tasks and of rollouts k, for ``trial`` (the exact sign-flip test
-of ``skillpress trial``) and for ``means`` (an unpaired z-test of the shares of won episodes). The agents:
+trials with p of at most 5%, by the number of tasks and of rollouts k. ``trial`` is the exact sign-flip test
+of ``skillpress trial``, ``means`` an unpaired z-test of the shares of won episodes. The agents:
 
 - ``noisy``: each episode is won with its task's own chance, drawn from Beta(1/2, 1/2).
 - ``deterministic``: temperature 0. An irrelevant change between the arms, such as a longer prompt, decides
-  each task anew with that chance, and all k rollouts of an arm then end alike.
+  each task again with that chance, and all k rollouts of an arm then end alike.
 - ``identical``: temperature 0 and equal prompts, so both arms end alike.
 - ``countdown``: real episodes of the random explorer on Countdown. The k rollouts of both arms are drawn
   without replacement from ``--rollouts`` that were played of each of ``--tasks`` tasks.

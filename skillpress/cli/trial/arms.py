@@ -33,7 +33,7 @@ class TrialArm:
 
 
 def arms_of(skills: Sequence[SkillFolder], each: bool) -> tuple[TrialArm, ...]:
-    """With all skills, with none, and with all but one if ``each`` is wanted.
+    """The arms: all skills, no skills, and all skills but one if ``each`` is wanted.
 
     Raises:
         ParamsError: a single skill is to be left out, which ``without`` does.
@@ -54,7 +54,7 @@ def interleaved(
     """All episodes in the order in which they begin.
 
     Args:
-        mounted: whether episodes find their skills as files; otherwise they are told them.
+        mounted: whether episodes find their skills as files; otherwise their prompts show them.
     """
     rng = generator(seed, "trial order")
     found: list[EpisodeRequest] = []

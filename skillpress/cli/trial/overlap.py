@@ -36,7 +36,7 @@ _HASH = re.compile(r"\*\*Logs:\*\* .*?\bhash ([0-9a-f]{16})\b")
 
 @dataclass(frozen=True)
 class SkillSource:
-    """What is known about the tasks that skills were written from."""
+    """The tasks that skills were written from, as far as files and logs name them."""
 
     words: str
     """The skills' own files."""

@@ -65,7 +65,7 @@ class SkillTrial:
     arms: tuple[TrialArm, ...]
     rollouts: int
     mounted: bool
-    """Whether episodes find the skills as files; otherwise they are told them."""
+    """Whether episodes find the skills as files; otherwise their prompts show them."""
     excluded: Mapping[str, str]
     """Tasks that are left out, and why."""
     included: Mapping[str, str]
@@ -104,7 +104,7 @@ class SkillTrial:
         return interleaved(self.tasks, self.arms, self.rollouts, self.params.seed, self.mounted)
 
     def before(self, folder: TrialFolder) -> Iterator[str]:
-        """What is said before it is played."""
+        """The lines that are printed before it is played."""
         given = sum(len(skill.body) + len(skill.description) for skill in self.arms[0].skills)
         played = _finished(folder.store(self.key))
         yield from price(self.size, self.params, given, played)

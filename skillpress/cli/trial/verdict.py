@@ -172,7 +172,7 @@ def lines(result: SkillTrialResult) -> Iterator[str]:
 def overlap_lines(
     excluded: Mapping[str, str], included: Mapping[str, str], unmatched: Sequence[str]
 ) -> Iterator[str]:
-    """What is known about tasks that the skills were written from."""
+    """Lines about tasks that the skills were written from."""
     if excluded:
         told = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])
         yield f"left out: {len(excluded)} tasks that the skills were written from ({told})"

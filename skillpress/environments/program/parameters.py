@@ -82,8 +82,8 @@ class ProgramParameters(EnvironmentSection):
     the same names, beside the files that a command names. An isolated command sees nothing else of the
     lab."""
     skills: str | None = None
-    """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab. An episode finds them
-    wherever coding agents look: read-only behind isolation, as copies without it. Null gives none."""
+    """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab; null gives none. An
+    episode finds them wherever coding agents look: read-only behind isolation, as copies without it."""
     pass_variables: list[str] = Field(default_factory=list)
     """Names of this process's environment variables that an isolated command gets as well. Without isolation
     a command gets all of them."""

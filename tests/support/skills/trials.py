@@ -17,7 +17,7 @@ HERE = "tests.support.skills.trials"
 
 
 def reads_skills(helps: str, chance: float) -> Manner:
-    """A model that reads every skill that it is told of. It is right if it has read ``helps``, and otherwise
+    """A model that reads every skill that a prompt names. It is right if it has read ``helps``, and otherwise
     with a chance that depends on the request's seed and task alone."""
 
     def manner(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:

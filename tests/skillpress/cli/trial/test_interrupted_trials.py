@@ -65,7 +65,7 @@ def begun(folder: Path, url: str) -> subprocess.Popen[str]:
 
 
 def result(folder: Path) -> dict[str, Any]:
-    """What a trial says but for its seconds."""
+    """The result of a trial without its seconds."""
     record: dict[str, Any] = json.loads((folder / "out" / "trial.json").read_text())
     del record["costs"]["seconds"], record["lines"], record["asked"]["parameters"]
     return record

@@ -59,9 +59,7 @@ def test_a_skill_that_helps_is_found_with_its_cost(played: tuple[Path, dict[str,
     record = played[1]
     assert record["verdict"] == "the skills help" and record["success"]["second"] == 1.0
     assert record["lines"][0] == record["headline"]
-    assert (
-        " points (" in record["headline"] and " 0 more often without, exact p = 0.0" in record["headline"]
-    )
+    assert " points (" in record["headline"] and " 0 more often without, exact p = 0.0" in record["headline"]
     calls, tokens = record["costs"]["calls"], record["costs"]["tokens"]
     assert (calls["first"], calls["second"]) == (1.0, 2.0), "reading is a call"
     assert (tokens["first"], tokens["second"]) == (13.0, 26.0)

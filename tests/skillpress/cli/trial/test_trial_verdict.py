@@ -32,9 +32,7 @@ WINS = {"with": 30, "without": 20, "without one": 30, "without two": 23, "withou
 def test_the_headline_counts_tasks_won_on_one_side_only() -> None:
     found = judge(episodes(WINS), TASKS, ARMS, 1, 0)
     assert headline(found["success"], 1).startswith("+25.0 points (")
-    assert ", 40 tasks, 10 won only with, 0 only without, exact p = 0.002" in headline(
-        found["success"], 1
-    )
+    assert ", 40 tasks, 10 won only with, 0 only without, exact p = 0.002" in headline(found["success"], 1)
 
 
 def test_each_skill_is_judged_beside_the_others_and_corrected_by_holm() -> None:
