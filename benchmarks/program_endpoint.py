@@ -328,7 +328,7 @@ def run_all(functions: Functions, url: str, wanted: Sequence[Task]) -> None:
 
     for task in wanted:
         room.acquire()
-        functions.start(Start("key", url, task.spec, Path(mkdtemp())), ended)
+        functions.start(Start("key", url, task=task.spec, folder=Path(mkdtemp())), ended)
     assert done.wait(600)
     assert all(end.why is None for end in over), over[0]
 

@@ -72,6 +72,11 @@ COMMANDS = {
     "compare": Command(
         "skillpress.cli.evaluations.compare", "test two evaluations against each other, paired by task"
     ),
+    "trial": Command(
+        "skillpress.cli.trial.command",
+        "whether a folder of skills helps an agent: the same tasks with and without it",
+        runs_code=True,
+    ),
     "trajectory-ratio": Command(
         "skillpress.cli.evaluations.trajectory_ratio",
         "how likely episodes are under one policy against another",

@@ -257,6 +257,9 @@ class Decision(EqualByValue):
     """Which weights sampled which tokens; empty if no tokens were sampled or the engine does not say."""
     prefilled_tokens: int | None = field(default=None, compare=False)
     """See :attr:`Completion.prefilled_tokens`."""
+    counted_tokens: tuple[int, int] | None = field(default=None, compare=False)
+    """Tokens of the prompt and of the response by a server's count; None for tokens of ours, or without a
+    count."""
     kind: Kind = "action"
     """What the response was asked for. The environment does not see a summary or a reflection: the agent
     judges it as a step without an answer, updates its state, and is asked again."""

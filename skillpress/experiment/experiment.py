@@ -20,12 +20,7 @@ from skillpress.environments.played import packages_of, played_by
 from skillpress.environments.section import AgentParts
 from skillpress.environments.text.answer_forms import FORMS, Answering
 from skillpress.experiment.params import Params
-from skillpress.experiment.scratch import scratch_policy
 from skillpress.models.engines.parameters import EngineDemand
-from skillpress.models.policy import Policy
-from skillpress.models.policy.attention import use_attention
-from skillpress.models.policy.domain_tokens import with_tokens
-from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.rollouts.agents.agent import LanguageAgent
 from skillpress.rollouts.agents.context import Prompter
 from skillpress.rollouts.agents.explorer import RandomExplorer
@@ -43,12 +38,13 @@ from skillpress.rollouts.collection import (
 )
 from skillpress.rollouts.collection.collector import Advise
 from skillpress.rollouts.workers import cores
-from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.skills.library.advice import SkillAdvice
 from skillpress.skills.library.library import Skill
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a model behind a URL plays without torch
+    from skillpress.models.policy import Policy
     from skillpress.rollouts.remote.pool import WorkersPool
+    from skillpress.rollouts.workers.distributed import Ranks
 
 
 @dataclass(frozen=True)
@@ -118,6 +114,11 @@ class Experiment:
             ParamsError: a scratch model was asked for where the environment has no compact vocabulary.
             PolicyError: the named model cannot be loaded, or its attention cannot be computed here.
         """
+        from skillpress.experiment.scratch import scratch_policy
+        from skillpress.models.policy.attention import use_attention
+        from skillpress.models.policy.domain_tokens import with_tokens
+        from skillpress.models.policy.pretrained import load_pretrained
+
         section = self.params.policy
         if section.from_scratch:
             policy = scratch_policy(self.params)
@@ -132,6 +133,8 @@ class Experiment:
         Raises:
             UserError: a requirement of the engine is not installed, not started, or does not fit the policy.
         """
+        from skillpress.rollouts.workers.distributed import Ranks
+
         longest = self.params.policy.context_tokens + self.params.sampling.max_new_tokens
         demand = EngineDemand(
             longest=min(longest, policy.context_length),

@@ -32,6 +32,7 @@ from skillpress.environments.text.spaces import AnyText
 from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.isolated import url as isolated_url
 from skillpress.rollouts.programs.launch import LOST, Launcher, Running, Start
+from skillpress.rollouts.programs.mounting import MountedSkills, without_selection
 from skillpress.rollouts.programs.requests import (
     Asked,
     ModelRequest,
@@ -93,12 +94,14 @@ class ProgramEnvironment:
         *,
         isolated: bool,
         folder: Path,
+        skills: MountedSkills | None = None,
     ) -> None:
         """Args:
         isolated: whether programs reach the endpoint by a forwarder inside their isolation.
-        folder: where each episode has a folder of its own, until it ends."""
+        folder: where each episode has a folder of its own, until it ends.
+        skills: the skills that programs find; None for none."""
         self._section, self._endpoint, self._launcher, self._verify = section, endpoint, launcher, verify
-        self._isolated, self._folder = isolated, folder
+        self._isolated, self._folder, self._skills = isolated, folder, skills
         self._episode: _Episode | None = None
 
     def reset(self, task: Task) -> tuple[str, Info]:
@@ -127,7 +130,9 @@ class _Episode:
     """One episode of a program."""
 
     def __init__(self, environment: ProgramEnvironment, task: Task) -> None:
-        self._of, self._task = environment, task
+        self._of = environment
+        self._skills = environment._skills.chosen(task.spec) if environment._skills else ()
+        self._spec = without_selection(task.spec)
         self._root = Path(mkdtemp(dir=environment._folder))
         self._root.chmod(0o711)  # an isolated program's user passes through, and lists nothing
         self._folder = self._root / "work"
@@ -196,8 +201,8 @@ class _Episode:
     def _launch(self) -> None:
         key = self._session.key
         url = isolated_url(key) if self._of._isolated else f"{self._of._endpoint.address}/e/{key}"
-        spec = {name: value for name, value in self._task.spec.items() if name != "hidden"}
-        start = Start(key, url, spec, self._folder)
+        spec = {name: value for name, value in self._spec.items() if name != "hidden"}
+        start = Start(key, url, task=spec, folder=self._folder, skills=self._skills)
         self._running = self._of._launcher.start(start, self._session.ended)
 
     def _hear(self) -> None:
@@ -249,7 +254,7 @@ class _Episode:
         if end.why is not None:
             lost = self._refused if self._refused and end.why == "crashed" else end.why
             return end.printed[-2000:], True, False, Info(lost=lost, action=done)
-        verdict = self._of._verify(Played(self._task.spec, end.printed, self._folder, self._calls))
+        verdict = self._of._verify(Played(self._spec, end.printed, self._folder, self._calls))
         info = Info(
             won=verdict.success,
             lost=None if verdict.success else "unsuccessful",

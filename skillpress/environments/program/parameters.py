@@ -27,6 +27,7 @@ from skillpress.environments.section import (
 from skillpress.environments.text.prompts import Prompted
 from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import Reader
+from skillpress.skills.library.files import SkillFolder, read_skill_folders
 
 
 def _a_reference(value: Any) -> Any:
@@ -80,6 +81,9 @@ class ProgramParameters(EnvironmentSection):
     """Files and folders of the working directory or the lab that are copied into every episode's folder under
     the same names, beside the files that a command names. An isolated command sees nothing else of the
     lab."""
+    skills: str | None = None
+    """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab; null gives none. An
+    episode finds them wherever coding agents look: read-only behind isolation, as copies without it."""
     pass_variables: list[str] = Field(default_factory=list)
     """Names of this process's environment variables that an isolated command gets as well. Without isolation
     a command gets all of them."""
@@ -102,6 +106,11 @@ class ProgramParameters(EnvironmentSection):
                 raise ValueError(
                     f"files: {self.files} are copied for commands, and run names the function {self.run}, "
                     "which finds the lab's files where they are; leave them out"
+                )
+            if self.skills:
+                raise ValueError(
+                    f"skills: {self.skills} is copied for commands, and run names the function {self.run}, "
+                    "which has no folder of its own; name a command"
                 )
         if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
@@ -131,6 +140,13 @@ class ProgramParameters(EnvironmentSection):
                 )
             found[name] = path
         return found
+
+    def given_skills(self) -> tuple[SkillFolder, ...]:
+        """The skills that ``skills`` names, checked; ``ParamsError`` if one breaks a rule of the format."""
+        if self.skills is None:
+            return ()
+        here = Path.cwd() / self.skills
+        return read_skill_folders(here if here.is_dir() else ROOT / self.skills, "environment.skills")
 
     @property
     def title(self) -> str:

@@ -15,6 +15,7 @@ from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.functions import START_SECONDS, Functions
 from skillpress.rollouts.programs.isolated import Isolated
 from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
+from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.workers.pool import cores
@@ -42,6 +43,9 @@ class SharedPrograms:
         private.mkdir(mode=0o700)
         socket = private / "endpoint"
         self._endpoint = Endpoint(socket)
+        given = section.given_skills()
+        skills = MountedSkills.of(given, self._folder.path / "skills") if given else None
+        self._skills = skills
         self._launcher: Launcher
         if isinstance(section.run, str):
             self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
@@ -50,9 +54,9 @@ class SharedPrograms:
             isolated = Isolated(
                 socket, section.run, limits=limits, passed=passed, isolation=section.isolation
             )
-            self._launcher = Commands(section.run, isolated, copied)
+            self._launcher = Commands(section.run, isolated, copied, skills)
         else:
-            self._launcher = Commands(section.run, files=copied)
+            self._launcher = Commands(section.run, files=copied, skills=skills)
         self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS
         """Maximum time of a start or a step."""
 
@@ -65,6 +69,7 @@ class SharedPrograms:
             self._verify,
             isolated=self._isolated,
             folder=self._folder.path,
+            skills=self._skills,
         )
 
     def close(self) -> None:

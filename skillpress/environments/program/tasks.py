@@ -52,8 +52,8 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
 
 
 def identities(parameters: ProgramParameters) -> dict[str, str]:
-    """A hash of the file of tasks, of the table of rules if there is one, and of each file that is copied for
-    the program.
+    """A hash of the file of tasks, of the table of rules if there is one, and of each file and each skill
+    that is copied for the program.
 
     Raises:
         TaskError: the file of tasks cannot be read.
@@ -67,9 +67,10 @@ def identities(parameters: ProgramParameters) -> dict[str, str]:
         inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         files |= {f"environment.files: {name}/{each.relative_to(path)}": each for each in inner}
     try:
-        return {name: blake2b(file.read_bytes()).hexdigest()[:32] for name, file in files.items()}
+        found = {name: blake2b(file.read_bytes()).hexdigest()[:32] for name, file in files.items()}
     except OSError as error:
         raise TaskError(f"environment.tasks: {parameters.tasks_file} cannot be read: {error}") from error
+    return found | {f"environment.skills: {skill.name}": skill.digest for skill in parameters.given_skills()}
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:

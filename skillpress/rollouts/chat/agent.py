@@ -46,17 +46,21 @@ class ChatAgent(ServerAgent):
         """Return X_{k+1}."""
         update, parsed = self._state_update, decision.parsed
         if decision.kind == "summary" and isinstance(update, SummarizingUpdate):
-            return update.summed_up(state, parsed)
-        return update(state, parsed.thought, parsed.action, observation, info)
+            following = update.summed_up(state, parsed)
+        else:
+            following = update(state, parsed.thought, parsed.action, observation, info)
+        return replace(following, knowledge=state.knowledge)
 
     def _decide(self, state: AgentState, seed: int) -> Decision:
         update, prompt = self._state_update, self._rendering.prompt(state)
+        if state.knowledge:
+            prompt = f"{state.knowledge}\n{prompt}"
         what = f"task {state.task.task_id}"
         if isinstance(update, SummarizingUpdate) and state.history and update.due(state):
             answer = self._client.ask(f"{prompt}\n{update.request}", seed, what)
-            return tokenless(_marked(update.read(answer.text), answer), kind="summary")
+            return tokenless(_marked(update.read(answer.text), answer), "summary", answer.usage)
         answer = self._client.ask(prompt, seed, what)
-        return tokenless(_marked(_parsed(answer, self._parse), answer))
+        return tokenless(_marked(_parsed(answer, self._parse), answer), usage=answer.usage)
 
 
 def _parsed(answer: ModelAnswer, parse: Parser) -> ParsedAction:

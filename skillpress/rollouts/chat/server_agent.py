@@ -17,6 +17,7 @@ from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Kind, RewardPart
 from skillpress.rollouts.chat.client import ChatClient
+from skillpress.rollouts.chat.outcomes import TokenUsage
 
 PARTING_SECONDS = 3.0
 """Time that open requests get to finish at the end: they are paid for, and the client notes their cost."""
@@ -88,6 +89,8 @@ class ServerAgent(ABC):
             answer.set_exception(error)
 
 
-def tokenless(parsed: ParsedAction[Any], kind: Kind = "action") -> Decision:
-    """A decision without tokens."""
-    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed, kind=kind)
+def tokenless(parsed: ParsedAction[Any], kind: Kind = "action", usage: TokenUsage | None = None) -> Decision:
+    """A decision without tokens, whose number the server may have counted."""
+    counts = None if usage is None else (usage.prompt_tokens, usage.response_tokens)
+    counted = None if counts is None or None in counts else (counts[0] or 0, counts[1] or 0)
+    return Decision((), (), logprobs=NO_LOGPROBS, parsed=parsed, counted_tokens=counted, kind=kind)

@@ -79,19 +79,23 @@ class Isolated:
             memory_mb=memory_mb, processes=PROCESSES, disk_mb=DISK_MB, inodes=INODES, ip_sockets=True
         )
 
-    def start(self, folder: Path, variables: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
+    def start(
+        self, folder: Path, variables: Mapping[str, str], output: int, skills: Mapping[str, Path]
+    ) -> subprocess.Popen[bytes]:
         """Start the command.
 
         Args:
             folder: the episode's folder, with files of this process alone.
             variables: environment variables, beside those of every isolated process.
             output: the descriptor of its stdout and stderr.
+            skills: maps places below HOME to folders that appear there read-only.
         """
         birth = spawner()
         binds = [Bind(HOME, birth.writable(folder), writable=True), Bind(SOCKET, birth.shown(self.socket))]
         if os.path.isdir(CERTIFICATES):
             binds.append(Bind(CERTIFICATES, Path(CERTIFICATES)))
         binds += [Bind(str(path), birth.shown(path)) for path in self._shown]
+        binds += [Bind(f"{HOME}/{place}", birth.shown(path)) for place, path in skills.items()]
         inside = Inside(
             home=HOME,
             disk_mb=self.limits.disk_mb,

@@ -28,6 +28,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.rollouts.programs.forwarder import NO_ENDPOINT
 from skillpress.rollouts.programs.isolated import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
+from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.session import Ended
 from skillpress.rollouts.sandbox.gvisor import held_in_gvisor
 from skillpress.rollouts.sandbox.held import Held, files_in
@@ -75,6 +76,8 @@ class Start:
     task: Mapping[str, object]
     folder: Path
     """An empty folder of its own, which is its working directory."""
+    skills: Sequence[str] = ()
+    """The names of the skills that it finds."""
 
     @property
     def printed(self) -> Path:
@@ -134,13 +137,16 @@ class Commands:
         command: Sequence[str],
         isolated: Isolated | None = None,
         files: Mapping[str, Path] | None = None,
+        skills: MountedSkills | None = None,
     ) -> None:
         """Args:
         command: the program and its arguments. ``{folder}`` means the episode's folder.
         isolated: None for no isolation.
         files: maps names in every episode's folder to the files and folders that are copied there; None for
-            none."""
+            none.
+        skills: the skills of which ``Start.skills`` names some; None if there are none."""
         self._command, self._isolated, self._files = list(command), isolated, dict(files or {})
+        self._skills = skills
 
     def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
         """See ``Launcher``."""
@@ -148,9 +154,12 @@ class Commands:
         printed = os.open(start.printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             if self._isolated is None:
+                if self._skills is not None:
+                    self._skills.copy(start.skills, start.folder)
                 process = self._start(start, printed)
             else:
-                process = self._isolated.start(start.folder, start.variables(), printed)
+                skills = self._skills.binds(start.skills, start.folder) if self._skills else ()
+                process = self._isolated.start(start.folder, start.variables(), printed, dict(skills))
         except OSError as error:
             raise ProgramError(f"environment.run: {self._command[0]!r} cannot be started: {error}") from error
         finally:

@@ -83,7 +83,7 @@ def _decision(asked: Asked, answer: ModelAnswer) -> Decision:
         prompt_tokens=answer.usage.prompt_tokens or 0,
         response_tokens=answer.usage.response_tokens or 0,
     )
-    return tokenless(ParsedAction(thought, reply, _invalid(answer, broken)))
+    return tokenless(ParsedAction(thought, reply, _invalid(answer, broken)), usage=answer.usage)
 
 
 def _finish(answer: ModelAnswer, calls: Sequence[ToolCall], stopped: bool) -> Finish:

@@ -47,7 +47,12 @@ class SkillAdvice:
         found = self.retrieve(self.skills(version), query, self.top_k)
         if self.compact:
             return " ".join(word for skill in found for word in (MARK, *map(label_word, skill.phrase)))
-        return "\n".join((HEADING, *(f"- {skill.text}" for skill in found))) if found else ""
+        return shown(found)
+
+
+def shown(skills: Sequence[Skill]) -> str:
+    """Skills above a prompt of text, a line each; empty without skills."""
+    return "\n".join((HEADING, *(f"- {skill.text}" for skill in skills))) if skills else ""
 
 
 def label_word(label: str) -> str:

@@ -1,0 +1,71 @@
+"""What a trial will cost and what it can show, said before it is played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from skillpress.evaluation.statistics.power import FEWEST, POWER, smallest_difference, tasks_for
+from skillpress.experiment.params import Params
+
+ASKED_ABOUT = 0.05
+"""The difference whose number of tasks is said."""
+
+
+@dataclass(frozen=True)
+class TrialSize:
+    """How large a trial is."""
+
+    tasks: int
+    rollouts: int
+    arms: int
+
+    @property
+    def episodes(self) -> int:
+        """All episodes of the plan."""
+        return self.tasks * self.rollouts * self.arms
+
+
+def price(size: TrialSize, params: Params, given: int, played: pl.DataFrame) -> Iterator[str]:
+    """The price, in lines.
+
+    Args:
+        given: characters that an episode with all skills gets.
+        played: ``calls``, ``tokens`` and ``seconds`` of the episodes that are played already.
+    """
+    most = size.episodes * params.environment.max_steps
+    longest = params.sampling.max_new_tokens
+    yield (
+        f"price: {size.episodes:,} episodes ({size.tasks} tasks x {size.rollouts} rollouts x {size.arms} "
+        f"arms), at most {most:,} calls of at most {longest:,} response tokens; the skills have "
+        f"{given:,} characters"
+    )
+    if played.height:
+        left = size.episodes - played.height
+        yield (
+            f"{left:,} of {size.episodes:,} episodes are missing: they take about {_rest(played, left)}, and "
+            "there is no verdict before"
+        )
+
+
+def what_it_shows(size: TrialSize, params: Params) -> str:
+    """The smallest difference that the trial can show, and the tasks that a small one would need."""
+    alike = params.evaluation.temperature == 0
+    rollouts = 1 if alike else size.rollouts
+    why = "at temperature 0 a task's rollouts count as one" if alike else "rollouts independent"
+    found = smallest_difference(size.tasks, rollouts)
+    if found is None:
+        return f"power: {size.tasks} tasks can show nothing, whatever they say; {FEWEST} are the fewest"
+    return (
+        f"power: {100 * found:.1f} points or more are found with {POWER:.0%} ({size.tasks} tasks "
+        f"won half of the time, {why}); {100 * ASKED_ABOUT:.0f} points would need "
+        f"{tasks_for(ASKED_ABOUT, rollouts):,} tasks"
+    )
+
+
+def _rest(played: pl.DataFrame, left: int) -> str:
+    means = {name: played[name].mean() for name in ("calls", "tokens")}
+    told = [f"{left * float(str(mean)):,.0f} {name}" for name, mean in means.items() if mean is not None]
+    return ", ".join(told)

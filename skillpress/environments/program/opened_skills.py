@@ -1,0 +1,35 @@
+"""Which skills a program's episode opened, as far as its calls show it.
+
+An agent opens a skill by a tool of its own (``Skill``, ``activate_skill``) or by a command that names a path
+of the skill's folder. Skills that a program puts into its prompts by itself leave no call, and are not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from skillpress.core.trajectory import Step
+from skillpress.environments.calls.steps import TraceStep, acted, arguments_of, text_of
+
+_TOOL = re.compile(r"skill", re.IGNORECASE)
+_PATH = re.compile(r"(?<![\w-])skills?/(\*|[a-z0-9-]+)(?![\w.-])")
+
+
+def opened_skills(steps: Iterable[Step], names: Collection[str]) -> tuple[str, ...]:
+    """The opened ones of these skills, in the order of their first use."""
+    found: dict[str, None] = {}
+    for step in steps:
+        for call in acted(step.action, "", step.invalid is not None):
+            found |= dict.fromkeys(name for name in _named(call, names) if name in names)
+    return tuple(found)
+
+
+def _named(call: TraceStep, names: Collection[str]) -> list[str]:
+    if call.tool is None or call.refused:
+        return []
+    said = [text_of(value) for value in arguments_of(call).values()] or [text_of(call.content)]
+    if _TOOL.search(call.tool):
+        return [text.strip().rpartition(":")[2].lstrip("/") for text in said]
+    paths = [found[1] for text in said for found in _PATH.finditer(text)]
+    return sorted(names) if "*" in paths else paths

@@ -1,0 +1,39 @@
+"""What a paired test of successes can show, before it is made.
+
+Each task is taken to be won half of the time, which leaves chance the most room, and rollouts to be
+independent, so this is the largest of the smallest differences. Where all rollouts of a task end alike, as at
+temperature 0, several count as one. The normal approximation of the sign-flip test's power.
+"""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+
+from skillpress.core.distributions import normal_quantile
+from skillpress.evaluation.statistics.sign_flips import ERROR
+
+POWER = 0.8
+FEWEST = next(tasks for tasks in range(1, 99) if 2.0 ** (1 - tasks) <= ERROR)
+"""With fewer tasks no result is significant, even if all tasks go one way."""
+
+
+def smallest_difference(tasks: int, rollouts: int) -> float | None:
+    """The smallest difference of shares that is found with ``POWER``; None if there are too few tasks."""
+    if tasks < FEWEST:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _needed(middle, rollouts) <= tasks else (middle, high)
+    return high
+
+
+def tasks_for(difference: float, rollouts: int) -> int:
+    """The number of tasks with which a difference of shares is found with ``POWER``."""
+    return max(FEWEST, ceil(_needed(difference, rollouts)))
+
+
+def _needed(difference: float, rollouts: int) -> float:
+    variance = (1 - difference**2) / 2 / rollouts
+    spread = normal_quantile(1 - ERROR / 2) * sqrt(variance + difference**2)  # as if signs were drawn
+    return float(((spread + normal_quantile(POWER) * sqrt(variance)) / difference) ** 2)

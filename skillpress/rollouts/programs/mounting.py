@@ -1,0 +1,99 @@
+"""Where coding agents look for skills, and how a program's episode gets them there.
+
+An isolated program sees each skill read-only, in every place below its folder, which is its home too. Without
+isolation the same places of the episode's folder have copies: the home is the user's own and stays untouched.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillpress.core.storage import make_folder
+from skillpress.skills.library.files import SkillFolder
+
+SELECTED = "skillpress/skills"
+"""The key of a task's ``spec`` that names the skills of its episode; without it the episode gets all. Neither
+the program nor the verifier sees it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder of skills that agents look into."""
+
+    path: str
+    """Below the project's folder, or the home."""
+    project: Sequence[str] = ()
+    """The agents that find it in the project."""
+    home: Sequence[str] = ()
+    """The agents that find it in the home."""
+
+
+PLACES = (
+    Place(
+        ".agents/skills",
+        ("Codex", "OpenCode", "Gemini CLI", "Qwen Code", "Copilot"),
+        ("Codex", "OpenCode", "Gemini CLI", "Qwen Code", "Copilot"),
+    ),
+    Place(".claude/skills", ("Claude Code", "OpenCode", "Copilot"), ("Claude Code", "OpenCode")),
+    Place(".codex/skills", ("Codex",), ("Codex",)),
+    Place(".config/opencode/skills", home=("OpenCode",)),
+    Place(".copilot/skills", home=("Copilot",)),
+    Place(".gemini/skills", ("Gemini CLI",), ("Gemini CLI",)),
+    Place(".github/skills", ("Copilot",)),
+    Place(".hermes/skills", home=("Hermes",)),
+    Place(".opencode/skill", ("OpenCode",)),
+    Place(".opencode/skills", ("OpenCode",)),
+    Place(".qwen/skills", ("Qwen Code",), ("Qwen Code",)),
+)
+
+
+@dataclass(frozen=True)
+class MountedSkills:
+    """A run's own copy of its skills, which later edits of the originals do not change."""
+
+    folder: Path
+    """The copy: ``NAME/SKILL.md``."""
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(skills: Sequence[SkillFolder], folder: Path) -> MountedSkills:
+        """Copy skills into a new folder, which the user of isolated programs may read."""
+        make_folder(folder)
+        folder.chmod(0o755)
+        for skill in skills:
+            target = folder / skill.name
+            shutil.copytree(skill.folder, target)
+            for path in (target, *target.rglob("*")):
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+        return MountedSkills(folder, tuple(skill.name for skill in skills))
+
+    def chosen(self, spec: Mapping[str, object]) -> tuple[str, ...]:
+        """The skills that a task's episode gets."""
+        selected = spec.get(SELECTED)
+        return self.names if selected is None else tuple(str(name) for name in _listed(selected))
+
+    def copy(self, names: Sequence[str], home: Path) -> None:
+        """Copy skills to the project's places below an episode's folder."""
+        for name, place in ((name, place) for name in names for place in PLACES if place.project):
+            shutil.copytree(self.folder / name, home / place.path / name, dirs_exist_ok=True)
+
+    def binds(self, names: Sequence[str], home: Path) -> Iterator[tuple[str, Path]]:
+        """(path below the home, source) of each read-only mount; makes the folders to mount on.
+
+        Each skill is a mount of its own: some agents write further skills beside them."""
+        for name, place in ((name, place) for name in names for place in PLACES):
+            (home / place.path / name).mkdir(parents=True, exist_ok=True)
+            yield f"{place.path}/{name}", self.folder / name
+
+
+def without_selection(spec: Mapping[str, object]) -> dict[str, object]:
+    """A task's ``spec`` as its own file says it."""
+    return {key: value for key, value in spec.items() if key != SELECTED}
+
+
+def _listed(value: object) -> Sequence[object]:
+    assert isinstance(value, Sequence) and not isinstance(value, str)
+    return value
