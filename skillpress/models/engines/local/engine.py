@@ -84,7 +84,7 @@ class LocalEngine(BatchEngine):
         self._weights = policy.parameters
         exact = self.model.dtype == torch.float32  # half types round by 0.04 nats in each pass
         self.promises = Promises(exact_seeds=True, exact_logprobs=exact, lockstep=True)
-        self.stop = torch.tensor(sorted(policy.stop_token_ids), device=self.model.device)
+        self.stop = np.array(sorted(policy.stop_token_ids), np.int64)
         pad = int(policy.tokenizer.pad_token_id or 0)
         self.pad = pad if pad < policy.vocabulary else 0  # masked everywhere, but the model embeds it
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
@@ -179,8 +179,8 @@ class LocalEngine(BatchEngine):
         room = sampling.max_new_tokens - 1
         passes = self._prefilled(different, known, keep_cache=room > 0 or self.kept is not None)
         logits = torch.cat([made.logits for made in passes])
-        fan = torch.tensor([place[prompt] for prompt in prompts], device=logits.device)
-        logits = logits[fan]
+        fan = np.array([place[prompt] for prompt in prompts])
+        logits = logits[torch.from_numpy(fan).to(logits.device)]
         answers = Answers.of(len(prompts), sampling.max_new_tokens)
         row_seeds = np.array(seeds, dtype=np.uint64)
         rows = np.arange(len(prompts))
@@ -188,26 +188,26 @@ class LocalEngine(BatchEngine):
         state = None if self.kept is None else self.decoder.begin(passes, fan, room)
         for position in range(sampling.max_new_tokens):
             tokens, logprobs = self.draw(logits, sampling, row_seeds[rows], position)
-            stopped = torch.isin(tokens, self.stop)
-            answers.add(rows, position, tokens, logprobs, stopped)
+            stopped = answers.add(rows, position, tokens, logprobs, self.stop)
             # The longest response ends here whatever its last token is.
-            over = stopped if position < room else torch.ones_like(stopped)
+            over = stopped if position < room else np.ones_like(stopped)
             if self.kept is not None and state is not None:
-                for index in torch.nonzero(over).squeeze(1).tolist():
+                for index in np.flatnonzero(over).tolist():
                     # Without the token drawn just now, which the model has not computed yet.
                     sampled = tuple(answers.tokens[rows[index], :position].tolist())
                     self._keep(self.kept, prompts[rows[index]] + sampled, partial(state.layers_of, index))
-            if bool(over.all()):
+            if over.all():
                 break
-            open_rows = torch.nonzero(~stopped).squeeze(1)
+            open_rows = np.flatnonzero(~stopped)
             if state is None:
                 state = self.decoder.begin(passes, fan[open_rows], room)
             elif len(open_rows) < len(rows):
                 open_rows = state.keep(open_rows)
             # The rows have been copied, so decoding can use the memory of the passes.
             passes.clear()
-            rows = rows[open_rows.cpu().numpy()]
-            logits = state.advance(self.model, tokens[open_rows])
+            if len(open_rows) < len(rows):
+                rows, tokens = rows[open_rows], tokens[torch.from_numpy(open_rows).to(tokens.device)]
+            logits = state.advance(self.model, tokens)
         # The first row with a prompt counts its tokens; for the other rows nothing was computed.
         return answers.completions([computed.pop(prompt, 0) for prompt in prompts])
 
@@ -245,34 +245,34 @@ class LocalEngine(BatchEngine):
     def _go_on(self, kept: Sequence[KeptSequence], new: Sequence[TokenIds]) -> Prefilled:
         """One pass over the new tokens of prompts whose beginning is kept."""
         cache, seen = resumed_cache([sequence.layers for sequence in kept], self.model.config)
-        before = torch.tensor([len(sequence.tokens) for sequence in kept], device=self.model.device)
-        return self._pass(new, cache, before, seen)
+        return self._pass(new, cache, np.array([len(sequence.tokens) for sequence in kept]), seen)
 
     def _prefill(self, prompts: Sequence[TokenIds], keep_cache: bool) -> Prefilled:
         """One pass over different prompts."""
         cache = DynamicCache(config=self.model.config) if keep_cache else None
-        return self._pass(prompts, cache, torch.zeros(len(prompts), dtype=torch.long), None)
+        return self._pass(prompts, cache, np.zeros(len(prompts), np.int64), None)
 
     def _pass(
         self,
         rows: Sequence[TokenIds],
         cache: DynamicCache | None,
-        before: torch.Tensor,
-        seen: torch.Tensor | None,
+        before: NDArray[np.int64],
+        seen: NDArray[np.bool_] | None,
     ) -> Prefilled:
         """One pass over rows, padded on the left; ``before`` tokens of each are cached, where ``seen``."""
         device, width = self.model.device, max(map(len, rows))
-        ids = [[self.pad] * (width - len(row)) + list(row) for row in rows]
-        lengths, before = torch.tensor([len(row) for row in rows], device=device), before.to(device)
-        places = torch.arange(width, device=device) - (width - lengths)[:, None]
+        ids = np.array([[self.pad] * (width - len(row)) + list(row) for row in rows])
+        lengths = np.array([len(row) for row in rows])
+        places = np.arange(width) - (width - lengths)[:, None]
         mask = places >= 0 if seen is not None or any(len(row) < width for row in rows) else None
         if seen is not None and mask is not None:
-            mask = torch.cat([seen, mask], dim=1)
+            mask = np.concatenate([seen, mask], axis=1)
+        # Padding has negative places, which no position embedding knows.
+        positions = before[:, None] + places.clip(min=0)
         output = self.model(
-            input_ids=torch.tensor(ids, device=device),
-            attention_mask=mask,
-            # Padding has negative places, which no position embedding knows.
-            position_ids=before[:, None] + places.clamp(min=0),
+            input_ids=torch.from_numpy(ids).to(device),
+            attention_mask=None if mask is None else torch.from_numpy(mask).to(device),
+            position_ids=torch.from_numpy(positions).to(device),
             past_key_values=cache,
             use_cache=cache is not None,
             # The logits of a whole pass would be a vocabulary times as many numbers as tokens.
