@@ -59,6 +59,8 @@ class GrowingDecoder:
     """Decodes with a cache that shows one more column after every token; it keeps nothing between batches."""
 
     name = "growing"
+    held = 0
+    """Bytes that stay allocated between batches."""
 
     def begin(self, passes: Sequence[Prefilled], fan: NDArray[np.int64], room: int) -> Decoding:
         """Open rows of the prompt numbers ``fan`` (ascending), with ``room`` new tokens; takes the passes."""
@@ -67,6 +69,10 @@ class GrowingDecoder:
     def tokens(self, rows: int, columns: int) -> int:
         """The number of tokens for which this many rows of this length take memory."""
         return rows * columns
+
+    def logits(self, rows: int) -> int:
+        """The number of rows of logits that exist at once: of this token and of the next."""
+        return 2 * rows
 
     def rest(self) -> None:
         """Do nothing: there is nothing to release."""

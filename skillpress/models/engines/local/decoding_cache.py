@@ -29,6 +29,7 @@ class DecodingCache(Cache):
 
     stacks: Stacks = ()
     """The memory of the layers that grow."""
+    device: torch.device
 
     @classmethod
     def merged(
@@ -41,30 +42,19 @@ class DecodingCache(Cache):
             columns: number of columns of the widest cache; the others are padded on the left.
             room: number of new tokens per row.
         """
-        layers: list[Any] = [
-            [cache.layers[index] for cache in prefilled] for index in range(len(prefilled[0].layers))
+        parts: list[list[Any]] = [
+            list(same) for same in zip(*(cache.layers for cache in prefilled), strict=True)
         ]
-        growing = [parts for parts in layers if type(parts[0]) is DynamicLayer]
-        found: list[Any] = [
-            None if type(parts[0]) is DynamicLayer else _merged_layer(parts, rows, columns)
-            for parts in layers
-        ]
-        stacks: Stacks = ()
-        if growing:
-            examples = [tensor for first, *_ in growing for tensor in (first.keys, first.values)]
-            stacks = like(examples, sum(map(len, rows)), columns + room)
-            del examples
-            memory = iter(pieces_of(stacks))
-            for index, parts in enumerate(layers):
-                if found[index] is None:
-                    keys, values = next(memory), next(memory)
-                    copy_right_aligned(keys, [part.keys for part in parts], rows, columns)
-                    copy_right_aligned(values, [part.values for part in parts], rows, columns)
-                    found[index] = _GrowingLayer(keys, values, columns)
-                    for part in parts:
-                        part.keys = part.values = None  # frees their memory for the next layer
-        cache = cls(layers=found)
-        cache.stacks = stacks
+        growing = [same for same in parts if type(same[0]) is DynamicLayer]
+        stacks, grown = _grown(growing, rows, columns, room) if growing else ((), [])
+        layers = iter(grown)
+        cache = cls(
+            layers=[
+                next(layers) if type(same[0]) is DynamicLayer else _merged_layer(same, rows, columns)
+                for same in parts
+            ]
+        )
+        cache.stacks, cache.device = stacks, rows[0].device
         return cache
 
     def keep(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -74,14 +64,14 @@ class DecodingCache(Cache):
         used = growing[0].rows if growing else 0
         in_order = sum(stack[:, :used].nbytes for stack in self.stacks) <= MOVED_IN_ORDER
         order = rows if in_order else last_into_holes(rows)
-        index = torch.from_numpy(order).to(layers[0].keys.device)
+        index = torch.from_numpy(order).to(self.device)
         if in_order:
             self.stacks = tuple(stack.index_select(1, index) for stack in self.stacks)
         elif growing:
             move(self.stacks, order, growing[0].columns)
         memory = pieces_of(self.stacks)
         for place, layer in enumerate(growing):
-            layer.use(*memory[2 * place : 2 * place + 2], rows=len(order))
+            layer.use(memory[2 * place], memory[2 * place + 1], len(order))
         for layer in layers:
             if not isinstance(layer, _GrowingLayer):
                 layer.batch_select_indices(index)
@@ -147,12 +137,30 @@ class _GrowingLayer(DynamicLayer):
         for memory, new in zip(self._memory, (key_states, value_states), strict=True):
             memory.narrow(2, self.columns, new.shape[2]).copy_(new)
         self.columns += key_states.shape[2]
-        self._show()
-        return self.keys, self.values
+        return self._show()
 
-    def _show(self) -> None:
-        keys, values = self._memory
-        self.keys, self.values = keys.narrow(2, 0, self.columns), values.narrow(2, 0, self.columns)
+    def _show(self) -> tuple[torch.Tensor, torch.Tensor]:
+        keys, values = (memory.narrow(2, 0, self.columns) for memory in self._memory)
+        self.keys, self.values = keys, values
+        return keys, values
+
+
+def _grown(
+    layers: Sequence[Sequence[Any]], rows: Sequence[torch.Tensor], columns: int, room: int
+) -> tuple[Stacks, list[_GrowingLayer]]:
+    """Merge layers that grow, given each layer's parts, which are consumed; return their memory too."""
+    examples = [tensor for first, *_ in layers for tensor in (first.keys, first.values)]
+    stacks = like(examples, sum(map(len, rows)), columns + room)
+    examples.clear()
+    memory, found = iter(pieces_of(stacks)), []
+    for parts in layers:
+        keys, values = next(memory), next(memory)
+        copy_right_aligned(keys, [part.keys for part in parts], rows, columns)
+        copy_right_aligned(values, [part.values for part in parts], rows, columns)
+        found.append(_GrowingLayer(keys, values, columns))
+        for part in parts:
+            part.keys = part.values = None  # frees their memory for the next layer
+    return stacks, found
 
 
 def _merged_layer(parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: int) -> Any:

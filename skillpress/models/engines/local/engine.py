@@ -31,6 +31,7 @@ from transformers import DynamicCache, PreTrainedModel
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
+from skillpress.models.engines.local.batches import Row, batches_of, memory_for_rows
 from skillpress.models.engines.local.decoding import Answers, GrowingDecoder, Prefilled
 from skillpress.models.engines.local.decoding_cache import (
     bytes_per_token,
@@ -52,9 +53,6 @@ _log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 32_768
 """Maximum number of prompt tokens in one forward pass; it bounds the memory of activations."""
-
-CACHE_BYTES = 8 << 30
-"""Maximum bytes of keys and values of the rows that are decoded together; further rows wait."""
 
 KEPT_BYTES = 8 << 30
 """Maximum bytes of keys and values that are kept from one step to the next, if prompts grow."""
@@ -114,7 +112,8 @@ class LocalEngine(BatchEngine):
     ) -> list[Completion]:
         completions: list[Completion | None] = [None] * len(prompts)
         known = self._known(prompts)
-        for rows in self._batches(prompts, sampling.max_new_tokens):
+        # The longest first: memory of fixed shapes is then allocated once.
+        for rows in reversed(self._batches(prompts, sampling.max_new_tokens, known)):
             if known:  # after the others, those with the fewest new tokens first
                 rows.sort(key=lambda row: _new_tokens(prompts[row], known))
             batch = self._complete([prompts[r] for r in rows], sampling, [seeds[r] for r in rows], known)
@@ -122,24 +121,38 @@ class LocalEngine(BatchEngine):
                 completions[row] = completion
         return [completion for completion in completions if completion is not None]
 
-    def _batches(self, prompts: Sequence[TokenIds], new_tokens: int) -> list[list[int]]:
+    def _batches(
+        self, prompts: Sequence[TokenIds], new_tokens: int, known: Mapping[TokenIds, KeptSequence]
+    ) -> list[list[int]]:
         """Row numbers, shortest prompts first, in batches that are decoded together."""
-        batches: list[list[int]] = []
-        per_token = bytes_per_token(self.model.config, self.model.dtype.itemsize)
-        width = 0
         # By the prompt too, so that equal prompts are neighbours and are prefilled once.
-        for row in sorted(range(len(prompts)), key=lambda r: (len(prompts[r]), prompts[r])):
-            width = len(prompts[row])
-            count = len(batches[-1]) + 1 if batches else 1
-            size = self.decoder.tokens(count, width + new_tokens) * per_token
-            if not batches or not self._fits(count, width, size):
-                batches.append([])
-            batches[-1].append(row)
-        return batches
+        order = sorted(range(len(prompts)), key=lambda r: (len(prompts[r]), prompts[r]))
+        rows = []
+        for number in order:
+            kept = _length(known.get(prompts[number]))
+            rows.append(Row(number, kept, len(prompts[number]) - kept))
+        limit = memory_for_rows(self.model.device, self.decoder.held)
 
-    def _fits(self, rows: int, width: int, size: int) -> bool:
-        """Whether rows of this number and bytes fit into one batch: one pass, if passes cannot be merged."""
-        return size <= CACHE_BYTES and (self._merges or rows * width <= PREFILL_TOKENS)
+        def size(count: int, columns: int) -> int:
+            # One pass, if passes cannot be merged.
+            possible = self._merges or count * columns <= PREFILL_TOKENS
+            return self.size(count, columns, new_tokens) if possible else limit + 1
+
+        return batches_of(rows, size, limit)
+
+    def size(self, rows: int, columns: int, new_tokens: int) -> int:
+        """Bytes of a batch: keys and values, and the logits that exist at the same time.
+
+        Args:
+            columns: of the prompts, with padding.
+        """
+        itemsize = self.model.dtype.itemsize
+        tokens = self.decoder.tokens(rows, columns + new_tokens - 1)
+        # Those after the pass over prompts, and those after a step. On a GPU also their float32 copy and
+        # log-probabilities; on a CPU that is a cacheful.
+        logits = self.decoder.logits(rows) * itemsize + (8 * rows if self.model.device.type == "cuda" else 0)
+        vocabulary = int(self.model.config.get_text_config().vocab_size)
+        return tokens * bytes_per_token(self.model.config, itemsize) + logits * vocabulary
 
     def _passes(self, prompts: Sequence[TokenIds]) -> Iterator[list[TokenIds]]:
         """Split different prompts, shortest first, into prefill passes."""

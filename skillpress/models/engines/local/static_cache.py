@@ -152,6 +152,11 @@ class StaticMemory:
         self._column = torch.zeros(1, dtype=torch.long, device=device)
         self._logits = logits.new_zeros(shape.rows, logits.shape[1])
 
+    @property
+    def size(self) -> int:
+        """Bytes of keys, values and logits."""
+        return sum(stack.nbytes for stack in self._stacks) + self._logits.nbytes
+
     def holds(self, shape: Shape) -> bool:
         """Whether the memory suffices for a step of this shape."""
         return shape.rows <= self._whole.rows and shape.tokens <= self._whole.tokens

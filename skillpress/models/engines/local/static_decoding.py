@@ -64,6 +64,15 @@ class StaticDecoder:
         """Counts the shape and the prefilled tokens beside it."""
         return Shape.holding(rows, columns).tokens + rows * columns
 
+    def logits(self, rows: int) -> int:
+        """Those after the prompts, those of the shape, and the model's before they are copied there."""
+        return 2 * rows + 2 * Shape.holding(rows, 0).rows
+
+    @property
+    def held(self) -> int:
+        """Bytes that stay allocated between batches."""
+        return 0 if self._memory is None else self._memory.size
+
     def rest(self) -> None:
         """Release memory and steps before an update, unless there is room for both."""
         if self._room is None:

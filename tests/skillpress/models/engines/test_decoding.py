@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import DynamicCache
 
 from skillpress.core.engine import Sampling
-from skillpress.models.engines.local import decoding_cache
+from skillpress.models.engines.local import batches, decoding_cache
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.decoding_cache import DecodingCache, bytes_per_token, can_merge
 from skillpress.models.engines.local.engine import LocalEngine
@@ -49,10 +49,10 @@ def test_a_bound_on_the_cache_makes_several_batches_of_the_same_results(
 ) -> None:
     policy, prompts = tiny_policy(), prompts_of(40)
     whole = LocalEngine(policy).generate(prompts, SAMPLING, range(40))
-    monkeypatch.setattr(local, "CACHE_BYTES", 100 * bytes_per_token(policy.model.config, 4))
+    monkeypatch.setattr(batches, "CACHE_BYTES", 100 * bytes_per_token(policy.model.config, 4))
     engine = LocalEngine(policy)
-    batches = engine._batches(prompts, SAMPLING.max_new_tokens)
-    assert len(batches) > 3 and sorted(row for batch in batches for row in batch) == list(range(40))
+    found = engine._batches(prompts, SAMPLING.max_new_tokens, {})
+    assert len(found) > 3 and sorted(row for batch in found for row in batch) == list(range(40))
     assert_alike(engine.generate(prompts, SAMPLING, range(40)), whole)
 
 
