@@ -21,7 +21,7 @@ EVEN = 1.02
 
 
 @dataclass(frozen=True)
-class Row:
+class WaitingRow:
     """A row that waits for decoding."""
 
     number: int
@@ -50,7 +50,7 @@ def share_of(free: int, unused: int, held: int) -> int:
     return int(SHARE * (free + unused + held))
 
 
-def batches_of(rows: Sequence[Row], size: Size, limit: int) -> list[list[int]]:
+def batches_of(rows: Sequence[WaitingRow], size: Size, limit: int) -> list[list[int]]:
     """The rows' numbers in batches, in order; a row that exceeds the limit alone is a batch of its own."""
     found = _filled(rows, size, limit)
     low, high = 0, limit
@@ -64,7 +64,7 @@ def batches_of(rows: Sequence[Row], size: Size, limit: int) -> list[list[int]]:
     return found
 
 
-def _filled(rows: Sequence[Row], size: Size, limit: int) -> list[list[int]]:
+def _filled(rows: Sequence[WaitingRow], size: Size, limit: int) -> list[list[int]]:
     """Batches that are filled one after another."""
     batches: list[list[int]] = []
     kept = new = fresh = 0

@@ -31,7 +31,7 @@ from transformers import DynamicCache, PreTrainedModel
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
-from skillpress.models.engines.local.batches import Row, batches_of, memory_for_rows
+from skillpress.models.engines.local.batches import WaitingRow, batches_of, memory_for_rows
 from skillpress.models.engines.local.decoding import Answers, GrowingDecoder, Prefilled
 from skillpress.models.engines.local.decoding_cache import (
     bytes_per_token,
@@ -130,7 +130,7 @@ class LocalEngine(BatchEngine):
         rows = []
         for number in order:
             kept = _length(known.get(prompts[number]))
-            rows.append(Row(number, kept, len(prompts[number]) - kept))
+            rows.append(WaitingRow(number, kept, len(prompts[number]) - kept))
         limit = memory_for_rows(self.model.device, self.decoder.held)
 
         def size(count: int, columns: int) -> int:

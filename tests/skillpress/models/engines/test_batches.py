@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skillpress.core.engine import Sampling
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local import batches
-from skillpress.models.engines.local.batches import Row, batches_of, memory_for_rows, share_of
+from skillpress.models.engines.local.batches import WaitingRow, batches_of, memory_for_rows, share_of
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.static_cache import Shape
 from skillpress.models.engines.local.static_decoding import StaticDecoder
@@ -28,8 +28,8 @@ def area(count: int, columns: int) -> int:
     return count * columns
 
 
-def rows_of(lengths: list[tuple[int, int]]) -> list[Row]:
-    return [Row(number, *length) for number, length in enumerate(sorted(lengths, key=sum))]
+def rows_of(lengths: list[tuple[int, int]]) -> list[WaitingRow]:
+    return [WaitingRow(number, *length) for number, length in enumerate(sorted(lengths, key=sum))]
 
 
 @given(rows_of_any_length, st.integers(1, 900))
