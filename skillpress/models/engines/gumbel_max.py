@@ -36,7 +36,7 @@ MARGIN = 1.0001
 """More than float32 rounds a product of three numbers."""
 
 Draw = Callable[[torch.Tensor, NDArray[np.uint64]], torch.Tensor]
-"""From [rows, vocabulary] float32 log-probabilities and [rows] streams to [rows] tokens."""
+"""A function from [rows, vocabulary] float32 log-probabilities and [rows] streams to [rows] tokens."""
 
 
 def first_of_race(logprobs: torch.Tensor, streams: NDArray[np.uint64]) -> torch.Tensor:

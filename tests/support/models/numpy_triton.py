@@ -1,4 +1,4 @@
-"""As much of Triton as the draw's kernel uses, carried out by numpy, one program after another."""
+"""The part of Triton that the draw's kernel uses, carried out by numpy, one program after another."""
 
 from __future__ import annotations
 

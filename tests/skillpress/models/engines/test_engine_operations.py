@@ -73,7 +73,7 @@ def turn(engine: LocalEngine, prompts: list[TokenIds], seed: int) -> tuple[list[
 
 
 def third_turn(engine: LocalEngine, rows: int) -> Beside:
-    """Of prompts that grow by responses and texts of mixed lengths."""
+    """The prompts grow by responses and by texts of mixed lengths."""
     random = np.random.default_rng(0)
     prompts = [tuple(random.integers(3, 60, random.integers(5, 30)).tolist()) for _ in range(rows)]
     for step in range(3):

@@ -43,7 +43,7 @@ def test_the_loop_draws_the_tokens_of_the_definition(shape: tuple[int, int], sca
 
 
 def test_the_loop_draws_a_million_tokens_of_the_definition() -> None:
-    """Of flat, ordinary and steep distributions; the margin of its bound excludes no winner."""
+    """The distributions are flat, ordinary and steep; the margin of the bound excludes no winner."""
     for scale in (0.1, 2.0, 15.0):
         logprobs, _ = made((1, 30), scale, 0)
         streams = np.random.default_rng(1).integers(0, 2**64, 333_334, dtype=np.uint64)
