@@ -47,8 +47,9 @@ from skillpress.core.trajectory import Task, Trajectory
 from skillpress.experiment.collection import share_of
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
+from skillpress.models.engines.gumbel_max import MIXING
 from skillpress.models.engines.local.engine import LocalEngine
-from skillpress.models.engines.sampler import MIXING, drawn_from
+from skillpress.models.engines.sampler import drawn_from
 from skillpress.models.policy import Policy, load_policy
 from skillpress.rollouts.collection import requests
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import torch
 
 from skillpress.core.engine import Completion, Engine, Sampling
@@ -56,7 +57,7 @@ def _growing(policy: Policy) -> Sampler:
 
 
 def _never_stopped(engine: LocalEngine) -> Sampler:
-    engine.stop = torch.tensor([], dtype=torch.long, device=engine.model.device)
+    engine.stop = np.array([], np.int64)
     return lambda prompts, new: engine.generate(prompts, Sampling(max_new_tokens=new), range(len(prompts)))
 
 

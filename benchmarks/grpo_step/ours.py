@@ -48,7 +48,7 @@ class Ours:
         torch.nn.Module.to(policy.model, place.device)
         self.engine = LocalEngine(policy)
         # exactly RESPONSE tokens, as TRL's side
-        self.engine.stop = torch.tensor([], dtype=torch.long, device=place.device)
+        self.engine.stop = np.array([], np.int64)
         self.grpo = make_grpo()
         optimizer = AdamW(LEARNING_RATE, configuration=place.configuration)
         parts, passing = [PolicyLoss(self.grpo)], Passing(1.0, 1 << 20)

@@ -29,6 +29,9 @@ try:
 except ImportError:
     numba = None
 
+COMPILES = numba is not None
+"""Whether functions are compiled."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 if numba is not None:
@@ -38,7 +41,7 @@ if numba is not None:
         """Says that the process waits for the compiler."""
 
         def on_start(self, event: Any) -> None:
-            waiting.begin("compiling the dictionary's loops, once on this machine")
+            waiting.begin("compiling loops, once on this machine")
 
         def on_end(self, event: Any) -> None:
             waiting.end()
@@ -65,7 +68,11 @@ class ContentLocator:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._line = function.__code__.co_firstlineno
+        code = function.__code__
+        self._line = code.co_firstlineno
+        # A function of another package calls none outside its own file.
+        own = blake2b(Path(code.co_filename).read_bytes(), digest_size=8).hexdigest()
+        self._stamp = f"{_fingerprint()}-{own}"
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> ContentLocator:
@@ -78,7 +85,7 @@ class ContentLocator:
 
     def get_source_stamp(self) -> str:
         """The stamp of the sources that the machine code is valid for."""
-        return _fingerprint()
+        return self._stamp
 
     def get_disambiguator(self) -> str:
         """The key that separates functions of the same name."""
@@ -92,7 +99,7 @@ class ContentLocator:
 @cache
 def _fingerprint() -> str:
     content = blake2b(digest_size=8)
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
         content.update(source.name.encode() + b"\0" + source.read_bytes())
     return content.hexdigest()
 

@@ -14,15 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from skillpress.core.engine import Sampling
-
-GOLDEN = 0x9E3779B97F4A7C15
-"""SplitMix64's increment from one position to the next."""
-MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-"""SplitMix64's shifts and factors."""
-NOISE_VALUES = {"cpu": 1 << 18, "gpu": 1 << 24}
-"""Noise values at a time, by kind of device: on a CPU as many as stay in its cache; on a GPU half a GiB with
-all that is computed on the way. There each part costs some 22 launches, and with a CPU's number 1,024 rows of
-49,152 tokens would be 205 parts."""
+from skillpress.models.engines.gumbel_max import GOLDEN, MIXING, NOISE_VALUES, first_of_race
 
 
 def draw(
@@ -44,32 +36,15 @@ def draw(
         tokens = logits.argmax(dim=-1)
         # The distribution has a single token, so its log-probability is 0.
         return tokens, torch.zeros(len(tokens), device=logits.device)
-    logprobs = drawn_from(logits, sampling)
-    # torch computes little with uint64; products of int64 have the same bits.
-    streams = torch.from_numpy(_streams(seeds, position).view(np.int64)).to(logits.device)
-    rows = max(1, NOISE_VALUES["cpu" if logits.device.type == "cpu" else "gpu"] // logits.shape[1])
-    parts = zip(logprobs.split(rows), streams.split(rows), strict=True)
-    tokens = torch.cat([(part + gumbel(own, part.shape[1])).argmax(dim=-1) for part, own in parts])
-    return tokens, logprobs.gather(1, tokens[:, None]).squeeze(1)
-
-
-def gumbel(streams: torch.Tensor, vocabulary: int) -> torch.Tensor:
-    """[rows, vocabulary] float64 standard Gumbel noise -log(-log u).
-
-    The uniform numbers u = (n + 1/2) / 2^52 are exact and never 0 or 1, so a token's probability is accurate
-    to 2^-52.
-
-    Args:
-        streams: [rows] int64; n of token v is the SplitMix64 value of the row's stream at position v.
-    """
-    tokens = torch.arange(1, vocabulary + 1, device=streams.device)
-    z = streams[:, None] + tokens * _signed(GOLDEN)  # int64 products wrap, as SplitMix64's do
-    for shift, factor in MIXING:
-        z ^= _shifted(z, shift)
-        z *= _signed(factor)
-    z ^= _shifted(z, 31)
-    uniform = _shifted(z, 12).double().add_(0.5).mul_(2.0**-52)
-    return uniform.log_().neg_().log_().neg_()
+    streams = _streams(seeds, position)
+    # On a CPU by as many rows as stay in its cache. A GPU loses more by more launches.
+    rows = max(1, NOISE_VALUES["cpu"] // logits.shape[1]) if logits.device.type == "cpu" else len(logits)
+    found = []
+    for first in range(0, len(logits), rows):
+        part = drawn_from(logits[first : first + rows], sampling)
+        drawn = first_of_race(part, streams[first : first + rows])
+        found.append((drawn, part.gather(1, drawn[:, None]).squeeze(1)))
+    return torch.cat([drawn for drawn, _ in found]), torch.cat([own for _, own in found])
 
 
 def drawn_from(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
@@ -80,7 +55,9 @@ def drawn_from(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     if sampling.temperature == 0:
         none = torch.full_like(logits, -torch.inf)
         return none.scatter_(-1, logits.argmax(dim=-1, keepdim=True), 0.0)
-    logprobs = torch.log_softmax(logits / sampling.temperature, dim=-1)
+    if sampling.temperature != 1:
+        logits = logits / sampling.temperature
+    logprobs = torch.log_softmax(logits, dim=-1)
     if sampling.top_k or sampling.top_p < 1:
         logprobs = torch.log_softmax(_keep(logprobs, sampling), dim=-1)
     return logprobs
@@ -107,13 +84,3 @@ def _streams(seeds: NDArray[np.uint64], position: int) -> NDArray[np.uint64]:
             z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
     mixed: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
     return mixed
-
-
-def _signed(value: int) -> int:
-    """The int64 with the same bits as an unsigned number."""
-    return value - (1 << 64) if value >> 63 else value
-
-
-def _shifted(values: torch.Tensor, places: int) -> torch.Tensor:
-    """Bits moved to the right, filled with zeros as for unsigned numbers."""
-    return (values >> places).bitwise_and_((1 << (64 - places)) - 1)

@@ -23,8 +23,10 @@ class LocalParameters(EngineParameters):
         return LocalEngine(policy, demand.growing)
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
-        """See ``EngineParameters``. Rows beyond the engine's bounds wait for others or are computed again."""
-        from skillpress.models.engines.local.engine import CACHE_BYTES, KEPT_BYTES
+        """See ``EngineParameters``. Rows beyond the engine's bounds wait for others or are computed again. A
+        GPU's engine takes more if twice as much is free (``batches.py``)."""
+        from skillpress.models.engines.local.batches import CACHE_BYTES
+        from skillpress.models.engines.local.engine import KEPT_BYTES
 
         kept = min(rows * row, KEPT_BYTES) if growing else 0
         return EngineMemory(weights, cache=max(row, min(rows * row, CACHE_BYTES)), kept=kept)

@@ -4,61 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.core.engine import Completion
 from skillpress.models.engines.local.decoding_cache import DecodingCache
 from skillpress.models.engines.local.kept import Layers
+from skillpress.models.engines.local.stacks import row_of
 
 
 @dataclass
 class Prefilled:
-    """The result of a pass over different prompts."""
+    """The result of a pass over different prompts. What a host decides by is kept on the host."""
 
     logits: torch.Tensor
     """[prompts, vocabulary] after each prompt."""
     cache: DynamicCache | None
-    lengths: torch.Tensor
+    lengths: NDArray[np.int64]
     """[prompts]."""
-    visible: torch.Tensor | None
+    visible: NDArray[np.bool_] | None
     """[prompts, width], True for columns that are not padding; None if there is no padding."""
     width: int
     """Number of columns, including padding."""
 
-    def columns(self, count: int) -> torch.Tensor:
+    def columns(self, count: int) -> NDArray[np.bool_]:
         """[prompts, count], True where there is no padding, extended on the left to ``count`` columns."""
-        visible = self.visible
-        if visible is None:
-            visible = torch.ones(len(self.lengths), self.width, dtype=torch.bool, device=self.lengths.device)
-        return torch.nn.functional.pad(visible, (count - self.width, 0), value=False)
+        found = np.zeros((len(self.lengths), count), np.bool_)
+        found[:, count - self.width :] = True if self.visible is None else self.visible
+        return found
 
 
-def rows_of_passes(passes: Sequence[Prefilled], fan: torch.Tensor) -> list[torch.Tensor]:
+def rows_of_passes(
+    passes: Sequence[Prefilled], fan: NDArray[np.int64], device: torch.device
+) -> list[torch.Tensor]:
     """For each pass, its rows among the prompt numbers ``fan`` (ascending), which count over all passes."""
     first, chosen = 0, []
     for made in passes:
         last = first + len(made.lengths)
-        chosen.append(fan[(fan >= first) & (fan < last)] - first)
+        chosen.append(torch.from_numpy(fan[(fan >= first) & (fan < last)] - first).to(device))
         first = last
     return chosen
+
+
+def columns_of(visible: NDArray[np.bool_] | None, row: int, prefilled: int, filled: int) -> NDArray[np.int64]:
+    """The columns of a row that hold its tokens: those of its prompt, and all that were filled since."""
+    prompt = np.arange(prefilled) if visible is None else np.flatnonzero(visible[row])
+    return np.concatenate([prompt, np.arange(prefilled, filled)])
 
 
 class GrowingDecoder:
     """Decodes with a cache that shows one more column after every token; it keeps nothing between batches."""
 
     name = "growing"
+    held = 0
+    """Bytes that stay allocated between batches."""
 
-    def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
+    def begin(self, passes: Sequence[Prefilled], fan: NDArray[np.int64], room: int) -> Decoding:
         """Open rows of the prompt numbers ``fan`` (ascending), with ``room`` new tokens; takes the passes."""
         return Decoding.of(passes, fan, room)
 
     def tokens(self, rows: int, columns: int) -> int:
         """The number of tokens for which this many rows of this length take memory."""
         return rows * columns
+
+    def logits(self, rows: int) -> int:
+        """The number of rows of logits that exist at once: of this token and of the next."""
+        return 2 * rows
 
     def rest(self) -> None:
         """Do nothing: there is nothing to release."""
@@ -69,37 +83,45 @@ class Decoding:
     """The open rows: their keys and values, the mask of their padding, and their lengths."""
 
     cache: DecodingCache
+    visible: NDArray[np.bool_] | None
+    """[rows, prefilled columns], True where there is no padding; None if there is none."""
     mask: torch.Tensor | None
+    """The same for all columns so far, on the model's device."""
     lengths: torch.Tensor
+    prefilled: int
+    filled: int
+    """Columns: of the prompts, and so far."""
 
     @classmethod
-    def of(cls, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
+    def of(cls, passes: Sequence[Prefilled], fan: NDArray[np.int64], room: int) -> Decoding:
+        device = passes[0].logits.device
         columns = max(made.width for made in passes)
-        lengths = torch.cat([made.lengths for made in passes])
-        chosen = rows_of_passes(passes, fan)
-        mask = None
+        lengths = np.concatenate([made.lengths for made in passes])[fan]
+        visible = None
         if any(made.visible is not None or made.width < columns for made in passes):
-            mask = torch.cat([made.columns(columns) for made in passes])[fan]
+            visible = np.concatenate([made.columns(columns) for made in passes])[fan]
         caches = [made.cache for made in passes if made.cache is not None]
-        return cls(DecodingCache.merged(caches, chosen, columns, room), mask, lengths[fan])
+        return cls(
+            DecodingCache.merged(caches, rows_of_passes(passes, fan, device), columns, room),
+            visible,
+            None if visible is None else torch.from_numpy(visible).to(device),
+            torch.from_numpy(lengths).to(device),
+            prefilled=columns,
+            filled=columns,
+        )
 
-    def keep(self, rows: torch.Tensor) -> torch.Tensor:
+    def keep(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Keep these rows (ascending); return them in their new order."""
-        rows = self.cache.keep(rows)
-        self.lengths = self.lengths[rows]
-        if self.mask is not None:
-            self.mask = self.mask[rows]
-        return rows
+        order = self.cache.keep(rows)
+        index = torch.from_numpy(order).to(self.lengths.device)
+        self.lengths = self.lengths.index_select(0, index)
+        if self.visible is not None and self.mask is not None:
+            self.visible, self.mask = self.visible[order], self.mask.index_select(0, index)
+        return order
 
     def layers_of(self, row: int) -> Layers:
         """Keys and values of a row's tokens so far, as a copy."""
-        layers: list[Any] = self.cache.layers
-        if self.mask is None:
-            # A view would keep the whole batch in memory, and another row may move into its place.
-            return tuple((layer.keys[row].clone(), layer.values[row].clone()) for layer in layers)
-        there = self.mask[row]
-        # Indexing with a mask makes a copy.
-        return tuple((layer.keys[row][:, there], layer.values[row][:, there]) for layer in layers)
+        return row_of(self.cache.stacks, row, columns_of(self.visible, row, self.prefilled, self.filled))
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
         """Append one token per row; return the logits after it, [rows, vocabulary]."""
@@ -110,6 +132,7 @@ class Decoding:
             past_key_values=self.cache, use_cache=True,
         )  # fmt: skip
         self.lengths = self.lengths + 1
+        self.filled += 1
         return output.logits[:, -1]  # type: ignore[no-any-return]
 
 
@@ -117,10 +140,10 @@ class Decoding:
 class Answers:
     """The sampled tokens so far, [rows, longest response]."""
 
-    tokens: np.ndarray[tuple[int, int], np.dtype[np.int64]]
-    logprobs: np.ndarray[tuple[int, int], np.dtype[np.float32]]
-    lengths: np.ndarray[tuple[int], np.dtype[np.int64]]
-    stopped: np.ndarray[tuple[int], np.dtype[np.bool_]] = field(repr=False)
+    tokens: NDArray[np.int64]
+    logprobs: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+    stopped: NDArray[np.bool_] = field(repr=False)
 
     @classmethod
     def of(cls, rows: int, longest: int) -> Answers:
@@ -132,13 +155,21 @@ class Answers:
         )
 
     def add(
-        self, rows: np.ndarray[tuple[int], np.dtype[np.int64]], position: int,
-        tokens: torch.Tensor, logprobs: torch.Tensor, stopped: torch.Tensor,
-    ) -> None:  # fmt: skip
-        self.tokens[rows, position] = tokens.cpu().numpy()
-        self.logprobs[rows, position] = logprobs.cpu().numpy()
+        self, rows: NDArray[np.int64], position: int, tokens: torch.Tensor, logprobs: torch.Tensor,
+        stop: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:  # fmt: skip
+        """Add a token per row; return whether it is one that ends the response. It waits for a GPU, which the
+        host does once per token: for tokens and log-probabilities together."""
+        if tokens.device.type == "cpu":
+            drawn, own = tokens.numpy(), logprobs.numpy()
+        else:
+            # A float64 holds both exactly.
+            drawn, own = torch.stack([tokens.double(), logprobs.double()]).cpu().numpy()
+        self.tokens[rows, position] = drawn
+        self.logprobs[rows, position] = own
         self.lengths[rows] = position + 1
-        self.stopped[rows] = stopped.cpu().numpy()
+        self.stopped[rows] = np.isin(self.tokens[rows, position], stop)
+        return self.stopped[rows]
 
     def completions(self, prefilled: Sequence[int]) -> list[Completion]:
         """One completion per row, with the number of prompt tokens that were computed for it."""

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import Cache, DynamicCache, PretrainedConfig
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from skillpress.models.engines.local.kept import Layers
+from skillpress.models.engines.local.stacks import Stacks, joined, like, move, pieces_of
 
 MOVED_IN_ORDER = 1 << 26
 """Caches up to this many bytes keep their rows in order, as before, to the bit: copying is cheap."""
@@ -24,6 +26,10 @@ MOVED_IN_ORDER = 1 << 26
 
 class DecodingCache(Cache):
     """Rows of keys and values, [rows, heads, columns, head size] per layer."""
+
+    stacks: Stacks = ()
+    """The memory of the layers that grow."""
+    device: torch.device
 
     @classmethod
     def merged(
@@ -36,26 +42,39 @@ class DecodingCache(Cache):
             columns: number of columns of the widest cache; the others are padded on the left.
             room: number of new tokens per row.
         """
-        layers: list[Any] = []
-        for index in range(len(prefilled[0].layers)):
-            parts: list[Any] = [cache.layers[index] for cache in prefilled]
-            layers.append(_merged_layer(parts, rows, columns, room))
-            for part in parts:
-                if part is not layers[-1]:
-                    part.keys = part.values = None  # frees their memory for the next layer
-        return cls(layers=layers)
+        parts: list[list[Any]] = [
+            list(same) for same in zip(*(cache.layers for cache in prefilled), strict=True)
+        ]
+        growing = [same for same in parts if type(same[0]) is DynamicLayer]
+        stacks, grown = _grown(growing, rows, columns, room) if growing else ((), [])
+        layers = iter(grown)
+        cache = cls(
+            layers=[
+                next(layers) if type(same[0]) is DynamicLayer else _merged_layer(same, rows, columns)
+                for same in parts
+            ]
+        )
+        cache.stacks, cache.device = stacks, rows[0].device
+        return cache
 
-    def keep(self, rows: torch.Tensor) -> torch.Tensor:
+    def keep(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Keep these rows (ascending); return them in their new order."""
-        growing = [layer for layer in self.layers if isinstance(layer, _GrowingLayer)]
-        in_order = sum(layer.size for layer in growing) <= MOVED_IN_ORDER
-        order = rows if in_order else last_into_holes(rows)
         layers: list[Any] = self.layers
+        growing = [layer for layer in layers if isinstance(layer, _GrowingLayer)]
+        used = growing[0].rows if growing else 0
+        in_order = sum(stack[:, :used].nbytes for stack in self.stacks) <= MOVED_IN_ORDER
+        order = rows if in_order else last_into_holes(rows)
+        index = torch.from_numpy(order).to(self.device)
+        if in_order:
+            self.stacks = tuple(stack.index_select(1, index) for stack in self.stacks)
+        elif growing:
+            move(self.stacks, order, growing[0].columns)
+        memory = pieces_of(self.stacks)
+        for place, layer in enumerate(growing):
+            layer.use(memory[2 * place], memory[2 * place + 1], len(order))
         for layer in layers:
-            if in_order or not isinstance(layer, _GrowingLayer):
-                layer.batch_select_indices(order)
-            else:
-                layer.move(order)
+            if not isinstance(layer, _GrowingLayer):
+                layer.batch_select_indices(index)
         return order
 
 
@@ -70,30 +89,20 @@ def can_resume(config: PretrainedConfig) -> bool:
     return {type(layer) for layer in DynamicCache(config=config).layers} == {DynamicLayer}
 
 
-def resumed_cache(sequences: Sequence[Layers], config: PretrainedConfig) -> tuple[DynamicCache, torch.Tensor]:
+def resumed_cache(
+    sequences: Sequence[Stacks], config: PretrainedConfig
+) -> tuple[DynamicCache, NDArray[np.bool_]]:
     """A cache in which each row holds one sequence's keys and values, padded on the left, and a mask [rows,
     columns] that is True for columns that are not padding."""
     cache = DynamicCache(config=config)
-    lengths = [layers[0][0].shape[1] for layers in sequences]
-    columns = max(lengths)
+    stacks, seen = joined(sequences)
     own_layers: list[Any] = cache.layers
-    for index, layer in enumerate(own_layers):
-        keys, values = (
-            _left_padded([layers[index][part] for layers in sequences], columns) for part in (0, 1)
-        )
-        layer.update(keys, values)
-    device = sequences[0][0][0].device
-    padding = columns - torch.tensor(lengths, device=device)
-    return cache, torch.arange(columns, device=device) >= padding[:, None]
-
-
-def _left_padded(rows: Sequence[torch.Tensor], columns: int) -> torch.Tensor:
-    """[rows, heads, columns, size] from tensors of [heads, tokens, size], padded on the left."""
-    heads, _, size = rows[0].shape
-    padded = rows[0].new_zeros(len(rows), heads, columns, size)
-    for row, found in zip(padded, rows, strict=True):
-        row[:, columns - found.shape[1] :] = found
-    return padded
+    memory = iter(pieces_of(stacks))
+    for layer in own_layers:
+        keys, values = next(memory), next(memory)
+        layer.lazy_initialization(keys, values)
+        layer.keys, layer.values = keys, values
+    return cache, seen
 
 
 def bytes_per_token(config: PretrainedConfig, itemsize: int) -> int:
@@ -111,74 +120,72 @@ class _GrowingLayer(DynamicLayer):
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, columns: int) -> None:
         """Use this memory, [rows, heads, columns and room, size], of which ``columns`` are filled."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self._all = (keys, values)
         self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
-        self._show(len(keys), columns)
+        self.columns = columns
+        self.use(keys, values, len(keys))
 
-    @property
-    def size(self) -> int:
-        """Bytes of the rows in use, including their room for new tokens."""
-        return sum(memory[: self._rows].nbytes for memory in self._all)
+    def use(self, keys: torch.Tensor, values: torch.Tensor, rows: int) -> None:
+        """Use the first rows of this memory from now on."""
+        self.rows = rows
+        self._memory = (keys[:rows], values[:rows])
+        self._show()
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Write new columns; return all keys and values up to them."""
-        columns = self._columns + key_states.shape[2]
-        for memory, new in zip(self._all, (key_states, value_states), strict=True):
-            memory[: self._rows, :, self._columns : columns] = new
-        return self._show(self._rows, columns)
+        for memory, new in zip(self._memory, (key_states, value_states), strict=True):
+            memory.narrow(2, self.columns, new.shape[2]).copy_(new)
+        self.columns += key_states.shape[2]
+        return self._show()
 
-    def batch_select_indices(self, indices: torch.Tensor) -> None:
-        """Keep these rows in this order, in newly allocated memory."""
-        self._all = (self._all[0][indices], self._all[1][indices])
-        self._show(len(indices), self._columns)
-
-    def move(self, order: torch.Tensor) -> None:
-        """Keep these rows in this order and move only the rows whose place changes."""
-        moved = torch.nonzero(order != torch.arange(len(order), device=order.device)).squeeze(1)
-        for memory in self._all:
-            memory[moved, :, : self._columns] = memory[order[moved], :, : self._columns]
-        self._show(len(order), self._columns)
-
-    def _show(self, rows: int, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
-        self._rows, self._columns = rows, columns
-        keys, values = (memory[:rows, :, :columns] for memory in self._all)
+    def _show(self) -> tuple[torch.Tensor, torch.Tensor]:
+        keys, values = (memory.narrow(2, 0, self.columns) for memory in self._memory)
         self.keys, self.values = keys, values
         return keys, values
 
 
-def _merged_layer(parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: int, room: int) -> Any:
-    """Merge one layer of the caches. A layer type that cannot be merged comes from a single cache."""
+def _grown(
+    layers: Sequence[Sequence[Any]], rows: Sequence[torch.Tensor], columns: int, room: int
+) -> tuple[Stacks, list[_GrowingLayer]]:
+    """Merge layers that grow, given each layer's parts, which are consumed; return their memory too."""
+    examples = [tensor for first, *_ in layers for tensor in (first.keys, first.values)]
+    stacks = like(examples, sum(map(len, rows)), columns + room)
+    examples.clear()
+    memory, found = iter(pieces_of(stacks)), []
+    for parts in layers:
+        keys, values = next(memory), next(memory)
+        copy_right_aligned(keys, [part.keys for part in parts], rows, columns)
+        copy_right_aligned(values, [part.values for part in parts], rows, columns)
+        found.append(_GrowingLayer(keys, values, columns))
+        for part in parts:
+            part.keys = part.values = None  # frees their memory for the next layer
+    return stacks, found
+
+
+def _merged_layer(parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: int) -> Any:
+    """Merge one layer that does not grow. A layer type that cannot be merged comes from a single cache."""
     (first, *_), kind = parts, type(parts[0])
     if kind is DynamicSlidingWindowLayer:
         # As in transformers, which keeps one column less than the window: the new token is the last.
         kept = min(columns, first.sliding_window - 1)
         layer = DynamicSlidingWindowLayer(sliding_window=first.sliding_window)
         layer.lazy_initialization(first.keys, first.values)
-        layer.keys, layer.values = _both(parts, rows, kept, 0)
+        layer.keys = _right_aligned([part.keys for part in parts], rows, kept)
+        layer.values = _right_aligned([part.values for part in parts], rows, kept)
         layer.cumulative_length = columns
+        for part in parts:
+            part.keys = part.values = None
         return layer
-    if kind is DynamicLayer:
-        return _GrowingLayer(*_both(parts, rows, columns, room), columns)
     assert len(parts) == 1
     first.batch_select_indices(rows[0])
     return first
 
 
-def _both(
-    parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: int, room: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    keys = _right_aligned([part.keys for part in parts], rows, columns, room)
-    return keys, _right_aligned([part.values for part in parts], rows, columns, room)
-
-
-def _right_aligned(
-    parts: Sequence[torch.Tensor], rows: Sequence[torch.Tensor], columns: int, room: int
-) -> torch.Tensor:
-    """[all rows, heads, columns + room, size]: the rows of all parts, each ending at column ``columns``."""
+def _right_aligned(parts: Sequence[torch.Tensor], rows: Sequence[torch.Tensor], columns: int) -> torch.Tensor:
+    """[all rows, heads, columns, size]: the rows of all parts, each ending at the last column."""
     _, heads, _, size = parts[0].shape
-    merged = parts[0].new_empty(sum(map(len, rows)), heads, columns + room, size)
+    merged = parts[0].new_empty(sum(map(len, rows)), heads, columns, size)
     copy_right_aligned(merged, parts, rows, columns)
     return merged
 
@@ -195,11 +202,11 @@ def copy_right_aligned(
         first = last
 
 
-def last_into_holes(rows: torch.Tensor) -> torch.Tensor:
+def last_into_holes(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Order the rows so that as few as possible move: rows beyond the new end fill the free places."""
     count = len(rows)
-    order = torch.arange(count, device=rows.device)
-    free = torch.ones(count, dtype=torch.bool, device=rows.device)
+    order = np.arange(count)
+    free = np.ones(count, dtype=np.bool_)
     free[rows[rows < count]] = False
     order[free] = rows[rows >= count]
     return order

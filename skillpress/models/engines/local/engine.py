@@ -31,6 +31,7 @@ from transformers import DynamicCache, PreTrainedModel
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
+from skillpress.models.engines.local.batches import WaitingRow, batches_of, memory_for_rows
 from skillpress.models.engines.local.decoding import Answers, GrowingDecoder, Prefilled
 from skillpress.models.engines.local.decoding_cache import (
     bytes_per_token,
@@ -52,9 +53,6 @@ _log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 32_768
 """Maximum number of prompt tokens in one forward pass; it bounds the memory of activations."""
-
-CACHE_BYTES = 8 << 30
-"""Maximum bytes of keys and values of the rows that are decoded together; further rows wait."""
 
 KEPT_BYTES = 8 << 30
 """Maximum bytes of keys and values that are kept from one step to the next, if prompts grow."""
@@ -84,7 +82,7 @@ class LocalEngine(BatchEngine):
         self._weights = policy.parameters
         exact = self.model.dtype == torch.float32  # half types round by 0.04 nats in each pass
         self.promises = Promises(exact_seeds=True, exact_logprobs=exact, lockstep=True)
-        self.stop = torch.tensor(sorted(policy.stop_token_ids), device=self.model.device)
+        self.stop = np.array(sorted(policy.stop_token_ids), np.int64)
         pad = int(policy.tokenizer.pad_token_id or 0)
         self.pad = pad if pad < policy.vocabulary else 0  # masked everywhere, but the model embeds it
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
@@ -114,7 +112,8 @@ class LocalEngine(BatchEngine):
     ) -> list[Completion]:
         completions: list[Completion | None] = [None] * len(prompts)
         known = self._known(prompts)
-        for rows in self._batches(prompts, sampling.max_new_tokens):
+        # The longest first: memory of fixed shapes is then allocated once.
+        for rows in reversed(self._batches(prompts, sampling.max_new_tokens, known)):
             if known:  # after the others, those with the fewest new tokens first
                 rows.sort(key=lambda row: _new_tokens(prompts[row], known))
             batch = self._complete([prompts[r] for r in rows], sampling, [seeds[r] for r in rows], known)
@@ -122,24 +121,38 @@ class LocalEngine(BatchEngine):
                 completions[row] = completion
         return [completion for completion in completions if completion is not None]
 
-    def _batches(self, prompts: Sequence[TokenIds], new_tokens: int) -> list[list[int]]:
+    def _batches(
+        self, prompts: Sequence[TokenIds], new_tokens: int, known: Mapping[TokenIds, KeptSequence]
+    ) -> list[list[int]]:
         """Row numbers, shortest prompts first, in batches that are decoded together."""
-        batches: list[list[int]] = []
-        per_token = bytes_per_token(self.model.config, self.model.dtype.itemsize)
-        width = 0
         # By the prompt too, so that equal prompts are neighbours and are prefilled once.
-        for row in sorted(range(len(prompts)), key=lambda r: (len(prompts[r]), prompts[r])):
-            width = len(prompts[row])
-            count = len(batches[-1]) + 1 if batches else 1
-            size = self.decoder.tokens(count, width + new_tokens) * per_token
-            if not batches or not self._fits(count, width, size):
-                batches.append([])
-            batches[-1].append(row)
-        return batches
+        order = sorted(range(len(prompts)), key=lambda r: (len(prompts[r]), prompts[r]))
+        rows = []
+        for number in order:
+            kept = _length(known.get(prompts[number]))
+            rows.append(WaitingRow(number, kept, len(prompts[number]) - kept))
+        limit = memory_for_rows(self.model.device, self.decoder.held)
 
-    def _fits(self, rows: int, width: int, size: int) -> bool:
-        """Whether rows of this number and bytes fit into one batch: one pass, if passes cannot be merged."""
-        return size <= CACHE_BYTES and (self._merges or rows * width <= PREFILL_TOKENS)
+        def size(count: int, columns: int) -> int:
+            # One pass, if passes cannot be merged.
+            possible = self._merges or count * columns <= PREFILL_TOKENS
+            return self.size(count, columns, new_tokens) if possible else limit + 1
+
+        return batches_of(rows, size, limit)
+
+    def size(self, rows: int, columns: int, new_tokens: int) -> int:
+        """Bytes of a batch: keys and values, and the logits that exist at the same time.
+
+        Args:
+            columns: of the prompts, with padding.
+        """
+        itemsize = self.model.dtype.itemsize
+        tokens = self.decoder.tokens(rows, columns + new_tokens - 1)
+        # Those after the pass over prompts, and those after a step. On a GPU also their float32 copy and
+        # log-probabilities; on a CPU that is a cacheful.
+        logits = self.decoder.logits(rows) * itemsize + (8 * rows if self.model.device.type == "cuda" else 0)
+        vocabulary = int(self.model.config.get_text_config().vocab_size)
+        return tokens * bytes_per_token(self.model.config, itemsize) + logits * vocabulary
 
     def _passes(self, prompts: Sequence[TokenIds]) -> Iterator[list[TokenIds]]:
         """Split different prompts, shortest first, into prefill passes."""
@@ -179,8 +192,8 @@ class LocalEngine(BatchEngine):
         room = sampling.max_new_tokens - 1
         passes = self._prefilled(different, known, keep_cache=room > 0 or self.kept is not None)
         logits = torch.cat([made.logits for made in passes])
-        fan = torch.tensor([place[prompt] for prompt in prompts], device=logits.device)
-        logits = logits[fan]
+        fan = np.array([place[prompt] for prompt in prompts])
+        logits = logits[torch.from_numpy(fan).to(logits.device)]
         answers = Answers.of(len(prompts), sampling.max_new_tokens)
         row_seeds = np.array(seeds, dtype=np.uint64)
         rows = np.arange(len(prompts))
@@ -188,26 +201,26 @@ class LocalEngine(BatchEngine):
         state = None if self.kept is None else self.decoder.begin(passes, fan, room)
         for position in range(sampling.max_new_tokens):
             tokens, logprobs = self.draw(logits, sampling, row_seeds[rows], position)
-            stopped = torch.isin(tokens, self.stop)
-            answers.add(rows, position, tokens, logprobs, stopped)
+            stopped = answers.add(rows, position, tokens, logprobs, self.stop)
             # The longest response ends here whatever its last token is.
-            over = stopped if position < room else torch.ones_like(stopped)
+            over = stopped if position < room else np.ones_like(stopped)
             if self.kept is not None and state is not None:
-                for index in torch.nonzero(over).squeeze(1).tolist():
+                for index in np.flatnonzero(over).tolist():
                     # Without the token drawn just now, which the model has not computed yet.
                     sampled = tuple(answers.tokens[rows[index], :position].tolist())
                     self._keep(self.kept, prompts[rows[index]] + sampled, partial(state.layers_of, index))
-            if bool(over.all()):
+            if over.all():
                 break
-            open_rows = torch.nonzero(~stopped).squeeze(1)
+            open_rows = np.flatnonzero(~stopped)
             if state is None:
                 state = self.decoder.begin(passes, fan[open_rows], room)
             elif len(open_rows) < len(rows):
                 open_rows = state.keep(open_rows)
             # The rows have been copied, so decoding can use the memory of the passes.
             passes.clear()
-            rows = rows[open_rows.cpu().numpy()]
-            logits = state.advance(self.model, tokens[open_rows])
+            if len(open_rows) < len(rows):
+                rows, tokens = rows[open_rows], tokens[torch.from_numpy(open_rows).to(tokens.device)]
+            logits = state.advance(self.model, tokens)
         # The first row with a prompt counts its tokens; for the other rows nothing was computed.
         return answers.completions([computed.pop(prompt, 0) for prompt in prompts])
 
@@ -245,34 +258,34 @@ class LocalEngine(BatchEngine):
     def _go_on(self, kept: Sequence[KeptSequence], new: Sequence[TokenIds]) -> Prefilled:
         """One pass over the new tokens of prompts whose beginning is kept."""
         cache, seen = resumed_cache([sequence.layers for sequence in kept], self.model.config)
-        before = torch.tensor([len(sequence.tokens) for sequence in kept], device=self.model.device)
-        return self._pass(new, cache, before, seen)
+        return self._pass(new, cache, np.array([len(sequence.tokens) for sequence in kept]), seen)
 
     def _prefill(self, prompts: Sequence[TokenIds], keep_cache: bool) -> Prefilled:
         """One pass over different prompts."""
         cache = DynamicCache(config=self.model.config) if keep_cache else None
-        return self._pass(prompts, cache, torch.zeros(len(prompts), dtype=torch.long), None)
+        return self._pass(prompts, cache, np.zeros(len(prompts), np.int64), None)
 
     def _pass(
         self,
         rows: Sequence[TokenIds],
         cache: DynamicCache | None,
-        before: torch.Tensor,
-        seen: torch.Tensor | None,
+        before: NDArray[np.int64],
+        seen: NDArray[np.bool_] | None,
     ) -> Prefilled:
         """One pass over rows, padded on the left; ``before`` tokens of each are cached, where ``seen``."""
         device, width = self.model.device, max(map(len, rows))
-        ids = [[self.pad] * (width - len(row)) + list(row) for row in rows]
-        lengths, before = torch.tensor([len(row) for row in rows], device=device), before.to(device)
-        places = torch.arange(width, device=device) - (width - lengths)[:, None]
+        ids = np.array([[self.pad] * (width - len(row)) + list(row) for row in rows])
+        lengths = np.array([len(row) for row in rows])
+        places = np.arange(width) - (width - lengths)[:, None]
         mask = places >= 0 if seen is not None or any(len(row) < width for row in rows) else None
         if seen is not None and mask is not None:
-            mask = torch.cat([seen, mask], dim=1)
+            mask = np.concatenate([seen, mask], axis=1)
+        # Padding has negative places, which no position embedding knows.
+        positions = before[:, None] + places.clip(min=0)
         output = self.model(
-            input_ids=torch.tensor(ids, device=device),
-            attention_mask=mask,
-            # Padding has negative places, which no position embedding knows.
-            position_ids=before[:, None] + places.clamp(min=0),
+            input_ids=torch.from_numpy(ids).to(device),
+            attention_mask=None if mask is None else torch.from_numpy(mask).to(device),
+            position_ids=torch.from_numpy(positions).to(device),
             past_key_values=cache,
             use_cache=cache is not None,
             # The logits of a whole pass would be a vocabulary times as many numbers as tokens.

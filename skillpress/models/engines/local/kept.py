@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from skillpress.core.trajectory import TokenIds
 
-Layers = tuple[tuple[torch.Tensor, torch.Tensor], ...]
-"""Per layer (keys, values), each [heads, tokens, size]."""
+Layers = tuple[torch.Tensor, ...]
+"""Keys and values of a sequence, as stacks of [pieces, heads, tokens, size] (``stacks.py``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class KeptSequence:
     @property
     def size(self) -> int:
         """Size in bytes."""
-        return sum(keys.nbytes + values.nbytes for keys, values in self.layers)
+        return sum(stack.nbytes for stack in self.layers)
 
 
 class KeptSequences:

@@ -18,8 +18,10 @@ import torch
 from transformers import Cache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from skillpress.models.engines.local import stacks
 from skillpress.models.engines.local.decoding_cache import can_resume
 from skillpress.models.engines.local.grouped_attention import NAME as GROUPED
+from skillpress.models.engines.local.stacks import Stacks
 
 COLUMN_STEP = 256
 """The number of columns is a multiple of this; a step reads at most this many empty columns."""
@@ -96,6 +98,8 @@ class StaticInputs:
     """[rows, 1, 1, columns], True where a row has a token; the step adds its own column."""
     column: torch.Tensor
     """[1], the column in which the tokens are written, the same for all rows."""
+    stacks: Stacks
+    """The memory of all layers."""
     layers: tuple[StaticLayer, ...]
     logits: torch.Tensor
     """[rows, vocabulary], the logits after the tokens."""
@@ -127,27 +131,6 @@ class StaticInputs:
                 tensor.copy_(value)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Memory for the keys, or the values, of one layer."""
-
-    memory: torch.Tensor
-    """[tokens x heads x size]."""
-    heads: int
-    size: int
-
-    @classmethod
-    def like(cls, tensor: torch.Tensor, tokens: int) -> _Piece:
-        """Memory for this many tokens, like those of [rows, heads, columns, size]."""
-        _, heads, _, size = tensor.shape
-        return cls(tensor.new_zeros(tokens * heads * size), heads, size)
-
-    def part(self, shape: Shape) -> torch.Tensor:
-        """[rows, heads, columns, size], from the beginning of the memory."""
-        used = self.memory[: shape.tokens * self.heads * self.size]
-        return used.view(shape.rows, self.heads, shape.columns, self.size)
-
-
 class StaticMemory:
     """Memory shared by the steps of all shapes: one piece for each tensor of :class:`StaticInputs`."""
 
@@ -160,15 +143,19 @@ class StaticMemory:
         """
         self._whole = shape
         layers: list[Any] = like.layers
-        self._layers = [
-            tuple(_Piece.like(tensor, shape.tokens) for tensor in (layer.keys, layer.values))
-            for layer in layers
-        ]
+        examples = [tensor for layer in layers for tensor in (layer.keys, layer.values)]
+        # As tokens of a single row: shapes divide them in other ways.
+        self._stacks = stacks.like(examples, 1, shape.tokens)
         device = logits.device
         self._tokens, self._positions = torch.zeros(2, shape.rows, 1, dtype=torch.long, device=device)
         self._mask = torch.zeros(shape.tokens, dtype=torch.bool, device=device)
         self._column = torch.zeros(1, dtype=torch.long, device=device)
         self._logits = logits.new_zeros(shape.rows, logits.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Bytes of keys, values and logits."""
+        return sum(stack.nbytes for stack in self._stacks) + self._logits.nbytes
 
     def holds(self, shape: Shape) -> bool:
         """Whether the memory suffices for a step of this shape."""
@@ -177,17 +164,27 @@ class StaticMemory:
     def inputs(self, shape: Shape) -> StaticInputs:
         """The parts for a step of this shape. With fewer rows, they are the first rows of a larger shape."""
         rows, columns = shape.rows, shape.columns
+        parts = tuple(_part(stack, shape) for stack in self._stacks)
+        pieces = stacks.pieces_of(parts)
         return StaticInputs(
             tokens=self._tokens[:rows],
             positions=self._positions[:rows],
             mask=self._mask[: shape.tokens].view(rows, 1, 1, columns),
             column=self._column,
+            stacks=parts,
             layers=tuple(
-                StaticLayer(keys.part(shape), values.part(shape), self._column)
-                for keys, values in self._layers
+                StaticLayer(keys, values, self._column)
+                for keys, values in zip(pieces[::2], pieces[1::2], strict=True)
             ),
             logits=self._logits[:rows],
         )
+
+
+def _part(stack: torch.Tensor, shape: Shape) -> torch.Tensor:
+    """[pieces, rows, heads, columns, size], from the beginning of each piece's memory."""
+    pieces, _, heads, _, size = stack.shape
+    used = stack.view(pieces, -1)[:, : shape.tokens * heads * size]
+    return used.view(pieces, shape.rows, heads, shape.columns, size)
 
 
 def first_rows(inputs: StaticInputs, rows: int, columns: int) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:

@@ -13,14 +13,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
-from skillpress.models.engines.local.decoding import Prefilled, rows_of_passes
+from skillpress.models.engines.local.decoding import Prefilled, columns_of, rows_of_passes
 from skillpress.models.engines.local.decoding_cache import copy_right_aligned, last_into_holes
 from skillpress.models.engines.local.kept import Layers
 from skillpress.models.engines.local.recorded_step import Record, Step, recorded
 from skillpress.models.engines.local.room import MemoryRoom
+from skillpress.models.engines.local.stacks import move, row_of
 from skillpress.models.engines.local.static_cache import Shape, StaticInputs, StaticMemory
 
 MOST_STEPS = 64
@@ -47,7 +50,7 @@ class StaticDecoder:
         self._record: Record | None = None
         self._steps: OrderedDict[Shape, Step] = OrderedDict()
 
-    def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> StaticRows:
+    def begin(self, passes: Sequence[Prefilled], fan: NDArray[np.int64], room: int) -> StaticRows:
         columns = max(made.width for made in passes)
         shape = Shape.holding(len(fan), columns + room)
         if self._memory is None or not self._memory.holds(shape):
@@ -60,6 +63,15 @@ class StaticDecoder:
     def tokens(self, rows: int, columns: int) -> int:
         """Counts the shape and the prefilled tokens beside it."""
         return Shape.holding(rows, columns).tokens + rows * columns
+
+    def logits(self, rows: int) -> int:
+        """Those after the prompts, those of the shape, and the model's before they are copied there."""
+        return 2 * rows + 2 * Shape.holding(rows, 0).rows
+
+    @property
+    def held(self) -> int:
+        """Bytes that stay allocated between batches."""
+        return 0 if self._memory is None else self._memory.size
 
     def rest(self) -> None:
         """Release memory and steps before an update, unless there is room for both."""
@@ -93,7 +105,7 @@ class StaticRows:
     """The open rows, as ``decoding.Decoding``: the first rows of a shape."""
 
     def __init__(
-        self, decoder: StaticDecoder, passes: Sequence[Prefilled], fan: torch.Tensor, shape: Shape
+        self, decoder: StaticDecoder, passes: Sequence[Prefilled], fan: NDArray[np.int64], shape: Shape
     ) -> None:
         """Copy the results of the passes, which are consumed."""
         self._decoder = decoder
@@ -101,17 +113,17 @@ class StaticRows:
         self._rows = len(fan)
         self._filled = max(made.width for made in passes)
         self._inputs = decoder.inputs(shape)
+        self._visible = np.concatenate([made.columns(self._filled) for made in passes])[fan]
         self._load(passes, fan)
 
-    def keep(self, rows: torch.Tensor) -> torch.Tensor:
+    def keep(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         order = last_into_holes(rows)
-        moved = torch.nonzero(order != torch.arange(len(order), device=order.device)).squeeze(1)
-        inputs, origin = self._inputs, order[moved]
-        for layer in inputs.layers:
-            for memory in (layer.keys, layer.values):
-                memory[moved, :, : self._filled] = memory[origin, :, : self._filled]
+        inputs = self._inputs
+        move(inputs.stacks, order, self._filled)
+        index = torch.from_numpy(order).to(inputs.tokens.device)
         for memory in (inputs.positions, inputs.mask):
-            memory[moved] = memory[origin]
+            memory[: len(order)] = memory.index_select(0, index)
+        self._visible = self._visible[order]
         self._rows = len(order)
         fitting = self._shape.narrowed(self._rows)
         if fitting != self._shape:
@@ -119,11 +131,8 @@ class StaticRows:
         return order
 
     def layers_of(self, row: int) -> Layers:
-        there = self._inputs.mask[row, 0, 0, : self._filled]
-        return tuple(
-            (layer.keys[row, :, : self._filled][:, there], layer.values[row, :, : self._filled][:, there])
-            for layer in self._inputs.layers
-        )
+        columns = columns_of(self._visible, row, self._visible.shape[1], self._filled)
+        return row_of(self._inputs.stacks, row, columns)
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
         """The logits are valid until the next call."""
@@ -135,22 +144,24 @@ class StaticRows:
         self._filled += 1
         return inputs.logits[: self._rows]
 
-    def _load(self, passes: Sequence[Prefilled], fan: torch.Tensor) -> None:
-        inputs, columns = self._inputs, self._filled
-        chosen = rows_of_passes(passes, fan)
+    def _load(self, passes: Sequence[Prefilled], fan: NDArray[np.int64]) -> None:
+        inputs, columns, device = self._inputs, self._filled, self._inputs.tokens.device
+        chosen = rows_of_passes(passes, fan, device)
         caches: list[Any] = [made.cache for made in passes if made.cache is not None]
+        for stack in inputs.stacks:
+            stack.zero_()  # masked, but 0 x nan is nan
         for index, layer in enumerate(inputs.layers):
             parts = [cache.layers[index] for cache in caches]
-            for memory, name in ((layer.keys, "keys"), (layer.values, "values")):
-                memory.zero_()  # masked, but 0 x nan is nan
-                copy_right_aligned(memory, [getattr(part, name) for part in parts], chosen, columns)
+            copy_right_aligned(layer.keys, [part.keys for part in parts], chosen, columns)
+            copy_right_aligned(layer.values, [part.values for part in parts], chosen, columns)
             for part in parts:
                 part.keys = part.values = None
         # Rows that only fill the shape are computed too, so they need valid tokens and positions.
         inputs.tokens.zero_()
         inputs.positions.zero_()
-        inputs.positions[: self._rows, 0] = torch.cat([made.lengths for made in passes])[fan]
+        lengths = np.concatenate([made.lengths for made in passes])[fan]
+        inputs.positions[: self._rows, 0] = torch.from_numpy(lengths).to(device)
         # Rows that only fill the shape see nothing but their own column, which the step adds.
         inputs.mask.zero_()
-        inputs.mask[: self._rows, 0, 0, :columns] = torch.cat([made.columns(columns) for made in passes])[fan]
+        inputs.mask[: self._rows, 0, 0, :columns] = torch.from_numpy(self._visible).to(device)
         inputs.column.fill_(columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import DynamicCache
 
 from skillpress.core.engine import Sampling
-from skillpress.models.engines.local import decoding_cache
+from skillpress.models.engines.local import batches, decoding_cache
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.decoding_cache import DecodingCache, bytes_per_token, can_merge
 from skillpress.models.engines.local.engine import LocalEngine
@@ -48,10 +49,10 @@ def test_a_bound_on_the_cache_makes_several_batches_of_the_same_results(
 ) -> None:
     policy, prompts = tiny_policy(), prompts_of(40)
     whole = LocalEngine(policy).generate(prompts, SAMPLING, range(40))
-    monkeypatch.setattr(local, "CACHE_BYTES", 100 * bytes_per_token(policy.model.config, 4))
+    monkeypatch.setattr(batches, "CACHE_BYTES", 100 * bytes_per_token(policy.model.config, 4))
     engine = LocalEngine(policy)
-    batches = engine._batches(prompts, SAMPLING.max_new_tokens)
-    assert len(batches) > 3 and sorted(row for batch in batches for row in batch) == list(range(40))
+    found = engine._batches(prompts, SAMPLING.max_new_tokens, {})
+    assert len(found) > 3 and sorted(row for batch in found for row in batch) == list(range(40))
     assert_alike(engine.generate(prompts, SAMPLING, range(40)), whole)
 
 
@@ -75,7 +76,7 @@ def test_query_heads_that_share_keys_are_grouped_in_the_engines_copy_alone() -> 
     st.integers(1, 20).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(0, n - 1), min_size=1)))
 )
 def test_rows_that_are_kept_hold_their_own_keys_in_either_way(case: tuple[int, set[int]]) -> None:
-    count, kept = case[0], torch.tensor(sorted(case[1]))
+    count, kept = case[0], np.array(sorted(case[1]))
     for bound in (0, 1 << 30):
         cache = DynamicCache()
         keys = torch.arange(count * 3.0).reshape(count, 1, 3, 1)

@@ -23,8 +23,7 @@ tokens = st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple)
 
 def sequence(ids: TokenIds) -> KeptSequence:
     """One layer, 8 bytes per token."""
-    keys = torch.zeros(1, len(ids), 1)
-    return KeptSequence(ids, ((keys, keys.clone()),))
+    return KeptSequence(ids, (torch.zeros(2, 1, len(ids), 1),))
 
 
 @given(st.lists(tokens, max_size=12), tokens)

@@ -10,8 +10,9 @@ import torch
 from scipy.stats import chi2, kstest
 
 from skillpress.core.engine import Sampling
-from skillpress.models.engines import sampler
-from skillpress.models.engines.sampler import draw, gumbel
+from skillpress.models.engines import gumbel_max
+from skillpress.models.engines.gumbel_max import gumbel
+from skillpress.models.engines.sampler import draw
 
 SEEDS = np.arange(40_000, dtype=np.uint64)
 """One seed per row."""
@@ -89,7 +90,7 @@ def test_a_row_is_drawn_alike_beside_any_others_and_with_a_padded_vocabulary(
         assert (alone.item(), own.item()) == (together[row].item(), logprobs[row].item())
     padded = torch.nn.functional.pad(logits, (0, 14), value=-torch.inf)
     torch.testing.assert_close(draw(padded, Sampling(), SEEDS[:64], 2)[0], together)
-    monkeypatch.setitem(sampler.NOISE_VALUES, "cpu", 120)
+    monkeypatch.setitem(gumbel_max.NOISE_VALUES, "cpu", 120)
     torch.testing.assert_close(draw(logits, Sampling(), SEEDS[:64], 2)[0], together)
 
 

@@ -169,9 +169,8 @@ def test_what_stands_in_memory_from_before_does_not_reach_a_response() -> None:
     assert isinstance(engine.decoder, StaticDecoder)
     assert engine.decoder._memory is not None
     with torch.inference_mode():
-        for pieces in engine.decoder._memory._layers:
-            for piece in pieces:
-                piece.memory.fill_(torch.nan)
+        for stack in engine.decoder._memory._stacks:
+            stack.fill_(torch.nan)
     assert engine.generate(prompts, SAMPLING, range(9)) == expected
 
 

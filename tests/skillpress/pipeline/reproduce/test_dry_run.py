@@ -16,7 +16,7 @@ from skillpress.experiment.estimate import BUCKET, UNUSED, memory_by_phase, trai
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import Params, load_params, read_yaml
 from skillpress.experiment.work import episodes, updates_per_step
-from skillpress.models.engines.local.engine import CACHE_BYTES
+from skillpress.models.engines.local.batches import CACHE_BYTES
 from skillpress.pipeline.graph import read_stages
 from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
