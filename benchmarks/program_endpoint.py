@@ -58,9 +58,9 @@ from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
 from skillpress.rollouts.programs.agent import ProgramAgent
 from skillpress.rollouts.programs.forms.chat import read
 from skillpress.rollouts.programs.functions import Functions
-from skillpress.rollouts.programs.launch import Start
 from skillpress.rollouts.programs.requests import Asked, ModelRequest
 from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.start import Start
 from skillpress.rollouts.programs.tool_calls import hermes
 
 AT_ONCE = 64

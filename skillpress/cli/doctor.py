@@ -20,11 +20,12 @@ from pathlib import Path
 from skillpress.cli import layers
 from skillpress.cli.command import COMMANDS
 from skillpress.core.arguments import CommandParser
-from skillpress.core.errors import UserError
+from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import LAB, ROOT, lab_file
 from skillpress.core.names import OURS
 from skillpress.core.registry import ENGINES, lookup, registries
 from skillpress.core.version import __version__
+from skillpress.environments.program.agent_files import read_agent, shipped
 from skillpress.models.engines.parameters import EngineParameters
 from skillpress.pipeline import exit_codes
 from skillpress.rollouts.sandbox import SandboxUnavailableError, find_bwrap, probe
@@ -74,9 +75,20 @@ def findings() -> Iterator[tuple[str, list[Finding]]]:
     yield "Environments", [alfworld_games(), cooking_games()]
     yield "Names in params.yaml", list(parts())
     yield "Other programs", [sandbox(), gvisor(), chromium(), postgresql(), shellcheck()]
+    yield "Coding agents (environment.agent)", list(agents())
     for layer, distributions in layers.layers().items():
         if layer not in (layers.BASE, *COMMANDS["run"].layers, *SUMS):
             yield f"Layer `{layer}`", packages(distributions, remedy=layers.remedy(layer))
+
+
+def agents() -> Iterator[Finding]:
+    """The coding agents that have a file, with what each says of its version."""
+    for name in shipped():
+        agent = read_agent(name)
+        try:
+            yield Finding(name, True, f"{agent.version()} (tried with {agent.tried})")
+        except ParamsError as error:
+            yield Finding(name, False, str(error).removeprefix("environment.agent: "))
 
 
 def python() -> Finding:

@@ -31,7 +31,7 @@ from skillpress.environments.program.verifier import Played, Verify
 from skillpress.environments.text.spaces import AnyText
 from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.isolated import url as isolated_url
-from skillpress.rollouts.programs.launch import LOST, Launcher, Running, Start
+from skillpress.rollouts.programs.launch import LOST, Launcher, Running
 from skillpress.rollouts.programs.mounting import MountedSkills, without_selection
 from skillpress.rollouts.programs.requests import (
     Asked,
@@ -50,6 +50,7 @@ from skillpress.rollouts.programs.session import (
     engine_failed,
     gone,
 )
+from skillpress.rollouts.programs.start import Start
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 
 _LOG = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from skillpress.core.lab import ROOT, found_here
 from skillpress.core.registry import CALL_READERS, lookup
 from skillpress.core.sections import NonNegative, Positive, PositiveInt, registered
 from skillpress.core.trajectory import Task
+from skillpress.environments.program.agent_files import AgentFile, read_agent
 from skillpress.environments.section import (
     AgentParts,
     EnvironmentSection,
@@ -54,8 +55,11 @@ class ProgramParameters(EnvironmentSection):
     max_steps: PositiveInt = Field(validation_alias=AliasChoices("max_calls", "max_steps"))
     """T: the most calls to the model in an episode. A call is a step, so both ``max_calls`` and the common
     ``max_steps`` name it."""
-    run: Reference
+    run: Reference | None = None
     """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
+    agent: str | None = None
+    """In place of ``run``: a coding agent by its name (docs/programs.md lists them), or a file that says how
+    another is started. The tasks have a field ``prompt``."""
     tasks: str
     """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory
     or the lab."""
@@ -96,6 +100,8 @@ class ProgramParameters(EnvironmentSection):
     @model_validator(mode="after")
     def _of_commands(self) -> Self:
         """Refuse promises that nothing would keep."""
+        if (self.run is None) == (self.agent is None):
+            raise ValueError("run, agent: exactly one of them says what plays")
         if isinstance(self.run, str):
             if self.isolation != "none":
                 raise ValueError(
@@ -127,7 +133,7 @@ class ProgramParameters(EnvironmentSection):
         Raises:
             ParamsError: one of ``files`` is not there.
         """
-        command = [] if isinstance(self.run, str) else self.run
+        command = self.run if isinstance(self.run, list) else []
         if command and Path(command[0]).parent.name == "bin":  # the program of an installation
             command = command[1:]
         found = {part: path for part in command if (path := _file_of_lab(part))}
@@ -151,7 +157,13 @@ class ProgramParameters(EnvironmentSection):
     @property
     def title(self) -> str:
         """The program's own name."""
-        return self.run.replace(":", ".") if isinstance(self.run, str) else Path(self.run[-1]).stem
+        if isinstance(self.run, str):
+            return self.run.replace(":", ".")
+        return Path(self.agent or (self.run or [""])[-1]).stem
+
+    def agent_file(self) -> AgentFile | None:
+        """How the coding agent is started; None if ``run`` says what plays."""
+        return None if self.agent is None else read_agent(self.agent)
 
     @property
     def gathering(self) -> float | None:

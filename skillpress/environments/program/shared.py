@@ -16,6 +16,7 @@ from skillpress.rollouts.programs.functions import START_SECONDS, Functions
 from skillpress.rollouts.programs.isolated import Isolated
 from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
 from skillpress.rollouts.programs.mounting import MountedSkills
+from skillpress.rollouts.programs.setting import Setting
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.workers.pool import cores
@@ -46,17 +47,20 @@ class SharedPrograms:
         given = section.given_skills()
         skills = MountedSkills.of(given, self._folder.path / "skills") if given else None
         self._skills = skills
+        agent = section.agent_file()
         self._launcher: Launcher
         if isinstance(section.run, str):
             self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
-        elif section.isolation != "none":
-            limits = Isolated.limited(section.memory_mb)
-            isolated = Isolated(
-                socket, section.run, limits=limits, passed=passed, isolation=section.isolation
-            )
-            self._launcher = Commands(section.run, isolated, copied, skills)
         else:
-            self._launcher = Commands(section.run, files=copied, skills=skills)
+            command = agent.run if agent else section.run or []
+            isolated = None
+            if section.isolation != "none":
+                limits = Isolated.limited(section.memory_mb)
+                isolated = Isolated(
+                    socket, command, limits=limits, passed=passed, isolation=section.isolation
+                )
+            setting = Setting(agent.variables, agent.files) if agent else None
+            self._launcher = Commands(command, isolated, copied, skills=skills, setting=setting)
         self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS
         """Maximum time of a start or a step."""
 

@@ -35,6 +35,8 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
     """
     path = parameters.tasks_file
     rows = list(_rows(path))
+    if parameters.agent is not None:
+        _check_prompts(path, parameters.agent, rows)
     named = [str(row.get("split") or "") for row in rows]
     free = [row for row, split in zip(rows, named, strict=True) if not split]
     order = generator(seed, "program tasks").permutation(len(free))
@@ -51,9 +53,18 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
         yield from (_task(row, split, seed) for row in chosen)
 
 
+def _check_prompts(path: Path, agent: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
+            raise TaskError(
+                f"environment.tasks: {path}, task {number} ({row['id']}): needs a text `prompt`, which "
+                f"the agent {agent} is given"
+            )
+
+
 def identities(parameters: ProgramParameters) -> dict[str, str]:
-    """A hash of the file of tasks, of the table of rules if there is one, and of each file and each skill
-    that is copied for the program.
+    """A hash of the file of tasks, of the table of rules if there is one, of a coding agent's file and its
+    version, and of each file and each skill that is copied for the program.
 
     Raises:
         TaskError: the file of tasks cannot be read.
@@ -70,6 +81,9 @@ def identities(parameters: ProgramParameters) -> dict[str, str]:
         found = {name: blake2b(file.read_bytes()).hexdigest()[:32] for name, file in files.items()}
     except OSError as error:
         raise TaskError(f"environment.tasks: {parameters.tasks_file} cannot be read: {error}") from error
+    if (agent := parameters.agent_file()) is not None:
+        told = json.dumps([agent.model_dump(mode="json"), agent.version()], sort_keys=True)
+        found[f"environment.agent: {parameters.agent}"] = blake2b(told.encode()).hexdigest()[:32]
     return found | {f"environment.skills: {skill.name}": skill.digest for skill in parameters.given_skills()}
 
 

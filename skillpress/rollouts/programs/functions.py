@@ -23,8 +23,9 @@ from itertools import count
 from pathlib import Path
 
 from skillpress.core.http_clients import loopback_kept_direct
-from skillpress.rollouts.programs.launch import CRASHED, LOST, NO_TELEMETRY, ProgramError, Start
+from skillpress.rollouts.programs.launch import CRASHED, LOST, ProgramError
 from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.start import NO_TELEMETRY, Start
 from skillpress.rollouts.sandbox.processes import waits
 from skillpress.rollouts.workers.parent import die_with_parent
 

@@ -64,7 +64,7 @@ class Isolated:
     socket: Path
     """The endpoint's Unix socket."""
     command: Sequence[str]
-    """The program and its arguments; ``{folder}`` means the episode's folder."""
+    """The program and its arguments, from which follows what is shown inside."""
     limits: Limits
     """The limits of memory, processes and files."""
     passed: Mapping[str, str] = field(default_factory=dict)
@@ -80,11 +80,17 @@ class Isolated:
         )
 
     def start(
-        self, folder: Path, variables: Mapping[str, str], output: int, skills: Mapping[str, Path]
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str],
+        output: int,
+        skills: Mapping[str, Path],
     ) -> subprocess.Popen[bytes]:
         """Start the command.
 
         Args:
+            arguments: the command's, for this episode.
             folder: the episode's folder, with files of this process alone.
             variables: environment variables, beside those of every isolated process.
             output: the descriptor of its stdout and stderr.
@@ -105,7 +111,7 @@ class Isolated:
             files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
             variables={"PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}", **self.passed, **variables},
         )
-        command = [self._program, *(part.replace("{folder}", HOME) for part in self.command[1:])]
+        command = [self._program, *arguments]
         limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
         python, forwarder = [sys.executable, "-I"], [FORWARDER, str(PORT), SOCKET, *limits, *command]
         if self.isolation == "gvisor":

@@ -9,7 +9,6 @@ and the episode starts it again. So is a program whose forwarder finds no endpoi
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -27,9 +26,11 @@ import psutil
 from skillpress.core.errors import UserError
 from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.rollouts.programs.forwarder import NO_ENDPOINT
-from skillpress.rollouts.programs.isolated import FORWARDER, IN_MEMORY, LARGEST_FILE, Isolated
+from skillpress.rollouts.programs.isolated import FORWARDER, HOME, IN_MEMORY, LARGEST_FILE, Isolated
 from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.setting import INHERITED, Setting, filled
+from skillpress.rollouts.programs.start import MARK, Start, namespace
 from skillpress.rollouts.sandbox.gvisor import held_in_gvisor
 from skillpress.rollouts.sandbox.held import Held, files_in
 from skillpress.rollouts.sandbox.isolation import Kind, inodes_in_memory
@@ -40,62 +41,15 @@ from skillpress.rollouts.sandbox.watchdog import watchdog
 from skillpress.rollouts.workers.parent import die_with_parent
 from skillpress.rollouts.workers.ranks import SIGNALLED, exit_in_words
 
-MARK = "SKILLPRESS_EPISODE"
-"""The variable by which a program's processes are known: ``PID:NAMESPACE:KEY``. PID is the number of the
-endpoint's process in this namespace of processes."""
 PRINTED = 64 << 10
 """The most characters of a program's output that are kept, from its end."""
 LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
 COUNTING_SHARE = 0.02
 """The share of the time in which the files of an isolated program are counted."""
-NO_TELEMETRY = {
-    "DO_NOT_TRACK": "1",
-    "ANONYMIZED_TELEMETRY": "false",
-    "OPENAI_AGENTS_DISABLE_TRACING": "1",
-    "LITELLM_LOCAL_MODEL_COST_MAP": "true",
-    "LITELLM_TELEMETRY": "false",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "LANGCHAIN_TRACING_V2": "false",
-    "LANGSMITH_TRACING": "false",
-    "OTEL_SDK_DISABLED": "true",
-}
-"""Variables that keep known libraries from calling home."""
 
 
 class ProgramError(UserError):
     """A program that cannot be started at all."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """What a program receives at its start."""
-
-    key: str
-    url: str
-    """The base URL with the key, without ``/v1``."""
-    task: Mapping[str, object]
-    folder: Path
-    """An empty folder of its own, which is its working directory."""
-    skills: Sequence[str] = ()
-    """The names of the skills that it finds."""
-
-    @property
-    def printed(self) -> Path:
-        """The file of its output, which it cannot open."""
-        return self.folder.parent / "printed.txt"
-
-    def variables(self) -> dict[str, str]:
-        """The environment variables by which clients find the model, and the program its task."""
-        return {
-            "OPENAI_BASE_URL": f"{self.url}/v1",
-            "OPENAI_API_BASE": f"{self.url}/v1",
-            "OPENAI_API_KEY": self.key,
-            "ANTHROPIC_BASE_URL": self.url,
-            "ANTHROPIC_API_KEY": self.key,
-            "SKILLPRESS_TASK": json.dumps(dict(self.task)),
-            **NO_TELEMETRY,
-            MARK: f"{os.getpid()}:{_namespace()}:{self.key}",
-        }
 
 
 class Running(Protocol):
@@ -138,28 +92,36 @@ class Commands:
         isolated: Isolated | None = None,
         files: Mapping[str, Path] | None = None,
         skills: MountedSkills | None = None,
+        setting: Setting | None = None,
     ) -> None:
         """Args:
         command: the program and its arguments. ``{folder}`` means the episode's folder.
         isolated: None for no isolation.
         files: maps names in every episode's folder to the files and folders that are copied there; None for
             none.
-        skills: the skills of which ``Start.skills`` names some; None if there are none."""
+        skills: the skills of which ``Start.skills`` names some; None if there are none.
+        setting: what the command needs beside, if it is a coding agent's."""
         self._command, self._isolated, self._files = list(command), isolated, dict(files or {})
-        self._skills = skills
+        self._skills, self._setting = skills, setting
 
     def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
         """See ``Launcher``."""
         _copy(self._files, start.folder)
+        home = str(start.folder) if self._isolated is None else HOME
+        variables, command = start.variables(), [part.replace("{folder}", home) for part in self._command]
+        if self._setting is not None:
+            fills = start.fills(home)
+            variables |= self._setting.prepare(start.folder, fills)
+            command = [filled(part, fills) for part in self._command]
         printed = os.open(start.printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             if self._isolated is None:
                 if self._skills is not None:
                     self._skills.copy(start.skills, start.folder)
-                process = self._start(start, printed)
+                process = self._start(command, start.folder, variables, printed)
             else:
-                skills = self._skills.binds(start.skills, start.folder) if self._skills else ()
-                process = self._isolated.start(start.folder, start.variables(), printed, dict(skills))
+                skills = dict(self._skills.binds(start.skills, start.folder) if self._skills else ())
+                process = self._isolated.start(command[1:], start.folder, variables, printed, skills)
         except OSError as error:
             raise ProgramError(f"environment.run: {self._command[0]!r} cannot be started: {error}") from error
         finally:
@@ -175,11 +137,16 @@ class Commands:
     def close(self) -> None:
         """Nothing outlives its episode."""
 
-    def _start(self, start: Start, printed: int) -> subprocess.Popen[bytes]:
+    def _start(
+        self, command: Sequence[str], folder: Path, variables: Mapping[str, str], printed: int
+    ) -> subprocess.Popen[bytes]:
+        mine = dict(os.environ)
+        if self._setting is not None:
+            mine = {name: mine[name] for name in INHERITED if name in mine}
         return subprocess.Popen(
-            [part.replace("{folder}", str(start.folder)) for part in self._command],
-            cwd=start.folder,
-            env={**os.environ, **loopback_kept_direct(), **start.variables()},
+            command,
+            cwd=folder,
+            env={**mine, **loopback_kept_direct(), **variables},
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,
@@ -376,17 +343,9 @@ def end_orphans() -> None:
             marks.add(process.environ().get(MARK, ""))
     for mark in marks:
         owner, _, rest = mark.partition(":")
-        ours = rest.startswith(f"{_namespace()}:")
+        ours = rest.startswith(f"{namespace()}:")
         if ours and owner.isdecimal() and not psutil.pid_exists(int(owner)):
             end_marked(mark)
-
-
-def _namespace() -> int:
-    """The number of this process's namespace of processes; 0 on a system without them."""
-    try:
-        return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return 0
 
 
 def _marked(process: psutil.Process, mark: str, since: int) -> bool:

@@ -28,8 +28,8 @@ from skillpress.models.engines.server import VLLM, ServerParameters
 from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import Collector, EpisodeRequest, ThreadVectorEnv, requests
 from skillpress.rollouts.programs.agent import ProgramAgent
-from skillpress.rollouts.programs.launch import MARK
 from skillpress.rollouts.programs.requests import Asked, ModelRequest
+from skillpress.rollouts.programs.start import MARK
 from skillpress.rollouts.programs.tool_calls import words
 from skillpress.rollouts.sandbox.processes import children_of_all, tree
 from skillpress.rollouts.workers.distributed import Ranks

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from skillpress.core.storage import remove_tree
 from skillpress.rollouts.programs.isolated import Isolated
-from skillpress.rollouts.programs.launch import Commands, Start
+from skillpress.rollouts.programs.launch import Commands
 from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.start import Start
 from skillpress.rollouts.sandbox import Execution, Limits
 from skillpress.rollouts.sandbox.isolation import Kind
 

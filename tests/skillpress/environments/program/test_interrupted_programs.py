@@ -17,8 +17,9 @@ from skillpress.environments.program.verifier import Verdict
 from skillpress.models.engines.checks import EngineError
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.rollouts.programs.endpoint import Endpoint
-from skillpress.rollouts.programs.launch import Running, Start
+from skillpress.rollouts.programs.launch import Running
 from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.start import Start
 from tests.skillpress.environments.program.test_program_environment import POLICY, TASKS, play, section
 from tests.support.rollouts import asking
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillpress.rollouts.programs.launch import MARK, Commands, Start, end_orphans
+from skillpress.rollouts.programs.launch import Commands, end_orphans
 from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.start import MARK, Start
 
 NOBODY = 4_194_303
 """The number of no process: the kernel's largest is one less."""

@@ -1,0 +1,89 @@
+"""Coding agents by name: how each is started, as a file of data.
+
+``environment.agent`` names one of the files in ``agents/``, or a file of the same form, in the working
+directory or the lab, so a new agent is a new file. In its texts ``{prompt}`` stands for the task's field
+``prompt``, ``{base_url}`` and ``{key}`` for the model's address and key, ``{home}`` for the episode's folder.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+from pydantic import Field, ValidationError
+
+from skillpress.core.errors import ParamsError, did_you_mean
+from skillpress.core.lab import found_here
+from skillpress.core.sections import Section
+
+SHIPPED = Path(__file__).with_name("agents")
+VERSION_SECONDS = 60.0
+"""How long an agent may take to say its version."""
+
+
+class AgentFile(Section):
+    """One agent's file."""
+
+    tried: str
+    """The package and the version that were tried."""
+    install: str
+    """The command that installs it."""
+    run: list[str] = Field(min_length=1)
+    """The program and its arguments."""
+    variables: Mapping[str, str] = Field(default_factory=dict)
+    """Environment variables."""
+    files: Mapping[str, str] = Field(default_factory=dict)
+    """Maps paths below its home to the texts of files that are written before it starts."""
+
+    def version(self) -> str:
+        """What the installed program says of its version.
+
+        Raises:
+            ParamsError: it is not installed, or does not say.
+        """
+        place = shutil.which(self.run[0])
+        if place is None:
+            raise ParamsError(f"environment.agent: {self.run[0]} is not installed: {self.install}")
+        try:
+            said = subprocess.run(
+                [place, "--version"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=VERSION_SECONDS,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ParamsError(f"environment.agent: {place} --version does not answer: {error}") from error
+        if said.returncode or not said.stdout.strip():
+            raise ParamsError(
+                f"environment.agent: {place} --version fails with exit code {said.returncode}: "
+                f"{said.stderr[-500:]}"
+            )
+        return said.stdout.strip().splitlines()[-1]
+
+
+def shipped() -> dict[str, Path]:
+    """Name of an agent to its file."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+
+
+def read_agent(name: str) -> AgentFile:
+    """The agent of a name, or of a file's path.
+
+    Raises:
+        ParamsError: there is none, or its file breaks the form.
+    """
+    path = shipped().get(name) or found_here(name)
+    if not path.is_file():
+        raise ParamsError(
+            f"environment.agent: {name!r} is no file, and no agent of {', '.join(shipped())}"
+            f"{did_you_mean(name, list(shipped()))}"
+        )
+    try:
+        return AgentFile.model_validate(yaml.safe_load(path.read_text()))
+    except (ValidationError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ParamsError(f"environment.agent: {path} cannot be read: {error}") from error

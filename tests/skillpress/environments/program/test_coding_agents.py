@@ -1,0 +1,133 @@
+"""Coding agents by name: their files of data, what an episode is given, and what it is not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from skillpress.core.errors import ParamsError, TaskError
+from skillpress.core.trajectory import Task
+from skillpress.environments.program.agent_files import AgentFile, read_agent, shipped
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.shared import SharedPrograms
+from skillpress.environments.program.tasks import identities, make_tasks
+from skillpress.environments.section import SplitSizes
+from skillpress.rollouts.programs.requests import Reply
+from tests.support.rollouts import asking
+
+TELLS = """
+import json, os, pathlib, sys
+home = os.environ["HOME"]
+file = pathlib.Path(home, ".told/settings.json").read_text()
+print(json.dumps({"prompt": sys.argv[1], "home": home, "cwd": os.getcwd(), "names": sorted(os.environ),
+                  "setting": os.environ["SETTING"], "file": file}))
+"""
+
+
+def agent_file(folder: Path, **changes: Any) -> Path:
+    told = {
+        "tried": "teller 1.0",
+        "install": "nothing to install",
+        "run": [sys.executable, "-c", TELLS, "{prompt}"],
+        "variables": {"SETTING": "{base_url} {key}"},
+        "files": {".told/settings.json": "{home}"},
+    }
+    path = folder / "teller.yaml"
+    path.write_text(json.dumps({**told, **changes}))
+    return path
+
+
+def section(agent: str | Path | None, **changes: Any) -> ProgramParameters:
+    given = {
+        "name": "program", "max_calls": 2, "agent": None if agent is None else str(agent), "tasks": "none",
+        "verify": f"{asking.HERE}:always", "seconds": 30, "isolation": "bubblewrap",
+    }  # fmt: skip
+    return ProgramParameters(**{**given, **changes})
+
+
+def told(params: ProgramParameters, prompt: str) -> dict[str, Any]:
+    shared = SharedPrograms(params, 1)
+    try:
+        environment = shared()
+        environment.reset(Task("t", "program", 0, {"id": "t", "prompt": prompt}))
+        observation, *_ = environment.step(Reply(""))
+    finally:
+        shared.close()
+    found: dict[str, Any] = json.loads(observation)
+    return found
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_agent_is_given_the_prompt_and_says_how_it_is_installed(name: str) -> None:
+    agent = read_agent(name)
+    assert any("{prompt}" in part for part in agent.run) and agent.install and agent.tried
+
+
+@pytest.mark.parametrize("isolation", ["bubblewrap", "none"])
+def test_an_episode_has_its_prompt_its_settings_and_a_home_of_its_own(tmp_path: Path, isolation: str) -> None:
+    found = told(section(agent_file(tmp_path), isolation=isolation), "fix {key}; then stop")
+    assert found["prompt"] == "fix {key}; then stop"
+    assert found["home"] == found["cwd"] == found["file"]
+    base_url, key = found["setting"].split()
+    assert base_url.endswith("/v1") and key in base_url
+
+
+def test_without_isolation_no_key_of_a_vendor_reaches_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_AUTH_TOKEN", "CODEX_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, "x")
+    names = told(section(agent_file(tmp_path), isolation="none"), "x")["names"]
+    assert not {"ANTHROPIC_AUTH_TOKEN", "CODEX_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "XDG_CONFIG_HOME"} & set(
+        names
+    )
+
+
+def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ParamsError, match=r"'claud-code' is no file.*did you mean 'claude-code'"):
+        read_agent("claud-code")
+
+
+def test_an_agent_that_is_not_installed_is_refused_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    agent = AgentFile(tried="x", install="npm install -g nobody", run=["nobody-has-this", "{prompt}"])
+    with pytest.raises(ParamsError, match="nobody-has-this is not installed: npm install -g nobody"):
+        agent.version()
+
+
+def test_a_file_with_an_unknown_key_is_refused_by_its_name(tmp_path: Path) -> None:
+    path = agent_file(tmp_path, colour="red")
+    with pytest.raises(ParamsError, match=r"teller.yaml cannot be read(.|\n)*colour"):
+        read_agent(str(path))
+
+
+@pytest.mark.parametrize(("agent", "also"), [(None, {}), ("codex", {"run": ["python", "agent.py"]})])
+def test_exactly_one_of_run_and_agent_says_what_plays(agent: str | None, also: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="exactly one of them says what plays"):
+        section(agent, **also)
+
+
+def test_tasks_of_an_agent_need_a_prompt(tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text('{"id": "a", "prompt": "x"}\n{"id": "b"}\n')
+    params = section(agent_file(tmp_path), tasks=str(tasks))
+    with pytest.raises(TaskError, match=r"task 2 \(b\): needs a text `prompt`"):
+        list(make_tasks(params, SplitSizes(1, 0, 1), 0))
+
+
+def test_another_version_of_the_agent_is_another_experiment(tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text('{"id": "a", "prompt": "x"}\n')
+
+    def identity(version: str) -> str:
+        program = tmp_path / "teller"
+        program.write_text(f"#!/bin/sh\necho {version}\n")
+        program.chmod(0o755)
+        params = section(agent_file(tmp_path, run=[str(program), "{prompt}"]), tasks=str(tasks))
+        return identities(params)[f"environment.agent: {params.agent}"]
+
+    assert identity("1.0") == identity("1.0") != identity("1.1")
