@@ -1,8 +1,8 @@
 """Coding agents by name: how each is started, as a file of data.
 
 ``environment.agent`` names one of the files in ``agents/``, or a file of the same form, in the working
-directory or the lab, so a new agent is a new file. In its texts ``{prompt}`` stands for the task's field
-``prompt``, ``{base_url}`` and ``{key}`` for the model's address and key, ``{home}`` for the episode's folder.
+directory or the lab, so a new agent takes one new file. In its texts ``{prompt}`` means the task's field
+``prompt``, ``{base_url}`` and ``{key}`` the model's address and key, ``{home}`` the episode's folder.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read_agent(name: str) -> AgentFile:
     path = shipped().get(name) or found_here(name)
     if not path.is_file():
         raise ParamsError(
-            f"environment.agent: {name!r} is no file, and no agent of {', '.join(shipped())}"
+            f"environment.agent: {name!r} is not a file, nor one of {', '.join(shipped())}"
             f"{did_you_mean(name, list(shipped()))}"
         )
     try:

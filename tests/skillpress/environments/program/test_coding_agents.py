@@ -89,7 +89,7 @@ def test_without_isolation_no_key_of_a_vendor_reaches_the_agent(
 
 
 def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(ParamsError, match=r"'claud-code' is no file.*did you mean 'claude-code'"):
+    with pytest.raises(ParamsError, match=r"'claud-code' is not a file.*did you mean 'claude-code'"):
         read_agent("claud-code")
 
 
