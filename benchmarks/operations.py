@@ -10,8 +10,8 @@ the second is counted: the passes, the loss, the backward pass, the optimizer an
 
     operations         calls of ATen that compute or move values, in either direction; views and empty
                        allocations start nothing on a device
-    synchronisations   calls after which the host waits for the device: numbers read from a tensor, and results
-                       whose size depends on values
+    synchronisations   calls after which the host waits for the device: numbers read from a tensor, and
+                       results whose size depends on values
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Operations(TorchDispatchMode):
     """Counts ATen's operations, also those of backward passes."""
 
     def __init__(self, counts: Counts) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._counts = counts
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
