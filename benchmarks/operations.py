@@ -1,12 +1,13 @@
 """Operations and host synchronisations of one update, counted on a CPU.
 
-    python -m benchmarks.operations [--scorer cached] [--dtype bfloat16] [--layers 30] [--groups 16]
+    python -m benchmarks.operations [--scorer tree] [--dtype bfloat16] [--layers 30] [--groups 16]
 
 A GPU computes a small model's operations faster than a host starts them, so their number decides how long an
 update takes. It does not depend on the sizes of tensors. So the model has SmolLM2's layers and heads (tied
 embeddings, 30 layers, 9 heads, 3 key heads) with vectors of 36 numbers, and an update has 16 groups of 8
 completions of 32 tokens after prompts of 199, as on the GPU. The first update creates the optimizer's state;
-the second is counted: the passes, the loss, the backward pass, the optimizer and the metrics.
+the second is counted: the passes, the loss, the backward pass, the optimizer and the metrics. The scorer is
+the one of GPUs (``tree``, with dense masks, since FlexAttention has no backward pass on CPUs) or of CPUs.
 
     operations         calls of ATen that compute or move values, in either direction; views and empty
                        allocations start nothing on a device
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -32,13 +34,17 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from benchmarks.grpo_step.ours import make_grpo
 from skillpress.core.trajectory import Step
+from skillpress.models.policy.scoring import ResponseScorer, Scorer
+from skillpress.models.policy.tree_scoring import TreeScorer
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
+from skillpress.training.loop import learner as module
 from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss
 
 GROUP, RESPONSE, PROMPT, VOCABULARY = 8, 32, 199, 512
+SCORERS: dict[str, type[Scorer]] = {"tree": TreeScorer, "cached": ResponseScorer}
 STARTS_NOTHING = {"aten::_unsafe_view", "aten::empty", "aten::empty_like", "aten::empty_strided",
                   "aten::new_empty", "aten::new_empty_strided", "aten::lift_fresh"}  # fmt: skip
 """Names of operations that only describe or allocate a tensor and that are not views by their schema."""
@@ -138,13 +144,14 @@ def _step(prompt: tuple[int, ...], response: tuple[int, ...]) -> Step:
     )
 
 
-def counts_of_update(layers: int, groups: int, dtype: str) -> Counts:
+def counts_of_update(layers: int, groups: int, dtype: str, scorer: type[Scorer] = TreeScorer) -> Counts:
     """The counts of the second update of a new learner."""
     join_ranks(Ranks(), free_port())
     configuration = "zero1_bf16" if dtype == "bfloat16" else "zero1_fp32"
     model = narrow_model(layers, getattr(torch, dtype))
     optimizer = AdamW(1e-5, configuration=configuration)
-    learner = Learner(model, [PolicyLoss(make_grpo())], optimizer, Passing(1.0, 1 << 20), Ranks())
+    with patch.object(module, "choose_scorer", scorer):
+        learner = Learner(model, [PolicyLoss(make_grpo())], optimizer, Passing(1.0, 1 << 20), Ranks())
     learner.update(make_batch(groups, 0))
     batch = make_batch(groups, 1)
     return Counts().of(lambda: learner.update(batch))
@@ -155,13 +162,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--scorer", choices=[*SCORERS], default="tree")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="bfloat16")
     parser.add_argument("--layers", type=int, default=30)
     parser.add_argument("--groups", type=int, default=16, help=f"groups of {GROUP} completions")
     chosen = parser.parse_args()
     os.environ["DS_ACCELERATOR"] = "cpu"
     torch.set_num_threads(1)
-    counts = counts_of_update(chosen.layers, chosen.groups, chosen.dtype)
+    counts = counts_of_update(chosen.layers, chosen.groups, chosen.dtype, SCORERS[chosen.scorer])
     found = {
         "setting": vars(chosen),
         "operations": counts.operations.total(),
