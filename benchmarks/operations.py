@@ -3,16 +3,16 @@
     python -m benchmarks.operations [--scorer tree] [--dtype bfloat16] [--layers 30] [--groups 16]
 
 A GPU computes a small model's operations faster than a host starts them, so their number decides how long an
-update takes. It does not depend on the sizes of tensors. So the model has SmolLM2's layers and heads (tied
-embeddings, 30 layers, 9 heads, 3 key heads) with vectors of 36 numbers, and an update has 16 groups of 8
-completions of 32 tokens after prompts of 199, as on the GPU. The first update creates the optimizer's state;
+update takes. It does not depend on the sizes of tensors. So the model has SmolLM2's 30 layers, 9 heads and 3
+key heads, with vectors of 36 numbers. An update has 16 groups of 8 completions of 32 tokens after prompts of
+199, as it had on the GPU. The first update creates the optimizer's state;
 the second is counted: the passes, the loss, the backward pass, the optimizer and the metrics. The scorer is
 the one of GPUs (``tree``, with dense masks, since FlexAttention has no backward pass on CPUs) or of CPUs.
 
     operations         calls of ATen that compute or move values, in either direction; views and empty
                        allocations start nothing on a device
-    synchronisations   calls after which the host waits for the device: numbers read from a tensor, and
-                       results whose size depends on values
+    synchronisations   calls in which the host waits for the device: numbers read from a tensor, results whose
+                       size depends on values, and copies from memory that is not pinned
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ STARTS_NOTHING = {"aten::_unsafe_view", "aten::empty", "aten::empty_like", "aten
                   "aten::new_empty", "aten::new_empty_strided", "aten::lift_fresh"}  # fmt: skip
 """Names of operations that only describe or allocate a tensor and that are not views by their schema."""
 WAITS = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::equal"}
-READS = {"tolist", "cpu"}
-"""Methods of a tensor that copy it to the host."""
+COPIES = {"tolist", "cpu", "tensor"}
+"""Functions that wait for a copy between host and device; ``torch.tensor`` copies from pageable memory."""
 
 
 @dataclass
@@ -92,14 +92,14 @@ def _by_truth(name: str, arguments: Sequence[Any]) -> bool:
 
 
 class _Methods(TorchFunctionMode):
-    """Counts what reads whole tensors, which on a CPU is no operation."""
+    """Counts copies between host and device, which a CPU does not count as operations."""
 
     def __init__(self, found: Counter[str]) -> None:
         super().__init__()
         self._found = found
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if (name := getattr(func, "__name__", "")) in READS:
+        if (name := getattr(func, "__name__", "")) in COPIES:
             self._found[f"Tensor.{name}"] += 1
         return func(*args, **(kwargs or {}))
 

@@ -114,7 +114,7 @@ class _Blocks:
 
     @classmethod
     def of(cls, depth: NDArray[np.int64], ends: NDArray[np.int64], window: int | None) -> _Blocks:
-        """Blocks from the edges of subtrees alone; with a window, a superset of what is seen."""
+        """Blocks from the edges of subtrees alone. With a window, some blocks are listed that see nothing."""
         blocks = np.arange(len(ends) // BLOCK)
         first, after = blocks * BLOCK, (blocks + 1) * BLOCK
         by_block = ends.reshape(-1, BLOCK)

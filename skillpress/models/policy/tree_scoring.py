@@ -141,7 +141,7 @@ def _added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _by_layer(masks: Sequence[Mask], config: PretrainedConfig) -> Any:
-    """One mask if all layers are of one kind, otherwise the mask of each kind."""
+    """One mask if all layers are alike, otherwise a mask for each kind of layer."""
     if len(masks) == 1 or getattr(config.get_text_config(), "layer_types", None) is None:
         return masks[-1]
     return dict(zip(("full_attention", "sliding_attention"), masks, strict=True))

@@ -26,7 +26,7 @@ class FlatGradients(BF16_Optimizer):  # type: ignore[misc]
 
     @classmethod
     def adopt(cls, optimizer: Any) -> None:
-        """Make an optimizer that DeepSpeed has built compute in this way, if it is of that kind."""
+        """Give DeepSpeed's bfloat16 optimizer this class; leave any other optimizer unchanged."""
         # DeepSpeed's engine names the class itself, so there is no other door.
         if type(optimizer) is BF16_Optimizer and optimizer.grad_acc_dtype == torch.float32:
             optimizer.__class__ = cls
