@@ -99,9 +99,12 @@ class _Methods(TorchFunctionMode):
         self._found = found
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if (name := getattr(func, "__name__", "")) in COPIES:
-            self._found[f"Tensor.{name}"] += 1
-        return func(*args, **(kwargs or {}))
+        found = func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        # transformers makes empty tensors for its caches, which copy nothing.
+        if name in COPIES and not (isinstance(found, torch.Tensor) and found.numel() == 0):
+            self._found[name] += 1
+        return found
 
 
 def narrow_model(layers: int, dtype: torch.dtype) -> LlamaForCausalLM:

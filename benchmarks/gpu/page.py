@@ -130,8 +130,8 @@ def training(results: Results) -> Iterator[str]:
         yield from table(heads, rows)
         yield ""
         yield (
-            "Of the ceiling: six operations per parameter and useful token, where a shared prompt counts once; "
-            "tokens/s counts it once per completion."
+            "Of the ceiling: six operations per parameter and useful token, where a shared prompt counts "
+            "once; tokens/s counts it once per completion."
         )
     if len(step) > 1:
         yield ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,6 +137,7 @@ def test_blocks_that_are_left_out_see_nothing_and_whole_ones_see_everything(wind
     by_block = seen.unflatten(0, (-1, tree_attention.BLOCK)).unflatten(2, (-1, tree_attention.BLOCK))
     some, whole = by_block.any(3).any(1), by_block.all(3).all(1)
     partly, wholly = (torch.zeros_like(some) for _ in range(2))
+    assert mask.full_kv_indices is not None and mask.full_kv_num_blocks is not None
     for row in range(len(some)):
         partly[row, mask.kv_indices[0, 0, row, : mask.kv_num_blocks[0, 0, row]].long()] = True
         wholly[row, mask.full_kv_indices[0, 0, row, : mask.full_kv_num_blocks[0, 0, row]].long()] = True
@@ -184,7 +186,7 @@ def test_a_model_for_which_trees_are_wrong_keeps_the_other_scorer_with_the_reaso
 
 
 def test_reasons_on_a_gpu() -> None:
-    wide = {"head_dim": 16}
+    wide: dict[str, Any] = {"head_dim": 16}
     assert why_not(family("Llama", **wide), blocks=True) is None
     assert "at least 16" in str(why_not(family("Llama"), blocks=True))
     assert "'eager'" in str(why_not(made("Gemma2"), blocks=True))

@@ -38,7 +38,7 @@ def learner(clipping: float = 1.0) -> Learner:
     """A learner whose updates have several passes."""
     join_ranks(Ranks(), free_port())
     model = tiny_policy().model
-    model.to(torch.bfloat16)
+    torch.nn.Module.to(model, torch.bfloat16)
     optimizer = AdamW(1e-2, gradient_clipping=clipping, configuration="zero1_bf16")
     return Learner(model, [PolicyLoss(clipped(0.2, 0.2, 0.0))], optimizer, Passing(1.0, 12), Ranks())
 

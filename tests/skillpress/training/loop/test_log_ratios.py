@@ -200,8 +200,10 @@ def test_a_reference_is_lent_to_a_gpu_and_its_pinned_weights_stay(steps: tuple[S
     weights = [*reference._scorer.parameters()]
     assert all(weight.is_pinned() for weight in weights)
     places = [weight.data_ptr() for weight in weights]
-    (found,) = reference.prepare([samples(steps)], scoring_on(model, "cuda"))
-    np.testing.assert_allclose(found.reference_logprobs, expected[0].reference_logprobs, atol=1e-3)
+    found = reference.prepare([samples(steps)], scoring_on(model, "cuda"))
+    ours, theirs = (each[0].reference_logprobs for each in (found, expected))
+    assert ours is not None and theirs is not None
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
     assert [weight.data_ptr() for weight in weights] == places
 
 
