@@ -128,6 +128,11 @@ def training(results: Results) -> Iterator[str]:
             "estimated GiB",
         )
         yield from table(heads, rows)
+        yield ""
+        yield (
+            "Of the ceiling: six operations per parameter and useful token, where a shared prompt counts "
+            "once; tokens/s counts it once per completion."
+        )
     if len(step) > 1:
         yield ""
         yield f"TRL takes {step['training_trl'] / step['training']:.2f} times as long per step."

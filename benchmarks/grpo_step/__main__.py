@@ -17,7 +17,8 @@ the estimate of ``--dry-run`` for ours.
 On a GPU, times are wall-clock seconds, and memory is that of tensors there. In bfloat16 both sides keep
 float32 weights: ours in DeepSpeed's optimizer (``zero1_bf16``), TRL's in the model, which computes under
 autocast. ``--teraflops`` is the ceiling that ``benchmarks.ceilings`` measured there; the result then has the
-share of it that six operations per parameter and token of an update amount to.
+share of it that six operations per parameter and useful token of an update amount to, where a shared prompt
+counts once.
 
 ``python -m benchmarks.grpo_step.episodes`` compares a whole training step over episodes of several steps.
 ``--sides`` measures some sides only, and the result then has no ratios; without TRL, name ``skillpress``.

@@ -76,7 +76,9 @@ def compare(
     tokens = setting.completions * (len(prompt) + RESPONSE)
     step = {name: statistics.median(side.step) for name, side in sides.items()}
     update = {name: statistics.median(side.update) for name, side in sides.items()}
-    work = 6 * policy.parameters * tokens
+    # A completion's last token is not read, and a shared prompt is useful once, however often it is computed.
+    useful = setting.groups * len(prompt) + setting.completions * (RESPONSE - 1)
+    work = 6 * policy.parameters * useful
     ceiling = None if teraflops is None else {name: work / update[name] / teraflops / 1e12 for name in sides}
     return {
         "model": model,

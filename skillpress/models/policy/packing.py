@@ -2,8 +2,8 @@
 
 Every response passes through the model after its prompt; steps whose prompts extend one another pass as one
 sequence (``chains.py``). A prompt that several sequences share is computed several times. In return this
-scorer works where ``scoring.py`` does not: gradient checkpointing drops the cache that ``scoring.py`` needs,
-and FlashAttention's kernels accept no mask over prompts padded on the right.
+scorer works where the others do not: FlashAttention's kernels accept no mask over prompts padded on the
+right, nor one over trees.
 
 Position ids start at 0 with every sequence. From these, transformers recognises sequences: sdpa, eager and
 flex attention receive a block-diagonal causal mask, and FlashAttention the lengths (``cu_seqlens``), for

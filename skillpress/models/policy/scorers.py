@@ -1,14 +1,19 @@
 """Chooses a model's scorer, and turns on gradient checkpointing in its layers.
 
-    cached   computes every different prompt once; keys and values are fanned out to its responses
-             (scoring.py)
-    packed   computes whole sequences end to end, for gradient checkpointing and for attention kernels without
-             a mask over padding (packing.py)
+    cached   computes every different prompt once; keys and values are fanned out to its responses, in a
+             second pass through the layers (scoring.py): on CPUs
+    tree     computes all prompts and responses in one pass, every common beginning once (tree_scoring.py):
+             on GPUs, and with gradient checkpointing, which drops the cache
+    packed   computes whole sequences end to end, for FlashAttention, which takes no masks (packing.py)
 
-Both take responses in the same form and give the same log-probabilities, up to rounding.
+All take responses in the same form and give the same log-probabilities, up to rounding. On CPUs trees saved
+12 to 25% with short prompts and cost 5 to 8% with long ones, so recorded experiments keep their scorer and
+its bits. With checkpointing they took a third of the packed scorer's time.
 """
 
 from __future__ import annotations
+
+import logging
 
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -17,15 +22,24 @@ from skillpress.core.errors import PolicyError
 from skillpress.models.policy.attention import BLOCKED
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer, Scorer
+from skillpress.models.policy.tree_scoring import TreeScorer, why_not
+
+_LOG = logging.getLogger(__name__)
 
 MASKING_KERNELS = {"eager", "sdpa", BLOCKED}
-"""Attention implementations for which the cached scorer's masks are correct."""
+"""Attention implementations that take the masks of the cached scorer and of trees."""
 
 
 def choose_scorer(model: PreTrainedModel) -> Scorer:
-    """The scorer for this model in its current state: the cached one whenever it is correct."""
-    cached = model.config._attn_implementation in MASKING_KERNELS and not model.is_gradient_checkpointing
-    return ResponseScorer(model) if cached else PackedScorer(model)
+    """The scorer for this model in its current state and on its current device."""
+    if model.config._attn_implementation not in MASKING_KERNELS:
+        return PackedScorer(model)
+    blocks = model.device.type == "cuda"
+    if blocks or model.is_gradient_checkpointing:
+        if (reason := why_not(model, blocks)) is None:
+            return TreeScorer(model, blocks)
+        _LOG.info("%s is not scored as trees: %s", type(model).__name__, reason)
+    return PackedScorer(model) if model.is_gradient_checkpointing else ResponseScorer(model)
 
 
 def checkpoint_layers(model: PreTrainedModel) -> None:

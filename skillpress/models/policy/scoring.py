@@ -49,6 +49,8 @@ class Responses:
     """[tokens] the response tokens, response by response."""
     first: torch.Tensor
     """[responses] place in ``targets`` of each first token, which the whole prompt predicts."""
+    pairs: Pairs
+    """The prompts and responses themselves, on the host."""
 
     @property
     def size(self) -> int:
@@ -75,7 +77,7 @@ def pack_responses(pairs: Sequence[Pair] | Pairs, device: torch.device | str = "
     counts = known.response_lengths
 
     def tensor(values: Any) -> torch.Tensor:
-        return torch.tensor(values, dtype=torch.long, device=device)
+        return on_device(np.asarray(values, np.int64), device)
 
     return Responses(
         prompts=tensor(_pad([*place])),
@@ -86,7 +88,16 @@ def pack_responses(pairs: Sequence[Pair] | Pairs, device: torch.device | str = "
         predicting=tensor(_predicting(known, width)),
         targets=tensor([token for _, response in known.rows for token in response]),
         first=tensor(np.cumsum(counts) - counts),
+        pairs=known,
     )
+
+
+def on_device(array: NDArray[Any], device: torch.device | str) -> torch.Tensor:
+    """The array as a tensor there; the host does not wait until a GPU has it."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if torch.device(device).type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def _predicting(pairs: Pairs, width: int) -> NDArray[np.int64]:
@@ -160,7 +171,7 @@ class ResponseScorer(Scorer):
             raise PolicyError(
                 f"policy.model: {type(self.model).__name__} has gradient checkpointing on, which drops the "
                 "cache that responses are scored with here: call gradient_checkpointing_disable(), or score "
-                "with the packed scorer (skillpress.models.policy.scorers.choose_scorer takes it)"
+                "with the tree scorer (skillpress.models.policy.scorers.choose_scorer takes it)"
             )
         return self._everywhere(responses)[responses.predicting]
 

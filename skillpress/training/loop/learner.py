@@ -9,7 +9,6 @@ So all ranks make the same number of passes: a rank with fewer adds weightless o
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.lessons import Lessons
 from skillpress.training.loop.lora import LoraAdapter, SavedAdapter
-from skillpress.training.loop.measured import Measured
+from skillpress.training.loop.measured import Measured, Totals
 from skillpress.training.loop.model_pass import Pass, weightless
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.scoring_passes import ScoringPasses, by_sample
@@ -100,6 +99,10 @@ class Learner:
             self._optimizer.add_param_group({"params": list(head.parameters()), "factor": head.rate})
         self.engine: Any
         self.engine, *_ = deepspeed.initialize(model=module, optimizer=self._optimizer, config=settings)
+        # Imported here: it imports DeepSpeed, which takes seconds.
+        from skillpress.training.loop.flat_gradients import FlatGradients
+
+        FlatGradients.adopt(self.engine.optimizer)
         self.scoring = ScoringPasses(
             score=self.engine,
             temperature=passing.temperature,
@@ -156,7 +159,7 @@ class Learner:
         if not due:
             return Measured()
         self._compare(samples)
-        totals: dict[str, float] = defaultdict(float)
+        totals = Totals()
         for number, (part, each) in enumerate(due, 1):
             last = number == len(due)
             # DeepSpeed would count passes up to a constant, but updates differ in their number of passes.
@@ -170,10 +173,9 @@ class Learner:
                 compare(samples, by_sample(samples, update.scored))
             # This changes weights at the boundary alone.
             self.engine.step()
-            for name, value in {**metrics, "loss": loss.detach()}.items():
-                totals[name] += float(value)
-        norm = self.engine.get_global_grad_norm()
-        return Measured.of(self.ranks.sum(dict(totals)), None if norm is None else float(norm))
+            totals.add({**metrics, "loss": loss.detach()})
+        sums, norm = totals.read(self.engine.get_global_grad_norm())
+        return Measured.of(self.ranks.sum(sums), norm)
 
     def weights(self) -> dict[str, torch.Tensor]:
         """The policy's current weights, under the start policy's names; all ranks call this."""

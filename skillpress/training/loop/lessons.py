@@ -16,7 +16,7 @@ import torch
 from skillpress.core.trajectory import Step
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.passes import pass_rows
-from skillpress.models.policy.scoring import pack_responses
+from skillpress.models.policy.scoring import on_device, pack_responses
 from skillpress.training.algorithms.batch import Batch, Floats, Indices
 from skillpress.training.experience.experience import LessonTokens
 from skillpress.training.experience.parameters import ExperienceParameters
@@ -54,7 +54,7 @@ class Lessons(UpdatePart):
         """The method's loss and metrics, the sum of weights ``weight``, and ``tokens``."""
         kl, responses = None, each.responses
         by_token = np.repeat(each.batch.weights, each.batch.tokens)
-        weights = torch.tensor(by_token, dtype=torch.float32, device=responses.targets.device)
+        weights = on_device(by_token.astype(np.float32), responses.targets.device)
         score, temperature = scoring.score, scoring.temperature
         if self.method.compares_distributions and each.given is not None:
             # With a gradient, the prompt with knowledge would also move towards the plain one.

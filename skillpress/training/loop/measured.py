@@ -8,9 +8,12 @@ step: left-out tokens contribute exactly 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+
+import torch
 
 LESSON = "lesson/"
 """Before the names of what is summed over lessons' tokens."""
@@ -54,6 +57,33 @@ class Measured:
             gradient_norm=norm,
             optimized=True,
         )
+
+
+class Totals:
+    """Sums of metrics over passes. They stay on the device until the end of an update, so that the host can
+    start one pass after another without waiting."""
+
+    def __init__(self) -> None:
+        self._passes: list[tuple[list[str], torch.Tensor]] = []
+
+    def add(self, metrics: Mapping[str, torch.Tensor]) -> None:
+        """Add the metrics of a pass, which are scalars."""
+        values = [value.detach().to(torch.float64) for value in metrics.values()]
+        self._passes.append(([*metrics], torch.stack(values)))
+
+    def read(self, norm: torch.Tensor | float | None) -> tuple[dict[str, float], float | None]:
+        """The sums, and the gradient's norm as a number: the one read of the device in an update."""
+        rows = [values for _, values in self._passes]
+        if isinstance(norm, torch.Tensor):
+            rows.append(norm.detach().to(rows[0]).reshape(1))
+        numbers = torch.cat(rows).tolist()
+        if isinstance(norm, torch.Tensor):
+            norm = numbers.pop()
+        sums: dict[str, float] = defaultdict(float)
+        names = [name for names, _ in self._passes for name in names]
+        for name, number in zip(names, numbers, strict=True):
+            sums[name] += number
+        return dict(sums), None if norm is None else float(norm)
 
 
 def mean_metrics(updates: Sequence[Measured]) -> dict[str, float]:

@@ -19,7 +19,7 @@ from skillpress.core.chains import in_chains
 from skillpress.core.columns import Indices
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.models.policy.passes import pass_rows
-from skillpress.models.policy.scoring import Responses, pack_responses
+from skillpress.models.policy.scoring import Responses, on_device, pack_responses
 from skillpress.training.algorithms.algorithm import ScoredTokens
 from skillpress.training.algorithms.batch import Batch
 
@@ -101,7 +101,7 @@ def scored(batch: Batch, logprobs: torch.Tensor, values: torch.Tensor | None = N
     step = np.repeat(np.arange(len(batch)), batch.tokens)
 
     def tensor(array: NDArray[Any] | None) -> Any:
-        return None if array is None else torch.tensor(array, dtype=torch.float32, device=logprobs.device)
+        return None if array is None else on_device(array.astype(np.float32), logprobs.device)
 
     sums, factors = batch.trajectory_sums, batch.kl_factors
     return ScoredTokens(
@@ -109,12 +109,12 @@ def scored(batch: Batch, logprobs: torch.Tensor, values: torch.Tensor | None = N
         old_logprobs=tensor(old),
         advantages=tensor(batch.advantages),
         weights=tensor(batch.weights[step]),
-        response=torch.tensor(step, device=logprobs.device),
+        response=on_device(step, logprobs.device),
         reference_logprobs=tensor(batch.reference_logprobs),
         kl_weights=None if factors is None else tensor((batch.weights * factors)[step]),
         values=values,
         old_values=tensor(batch.values),
         value_targets=tensor(batch.value_targets),
         value_weights=tensor(batch.value_weights),
-        trajectory_sums=None if sums is None else torch.tensor(sums[step], device=logprobs.device),
+        trajectory_sums=None if sums is None else on_device(sums[step], logprobs.device),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import torch
 from transformers import PreTrainedModel
 
 from skillpress.core.columns import members
@@ -24,12 +26,16 @@ class Reference(UpdatePart):
     def __init__(self, model: PreTrainedModel, adapter: LoraAdapter | None = None) -> None:
         """Copy the current model; a learner must not have it yet. A model with an adapter needs no copy.
 
-        The copy is on the device while it scores and on the CPU otherwise.
+        The copy stays in the host's memory. A device gets its weights while it scores, and copies none back.
         """
         self._adapter = adapter
         self.columns = {"reference_logprobs": np.zeros(1, np.float32)}
         if adapter is None:
-            self._scorer = choose_scorer(copy_model(model)).requires_grad_(False).to("cpu")
+            self._scorer = choose_scorer(copy_model(model)).requires_grad_(False)
+            if model.device.type != "cpu":
+                for weight in _tensors(self._scorer):
+                    # Pinned memory is copied several times as fast, and the host need not wait.
+                    weight.data = weight.data.to("cpu").pin_memory()
 
     def prepare(self, shares: Sequence[Batch], scoring: ScoringPasses) -> Sequence[Batch]:
         """The shares with the start policy's log-probabilities. If only some samples are drawn for the KL
@@ -52,8 +58,27 @@ class Reference(UpdatePart):
         if self._adapter is not None:
             with self._adapter.switched_off():
                 return [scoring.logprobs(part) for part in parts]
-        shared, scorer = self._scorer.shares_prompts, self._scorer.to(scoring.device)
-        own = replace(scoring, score=scorer, shared=shared, valued=False, in_step=alone)
-        found = [own.logprobs(part) for part in parts]
-        self._scorer.to("cpu")
-        return found
+        shared = self._scorer.shares_prompts
+        own = replace(scoring, score=self._scorer, shared=shared, valued=False, in_step=alone)
+        with _lent(self._scorer, scoring.device):
+            return [own.logprobs(part) for part in parts]
+
+
+def _tensors(module: torch.nn.Module) -> list[torch.Tensor]:
+    """All weights and buffers, each once."""
+    return [*module.parameters(), *module.buffers()]
+
+
+@contextmanager
+def _lent(module: torch.nn.Module, device: torch.device | str) -> Iterator[None]:
+    """The module's weights are on the device within this context, and are the same tensors as before after
+    it."""
+    tensors = _tensors(module)
+    kept = [each.data for each in tensors]
+    for each in tensors:
+        each.data = each.data.to(device, non_blocking=True)
+    try:
+        yield
+    finally:
+        for each, data in zip(tensors, kept, strict=True):
+            each.data = data

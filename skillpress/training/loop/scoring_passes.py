@@ -18,6 +18,7 @@ import torch
 
 from skillpress.core.columns import members
 from skillpress.core.logprobs import Logprobs
+from skillpress.models.policy.scoring import on_device
 from skillpress.training.algorithms.batch import Batch, Floats
 from skillpress.training.loop.model_pass import Pass, passes
 
@@ -51,7 +52,7 @@ class ScoringPasses:
         """The scores of one pass: [tokens] log-probabilities and entropies, and [steps] values of a head."""
         if not self.valued:
             return self.score(each.responses, self.temperature)
-        made = torch.tensor(each.batch.made, dtype=torch.float32, device=self.device)
+        made = on_device(each.batch.made.astype(np.float32), self.device)
         return self.score(each.responses, self.temperature, made=made)
 
     def passes(self, samples: Batch) -> list[Pass]:

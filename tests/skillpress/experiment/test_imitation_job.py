@@ -61,7 +61,7 @@ def test_passes_are_bounded_and_layers_checkpointed_as_the_section_training_asks
         results[name] = imitated(with_training(params, **changes), tmp_path, name)
         most = max(tokens for _, tokens in passed)
         assert (most > 60) == (name == "whole")
-        assert {scorer for scorer, _ in passed} == {"packed" if name == "checkpointed" else "cached"}
+        assert {scorer for scorer, _ in passed} == {"tree" if name == "checkpointed" else "cached"}
         assert not load_policy(tmp_path / name).model.is_gradient_checkpointing
     for name in ("bounded", "checkpointed"):
         np.testing.assert_allclose(results[name].losses, results["whole"].losses, rtol=1e-3)

@@ -28,6 +28,7 @@ from skillpress.models.policy.passes import PASS_TOKENS, response_logprobs
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer
+from skillpress.models.policy.tree_scoring import TreeScorer
 from skillpress.rollouts.programs.requests import ModelRequest
 from skillpress.training.loop.lora import LoraAdapter
 
@@ -113,14 +114,16 @@ def scorer(policy: Policy, folder: Path) -> str:
     if not disagreement(model, pairs) <= ROUNDING:
         return f"{WRONG}: cached"
     with torch.no_grad():
-        cached, packed = (
+        cached, *others = (
             torch.cat(response_logprobs(kind(model), pairs, 1.0, PASS_TOKENS, model.device))
-            for kind in (ResponseScorer, PackedScorer)
+            for kind in (ResponseScorer, TreeScorer, PackedScorer)
         )
-    if not float((cached - packed).abs().max()) <= ROUNDING:
-        return f"{WRONG}: packed"
+    for kind, other in zip((TreeScorer, PackedScorer), others, strict=True):
+        if not float((cached - other).abs().max()) <= ROUNDING:
+            return f"{WRONG}: {kind.name}"
     checkpoint_layers(model)
-    return "cached, packed" if disagreement(model, pairs) <= ROUNDING else f"{WRONG}: checkpointed layers"
+    right = disagreement(model, pairs) <= ROUNDING
+    return "cached, tree, packed" if right else f"{WRONG}: checkpointed layers"
 
 
 def engine(policy: Policy, folder: Path) -> str:

@@ -150,9 +150,9 @@ def test_the_cached_scorer_refuses_gradient_checkpointing_and_the_choice_avoids_
     check_family(model)
     cached = ResponseScorer(model)
     model.gradient_checkpointing_enable()
-    with pytest.raises(PolicyError, match=r"gradient checkpointing on.*packed scorer"):
+    with pytest.raises(PolicyError, match=r"gradient checkpointing on.*tree scorer"):
         cached(pack_responses([((3,), (4,))]), 1.0)
-    assert choose_scorer(model).name == "packed"
+    assert choose_scorer(model).name == "tree"
     check_family(model)
 
 

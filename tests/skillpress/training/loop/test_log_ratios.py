@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from transformers import PreTrainedModel
 
 from skillpress.core.trajectory import Step
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
@@ -22,6 +23,7 @@ from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.own_scores import with_importance
 from skillpress.training.loop.policy_loss import PolicyLoss
 from skillpress.training.loop.reference import Reference
+from skillpress.training.loop.scoring_passes import ScoringPasses
 from tests.support.models.tiny import tiny_policy
 from tests.support.training.batches import clipped
 from tests.support.training.scored import scored as tokens_of
@@ -186,3 +188,24 @@ def test_weighting_advantages_is_weighting_the_surrogate() -> None:
     inside, _ = loss(tokens_of(logprobs, old, weights * advantages, torch.ones(200)))
     outside, _ = loss(tokens_of(logprobs, old, advantages, weights))
     torch.testing.assert_close(inside, outside)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_reference_is_lent_to_a_gpu_and_its_pinned_weights_stay(steps: tuple[Step, ...]) -> None:
+    join_ranks(Ranks(), free_port())
+    model = tiny_policy().model
+    expected = Reference(model).prepare([samples(steps)], scoring_on(model, "cpu"))
+    torch.nn.Module.to(model, "cuda")
+    reference = Reference(model)
+    weights = [*reference._scorer.parameters()]
+    assert all(weight.is_pinned() for weight in weights)
+    places = [weight.data_ptr() for weight in weights]
+    found = reference.prepare([samples(steps)], scoring_on(model, "cuda"))
+    ours, theirs = (each[0].reference_logprobs for each in (found, expected))
+    assert ours is not None and theirs is not None
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
+    assert [weight.data_ptr() for weight in weights] == places
+
+
+def scoring_on(model: PreTrainedModel, device: str) -> ScoringPasses:
+    return ScoringPasses(ResponseScorer(model), TEMPERATURE, 20, device)
