@@ -68,7 +68,9 @@ def _cut(name: str, most: int) -> str:
 def document(skill: Skill, choice: Choice, source: Source) -> str:
     """The text of the file."""
     body = "\n".join([*_instructions(skill), *_evidence(skill.found, choice, source), ""])
-    front = f"---\nname: {skill.name}\ndescription: {json.dumps(description(skill))}\n---\n\n"
+    front = (
+        f"---\nname: {skill.name}\ndescription: {json.dumps(description(skill), ensure_ascii=False)}\n---\n\n"
+    )
     return front + cleaned(body)
 
 

@@ -140,12 +140,17 @@ def test_a_forked_session_counts_once(tmp_path: Path) -> None:
 SECRETS = {
     "key": "sk-ant-api03-Zx81Kq0Lm22Pp7", "password": "hunter2pass", "mail": "jane.doe@corp.example",
     "person": "janedoe77", "token": "ghp_Ab3dE5gH7jK9mN1pQ3sT5", "aws": "AKIAIOSFODNN7EXAMPLE",
-    "hex": "9f86d081884c7d659a2feaa0c55ad015", "host": "10.20.30.40",
+    "hex": "9f86d081884c7d659a2feaa0c55ad015", "host": "10.20.30.40", "six": "2001:db8:85a3::8a2e:370:7334",
+    "phone": "+49 170 1234567", "hook": "T0AB1/B0CD2/x9y8z7", "cookie": "c00k1e-jar", "pass": "s3cret wörd",
 }  # fmt: skip
 LEAKS = (
     "export API_KEY={key}", "mysql -u admin -p{password} -h {host}", "git log --author {mail}",
     "cat /home/{person}/notes.md /Users/{person}/a C:\\Users\\{person}\\b", "curl -u admin:{password} {host}",
     "deploy --password {password} --token '{token}'", "aws configure set {aws}", "echo {hex}",
+    "ssh {person}@buildbox", "git config user.name {person}", "cat ~{person}/x C:/Users/{person}/y",
+    "docker login -u {person} -p {password} r.example", "echo {password} | sudo -S true", "ping {six}",
+    "redis-cli -a {password}", "curl -H 'Cookie: {cookie}' -u '{person}:{pass}' x", "echo call {phone}",
+    "curl https://hooks.slack.com/services/{hook}", "echo machine x password {password}",
 )  # fmt: skip
 
 
