@@ -34,10 +34,12 @@ class Written:
     """Files that were edited, or are not ours."""
     no_longer: list[str] = field(default_factory=list)
     """Skills of before that these logs do not choose."""
+    dropped: list[str] = field(default_factory=list)
+    """Those of them that the last logs still chose."""
 
     def lines(self) -> list[str]:
         """What changed, for the changelog; empty if nothing did."""
-        groups = (("Added", self.added), ("Updated", self.updated))
+        groups = (("Added", self.added), ("Updated", self.updated), ("No longer chosen", self.dropped))
         return [f"- {title}: {', '.join(names)}" for title, names in groups if names]
 
 
@@ -78,6 +80,8 @@ def write(folder: Path, skills: Sequence[Skill], choice: Choice, source: Source)
             (done.added if before is None else done.updated).append(skill.name)
             entries[skill.name] = entry
     done.no_longer = sorted(set(entries) - {skill.name for skill in skills})
+    done.dropped = [name for name in done.no_longer if entries[name].get("chosen", True)]
+    entries = {name: {**entry, "chosen": name not in done.no_longer} for name, entry in entries.items()}
     if done.lines():
         write_json(folder / MANIFEST, {"schema": SCHEMA, "skills": dict(sorted(entries.items()))})
         _tell(folder / CHANGES, done, source)
@@ -119,7 +123,9 @@ def _read(path: Path) -> str | None:
 def _content(skill: Skill) -> str:
     """A hash of what a skill says about its own uses; other runs change nothing in it."""
     steps = [(step.skill, step.form, step.forms) for step in skill.steps]
-    counts = (skill.found.uses, len(skill.found.holders))
+    success = skill.found.success
+    known = (success.won[0], success.runs[0]) if success is not None else None
+    counts = (skill.found.uses, len(skill.found.holders), known)
     return _hash(json.dumps([skill.situation.form, steps, counts, skill.failures]))
 
 

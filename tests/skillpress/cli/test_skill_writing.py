@@ -119,6 +119,50 @@ def test_unknown_outcomes_are_said_to_be_unknown(make: Make) -> None:
     assert "**Success:** unknown" in found["pip-uv-diff"]
 
 
+def labels(path: Path, played: Sequence[Session]) -> Path:
+    rows = [f"{number},{str(it.success).lower()}" for number, it in enumerate(played)]
+    path.write_text("\n".join(["number,success", *rows]) + "\n")
+    return path
+
+
+def test_outcomes_of_a_label_file_update_the_evidence_and_reject_what_goes_with_failure(
+    make: Make, tmp_path: Path
+) -> None:
+    played = sessions(150, noise=0.1)
+    log = [record_of(it, outcome=False, number=number) for number, it in enumerate(played)]
+    assert "rm-cmake-ctest" in make(log)
+    told = make(log, "--outcomes", str(labels(tmp_path / "labels.csv", played)))
+    assert "difference of" in told["pip-uv-diff"].partition("**Success:**")[2]
+    changes = (tmp_path / "skills" / "CHANGELOG.md").read_text()
+    assert "- Updated: " in changes and "- No longer chosen: rm-cmake-ctest\n" in changes
+    before = (tmp_path / "skills" / "CHANGELOG.md").read_bytes()
+    make(log, "--outcomes", str(tmp_path / "labels.csv"))
+    assert (tmp_path / "skills" / "CHANGELOG.md").read_bytes() == before
+
+
+def test_the_last_test_command_decides_the_outcome(make: Make, tmp_path: Path) -> None:
+    log = []
+    for session in sessions(150, noise=0.1):
+        record = record_of(session, outcome=False)
+        record["messages"][-1]["content"] = "1 passed" if session.success else "1 failed"
+        function = record["messages"][-2]["tool_calls"][0]["function"]
+        function["arguments"] = json.dumps({"command": "tox -q"})
+        log.append(record)
+    found = make(log, "--last-call", "tests")
+    assert set(found) == SKILLS and "difference of" in found["pip-uv-diff"].partition("**Success:**")[2]
+
+
+def test_a_routine_that_repeated_tasks_make_is_passed_over_with_its_reason(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = Session("x", "Do.", (("jq", "jq ."), ("tee", "tee a"), ("wc", "wc a")), True)
+    assert not make([record_of(same)] * 40)
+    why = "saves bits only by repeats: 40 runs are 1 distinct pairs of task and steps"
+    assert f"passed over: jq → tee → wc: {why}" in capsys.readouterr().out
+    (row,) = pl.read_csv(tmp_path / "page" / "passed_over.csv").iter_rows(named=True)
+    assert row["why"] == why and row["uses"] == 40 and row["tasks"] == 1 and row["bits_saved"] < 0
+
+
 def test_a_forked_session_counts_once(tmp_path: Path) -> None:
     folder = tmp_path / "sessions"
     folder.mkdir()
