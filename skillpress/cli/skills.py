@@ -37,7 +37,7 @@ from skillpress.cli.reading import (
     tell_warnings,
     wanted_by,
 )
-from skillpress.cli.skill_writing import add_writing_options, choosing, draft_rules, tell_made
+from skillpress.cli.skill_writing import add_writing_options, choosing, draft_rules, teaching, tell_made
 from skillpress.core.arguments import CommandParser, output_folder
 from skillpress.core.arguments import whole as whole_number
 from skillpress.core.errors import UserError
@@ -102,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _write(chosen.output, content, page)
     _tell(chosen.output, content)
     if chosen.write is not None:
-        made = make_skills(log, wanted, projection, choosing(chosen), chosen.write)
+        with teaching(chosen) as teacher:
+            made = make_skills(log, wanted, projection, choosing(chosen), chosen.write, teacher=teacher)
         _table(chosen.output / "passed_over.csv", passed_over_rows(made.choice), PASSED_OVER)
         tell_made(made, chosen.write)
     return 0

@@ -7,7 +7,7 @@ even if other runs have come: its evidence names the logs that it was computed f
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_json, write_text
 from skillpress.reports.skill_files.choosing import Choice, Found
 from skillpress.reports.skill_files.document import Skill, Source, document, name_of
+from skillpress.reports.skill_files.teacher import Teacher
 from skillpress.skills.dictionary import Skills
 
 MANIFEST, CHANGES, FILE = ".skillpress.json", "CHANGELOG.md", "SKILL.md"
@@ -27,6 +28,8 @@ SCHEMA = "skillpress.skill_files/1"
 class Written:
     """What a command did to a folder of skills, by name."""
 
+    names: list[str] = field(default_factory=list)
+    """The chosen skills, in their order."""
     added: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -56,8 +59,10 @@ def names_for(folder: Path, chosen: Sequence[Found]) -> dict[Skills, str]:
     return names
 
 
-def write(folder: Path, skills: Sequence[Skill], choice: Choice, source: Source) -> Written:
-    """Write or update the skills.
+def write(
+    folder: Path, skills: Sequence[Skill], choice: Choice, source: Source, teacher: Teacher | None
+) -> Written:
+    """Write or update the skills; a teacher words those that are written.
 
     Raises:
         StorageError: the manifest is damaged, or a file cannot be read or written.
@@ -65,27 +70,34 @@ def write(folder: Path, skills: Sequence[Skill], choice: Choice, source: Source)
     entries, done = _manifest(folder), Written()
     for skill in skills:
         path, text = folder / skill.name / FILE, document(skill, choice, source)
-        entry = {
-            "routine": _phrase_hash(skill.found.phrase),
-            "content": _content(skill),
-            "file": _hash(text),
-        }
-        before, present = entries.get(skill.name), _read(path)
+        content, before, present = _content(skill), entries.get(skill.name), _read(path)
+        done.names.append(skill.name)
         if present is not None and (before is None or _hash(present) != before["file"]):
             done.kept.append(skill.name)
-        elif present is not None and before is not None and before["content"] == entry["content"]:
+        elif present is not None and before is not None and before["content"] == content:
             done.unchanged.append(skill.name)
         else:
-            write_text(path, text)
+            if teacher is not None:
+                others = {*_taken(folder), *entries, *(other.name for other in skills), *done.names}
+                skill = teacher.reworded(skill, text, others - {skill.name}, named=before is not None)
+                text = document(skill, choice, source)
+            write_text(folder / skill.name / FILE, text)
+            done.names[-1] = skill.name
             (done.added if before is None else done.updated).append(skill.name)
-            entries[skill.name] = entry
-    done.no_longer = sorted(set(entries) - {skill.name for skill in skills})
+            routine = _phrase_hash(skill.found.phrase)
+            entries[skill.name] = {"routine": routine, "content": content, "file": _hash(text)}
+    done.no_longer = sorted(set(entries) - set(done.names))
     done.dropped = [name for name in done.no_longer if entries[name].get("chosen", True)]
     entries = {name: {**entry, "chosen": name not in done.no_longer} for name, entry in entries.items()}
     if done.lines():
         write_json(folder / MANIFEST, {"schema": SCHEMA, "skills": dict(sorted(entries.items()))})
         _tell(folder / CHANGES, done, source)
     return done
+
+
+def _taken(folder: Path) -> Iterator[str]:
+    """The names of all folders there, ours or not."""
+    return (path.name for path in folder.iterdir()) if folder.is_dir() else iter(())
 
 
 def _tell(path: Path, done: Written, source: Source) -> None:
