@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from pathlib import Path
 
 from skillpress.cli.reading import read, refusal_of
 from skillpress.cli.rules import drafted
@@ -22,6 +23,8 @@ from skillpress.logs.projection import NameProjection
 from skillpress.reports.skill_files.choosing import Choosing
 from skillpress.reports.skill_files.making import Made, passed_over_rows
 from skillpress.reports.skill_files.teacher import Teacher
+from skillpress.reports.skill_files.writing import note_page, texts_of
+from skillpress.reports.skills_page.written import SkillText
 from skillpress.rollouts.chat.server import ChatError, ChatServer
 
 _LOG = logging.getLogger(__name__)
@@ -102,6 +105,16 @@ def draft_rules(chosen: Namespace, named: Wanted) -> None:
     if draft.tools:
         chosen.rules = str(chosen.output / "rules.yaml")
         write_text(chosen.output / "rules.yaml", table_of(draft, line(chosen.traces[0].name, 60)))
+
+
+def skill_texts(made: Made, folder: Path, page: Path) -> list[SkillText]:
+    """The written skills, for the page, which their folder then names."""
+    note_page(folder, page)
+    names = made.written.names
+    return [
+        SkillText(name, text, phrase=found.phrase, holders=found.holders)
+        for name, text, found in zip(names, texts_of(folder, names), made.choice.chosen, strict=True)
+    ]
 
 
 def tell_made(made: Made, folder: object) -> None:

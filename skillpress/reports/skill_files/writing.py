@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_json, write_text
 from skillpress.reports.skill_files.choosing import Choice, Found
 from skillpress.reports.skill_files.document import Skill, Source, document, name_of
+from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.teacher import Teacher
 from skillpress.skills.dictionary import Skills
 
@@ -93,6 +95,31 @@ def write(
         write_json(folder / MANIFEST, {"schema": SCHEMA, "skills": dict(sorted(entries.items()))})
         _tell(folder / CHANGES, done, source)
     return done
+
+
+def note_page(folder: Path, page: Path) -> None:
+    """Note in the manifest where the page of these skills is, relative to the folder; a path that names a
+    person is not noted."""
+    entries, place = _manifest(folder), relpath(page, folder)
+    if entries and cleaned(place) == place:
+        write_json(folder / MANIFEST, {"schema": SCHEMA, "page": place, "skills": entries})
+
+
+def noted_page(folder: Path) -> Path | None:
+    """The page of the skills in a folder; None if it is no folder of skills, or notes none.
+
+    Raises:
+        StorageError: the manifest is damaged.
+    """
+    if not (folder / MANIFEST).is_file():
+        return None
+    place = read_schema(folder / MANIFEST, SCHEMA, "name another folder").get("page")
+    return folder / place if isinstance(place, str) else None
+
+
+def texts_of(folder: Path, names: Sequence[str]) -> list[str]:
+    """The texts of skills as they are in the folder now."""
+    return [_read(folder / name / FILE) or "" for name in names]
 
 
 def _taken(folder: Path) -> Iterator[str]:

@@ -101,7 +101,9 @@ def test_a_slow_or_failing_teacher_costs_its_deadline_once_and_computed_words_st
     begun = time.monotonic()
     found = written(worded, "--deadline", "1", trouble=lambda number: 5.0)
     assert set(found) == COMPUTED and time.monotonic() - begun < 9
-    assert "computed words stay" in capsys.readouterr().err and [row["said"] for row in said(tmp_path)] == [""]
+    assert "computed words stay" in capsys.readouterr().err and [row["said"] for row in said(tmp_path)] == [
+        ""
+    ]
     failing = written(worded, "--deadline", "1", trouble=lambda number: (500, {}, {}), folder="failing")
     assert set(failing) == COMPUTED and "without a model" in failing["pip-uv-diff"]
 

@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from skillpress.cli.command import main
+from skillpress.cli.viewing.found import skills_page
+from skillpress.core.errors import UserError
 from tests.support.skills.scripted_sessions import (
     Session,
     claude_code_lines,
@@ -67,6 +69,25 @@ def test_the_planted_routines_become_skills_and_the_decoys_do_not(
     assert passed["rm → cmake → ctest"].startswith("goes with failure")
     assert any("random order" in why for why in passed.values())
     assert "passed over: rm → cmake → ctest: goes with failure" in capsys.readouterr().out
+
+
+def test_the_page_shows_each_skill_as_its_file_is_beside_runs_with_the_uses_highlighted(
+    make: Make, tmp_path: Path
+) -> None:
+    make(records())
+    edited = tmp_path / "skills" / "pip-uv-diff" / "SKILL.md"
+    edited.write_text(edited.read_text() + "My <own> advice.\n")
+    make(records())
+    page = (tmp_path / "page" / "skills.html").read_text()
+    assert skills_page(tmp_path / "skills") == tmp_path / "skills" / ".." / "page" / "skills.html"
+    shown = page.partition('<section id="written">')[2].partition("</section>")[0]
+    assert shown.count('<div class="beside">') == len(SKILLS) and "My &lt;own&gt; advice." in shown
+    fix = shown[shown.index(">grep-sed-patch-pytest<") :].partition('<h3 id="w')[0]
+    used = fix.partition('<div class="frame learned">')[2].partition('<div class="frame')[0]
+    assert re.findall(r"<bdi>(\w+)</bdi></span><div", used) == ["grep", "sed", "patch", "pytest"]
+    (tmp_path / "page" / "skills.html").unlink()
+    with pytest.raises(UserError, match=r"the page of these skills, .* is gone"):
+        skills_page(tmp_path / "skills")
 
 
 def test_a_routine_of_few_runs_or_of_one_task_is_passed_over(make: Make, tmp_path: Path) -> None:
