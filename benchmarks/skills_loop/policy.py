@@ -36,7 +36,7 @@ class ReadSkill:
     """What the policy reads of a SKILL.md."""
 
     words: frozenset[str]
-    """Of its description."""
+    """The words of its description."""
     steps: tuple[int, ...]
     """Commands of this world, in order."""
 
@@ -87,11 +87,11 @@ class LinearPolicy:
     kinds: int
     chance: np.random.Generator
     general: Weights = field(default_factory=lambda: np.zeros((len(COMMANDS) + 1, len(COMMANDS))))
-    """By the last command that was good; the last row is for none."""
+    """A row for each command that was the last good one, and a last row for none."""
     tried: float = 0.0
-    """Of a command that was tried since."""
+    """The weight of a command that was tried since."""
     follow: Weights = field(default_factory=lambda: np.zeros(2))
-    """Of a skill's next step: always, and times the share of words."""
+    """Weights of a skill's next step: always, and times the share of words."""
     expected: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     """Mean return from each step on."""
 

@@ -53,3 +53,12 @@ def test_the_record_has_every_arm_with_an_interval_and_the_sessions_behind_it() 
             mean, low, high = row[arm]["points"]
             assert low <= mean <= high
             assert abs(mean - 100 * (row["success"][arm] - row["success"]["without"])) < 0.1
+
+
+def test_the_page_says_what_the_record_says() -> None:
+    rows = json.loads(RECORD.read_text())["rows"]
+    page = " ".join((Path(__file__).parents[2] / "docs" / "skills_of_any_agent.md").read_text().split())
+    ends = [[f(row[arm]["points"][0] for row in rows) for f in (min, max)] for arm in ARMS[1:3]]
+    (low, high), (least, most) = [[f"{end:.0f}".replace("-", "−") for end in pair] for pair in ends]
+    assert f"unseen tasks by {low} to {high} points over ten seeds" in page and len(rows) == 10
+    assert f"changed it by {least} to {most}" in page

@@ -37,7 +37,7 @@ _SAID = re.compile(
 """``password hunter2`` in a sentence or in .netrc; a value without a digit is an ordinary word."""
 _COOKIE = re.compile(r"(\bCookie:\s*)[^'\"\n]+", re.IGNORECASE)
 _NAMED = re.compile(rf"(\buser\.(?:name|email)[ =]+|--(?:author|committer)[ =]+){_VALUE}")
-"""Whose commits they are."""
+"""The names of people in git's options."""
 _REMOTE = re.compile(r"(\b(?:ssh|scp|sftp|rsync|mosh)[\w-]*\s[^\n|;&]*?)(?<![\w.+%-])[\w.+%-]+@[\w.-]+")
 """``ssh name@host`` of a host without a dot."""
 _MYSQL = re.compile(r"(\bmysql\w*\b[^\n|;]*?\s-p)[^\s-]\S*")

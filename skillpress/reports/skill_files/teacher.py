@@ -1,4 +1,4 @@
-"""Words by a model: it may name and describe a skill anew, and changes nothing else.
+"""Words by a model: it may write the name and the description of a skill, and nothing else.
 
 The model sees the computed document, which is cleaned, and answers with two lines. What breaks a rule of the
 format is not taken. After a question without an answer no further one is asked: all skills that are left keep

@@ -85,5 +85,5 @@ def uses_in(steps: Sequence[ShownStep], phrase: Skills) -> Iterator[Frame]:
 
 
 def _distinct(steps: Sequence[ShownStep]) -> int:
-    """Steps; the further skills of a step are no steps of their own."""
+    """The number of steps, without the further skills of a step."""
     return sum(step.first for step in steps)
