@@ -63,7 +63,7 @@ def loop(seed: int, chosen: argparse.Namespace) -> dict[str, object]:
     row: dict[str, object] = {"seed": seed}
     for name, half in halves.items():
         chance = np.random.default_rng([seed, ord(name)])
-        expert = LinearPolicy(True, 0.5, kind_count(every), chance)
+        expert = LinearPolicy(by_heart=True, rate=0.5, kinds=kind_count(every), chance=chance)
         for task in tasks(half, chosen.episodes, f"learn{name}"):
             expert.play(task, (), learn=True)
         sessions = [expert.play(it, (), learn=False) for it in tasks(half, chosen.sessions, f"mine{name}")]
@@ -73,7 +73,9 @@ def loop(seed: int, chosen: argparse.Namespace) -> dict[str, object]:
             "skills": len(skills[name]),
             "routines_as_planted": planted(half, skills[name]),
         }
-    reader = LinearPolicy(False, 0.1, kind_count(every), np.random.default_rng([seed, 0]))
+    reader = LinearPolicy(
+        by_heart=False, rate=0.1, kinds=kind_count(every), chance=np.random.default_rng([seed, 0])
+    )
     for number, task in enumerate(tasks(halves["a"], chosen.episodes, "reada")):
         reader.play(task, skills["a"] if number // len(halves["a"]) % 2 else (), learn=True)
     row["reader_follows"] = [round(float(weight), 3) for weight in reader.follow]

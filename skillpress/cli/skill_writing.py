@@ -67,7 +67,12 @@ def teaching(chosen: Namespace) -> Iterator[Teacher | None]:
     if chosen.teacher is None or chosen.write is None:
         yield None
         return
-    server = ChatServer(chosen.teacher, chosen.name, chosen.key_variable, deadline_seconds=chosen.deadline)
+    server = ChatServer(
+        url=chosen.teacher,
+        model=chosen.name,
+        key_variable=chosen.key_variable,
+        deadline_seconds=chosen.deadline,
+    )
     server.check()
     if find_spec("httpx") is None:
         raise UserError("--teacher: needs the package httpx, which is not installed: pip install httpx")

@@ -32,7 +32,7 @@ def test_sessions_that_follow_a_routine_become_a_skill_that_the_reader_can_read(
 
 def test_a_policy_learns_by_heart_and_a_folder_without_skills_mounts_none(tmp_path: Path) -> None:
     of = kinds(2, 0)
-    policy = LinearPolicy(True, 0.5, 2, np.random.default_rng(0))
+    policy = LinearPolicy(by_heart=True, rate=0.5, kinds=2, chance=np.random.default_rng(0))
     for task in tasks(of, 1500, "learn"):
         policy.play(task, (), learn=True)
     lengths = [len(policy.play(task, (), learn=False).steps) for task in tasks(of, 40, "play")]
