@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from pathlib import Path
 
 from skillpress.cli.reading import read, refusal_of
 from skillpress.cli.rules import drafted
-from skillpress.core.arguments import CommandParser, output_folder, whole
-from skillpress.core.storage import write_text
+from skillpress.core.arguments import CommandParser, output_folder, real, whole
+from skillpress.core.engine import Sampling
+from skillpress.core.errors import UserError
+from skillpress.core.storage import write_json, write_text
 from skillpress.core.visible import line
 from skillpress.logs.draft_table import table_of
 from skillpress.logs.fields import Wanted
 from skillpress.logs.projection import NameProjection
 from skillpress.reports.skill_files.choosing import Choosing
 from skillpress.reports.skill_files.making import Made, passed_over_rows
+from skillpress.reports.skill_files.teacher import Teacher
+from skillpress.reports.skill_files.writing import note_page, texts_of
+from skillpress.reports.skills_page.written import SkillText
+from skillpress.rollouts.chat.server import ChatError, ChatServer
+
+_LOG = logging.getLogger(__name__)
 
 SHOWN = 20
 """Rows of the table of passed routines that are printed."""
+LONGEST_ANSWER = 2048
+"""Tokens of the teacher's answer, thoughts with it."""
 
 
 def add_writing_options(parser: CommandParser) -> None:
@@ -33,6 +49,47 @@ def add_writing_options(parser: CommandParser) -> None:
         metavar="N",
         help="skills that --write writes at most (default 20)",
     )
+    add("--teacher", metavar="URL", help="a model that may word the name and description of each skill that "
+        "is written, such as http://127.0.0.1:8000/v1; the rest stays computed")  # fmt: skip
+    add("--name", default="", help="the teacher's model (default: the one that is served there)")
+    add("--key-variable", default="", metavar="VARIABLE", help="environment variable with the teacher's key")
+    add("--deadline", type=real(above=0), default=60.0, metavar="SECONDS", help="for one answer of the "
+        "teacher; without an answer, computed words stay (default 60)")  # fmt: skip
+
+
+@contextmanager
+def teaching(chosen: Namespace) -> Iterator[Teacher | None]:
+    """The teacher of the options; what it said is then written to ``teacher.json`` of the output folder.
+
+    Raises:
+        UserError: the address is wrong, its key is not set, or the package that asks it is not installed.
+    """
+    if chosen.teacher is None or chosen.write is None:
+        yield None
+        return
+    server = ChatServer(
+        url=chosen.teacher,
+        model=chosen.name,
+        key_variable=chosen.key_variable,
+        deadline_seconds=chosen.deadline,
+    )
+    server.check()
+    if find_spec("httpx") is None:
+        raise UserError("--teacher: needs the package httpx, which is not installed: pip install httpx")
+    from skillpress.rollouts.chat.client import ChatClient  # imported here: the base layer has no httpx
+
+    sampling = Sampling(temperature=0.0, max_new_tokens=LONGEST_ANSWER)
+    with closing(ChatClient(server, sampling, chosen.output / "teacher_costs.jsonl")) as client:
+        teacher = Teacher(chosen.name, lambda question: client.reply(question, 0, "the words of a skill"))
+        try:
+            client.meet()
+            client.server = replace(server, model=chosen.name or client.served_model())
+            teacher.model = client.server.model
+        except ChatError as error:
+            teacher.silent = True
+            _LOG.warning("skills: the teacher gave no answer, so computed words stay: %s", error)
+        yield teacher
+    write_json(chosen.output / "teacher.json", [asdict(answer) for answer in teacher.answers])
 
 
 def choosing(chosen: Namespace) -> Choosing:
@@ -55,11 +112,21 @@ def draft_rules(chosen: Namespace, named: Wanted) -> None:
         write_text(chosen.output / "rules.yaml", table_of(draft, line(chosen.traces[0].name, 60)))
 
 
+def skill_texts(made: Made, folder: Path, page: Path) -> list[SkillText]:
+    """The written skills, for the page, which their folder then names."""
+    note_page(folder, page)
+    names = made.written.names
+    return [
+        SkillText(name, text, phrase=found.phrase, holders=found.holders)
+        for name, text, found in zip(names, texts_of(folder, names), made.choice.chosen, strict=True)
+    ]
+
+
 def tell_made(made: Made, folder: object) -> None:
     """Print what was written and what was passed over."""
     written = made.written
     print(
-        f"{folder}: {len(made.names)} skills, {len(written.added)} new, {len(written.updated)} updated, "
+        f"{folder}: {len(written.names)} skills, {len(written.added)} new, {len(written.updated)} updated, "
         f"{len(written.unchanged)} as before"
     )
     for name in written.kept:

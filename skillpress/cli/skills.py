@@ -37,7 +37,14 @@ from skillpress.cli.reading import (
     tell_warnings,
     wanted_by,
 )
-from skillpress.cli.skill_writing import add_writing_options, choosing, draft_rules, tell_made
+from skillpress.cli.skill_writing import (
+    add_writing_options,
+    choosing,
+    draft_rules,
+    skill_texts,
+    teaching,
+    tell_made,
+)
 from skillpress.core.arguments import CommandParser, output_folder
 from skillpress.core.arguments import whole as whole_number
 from skillpress.core.errors import UserError
@@ -50,11 +57,12 @@ from skillpress.logs.log import Log
 from skillpress.logs.own_rules import find_rules
 from skillpress.logs.projection import NameProjection, TraceProjection
 from skillpress.pipeline.files import RESULTS
-from skillpress.reports.skill_files.making import make_skills, passed_over_rows
+from skillpress.reports.skill_files.making import Made, make_skills, passed_over_rows
 from skillpress.reports.skills_page.comparison import GroupComparison
 from skillpress.reports.skills_page.content import Content, Settings, describe
 from skillpress.reports.skills_page.episodes import episodes
 from skillpress.reports.skills_page.page import render
+from skillpress.reports.skills_page.written import beside_runs
 from skillpress.skills.dictionary import save_dictionary
 
 _LOG = logging.getLogger(__name__)
@@ -91,6 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     content = describe(log, settings, compared)
     for text in [*_answered(content, chosen), *in_five_lines(log, projected_by)]:
         print(text)
+    made = _made(chosen, log, wanted, projection)
+    texts = skill_texts(made, chosen.write, chosen.output / "skills.html") if made is not None else []
     title = ", ".join(path.name or str(path) for path in chosen.traces[:3])
     page = render(
         content,
@@ -98,11 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         title=title + (" and others" if len(chosen.traces) > 3 else ""),
         projected_by=projected_by,
         viewer=viewer,
+        written=beside_runs(texts, log, wanted, projection),
     )
     _write(chosen.output, content, page)
     _tell(chosen.output, content)
-    if chosen.write is not None:
-        made = make_skills(log, wanted, projection, choosing(chosen), chosen.write)
+    if made is not None:
         _table(chosen.output / "passed_over.csv", passed_over_rows(made.choice), PASSED_OVER)
         tell_made(made, chosen.write)
     return 0
@@ -220,6 +230,14 @@ def _compared(chosen: Namespace, log: Log, named: Wanted) -> Log | None:
     check_understood(other, projection, chosen.words)
     log.warnings += [f"the traces compared with: {warning}" for warning in other.warnings]
     return other
+
+
+def _made(chosen: Namespace, log: Log, wanted: Wanted, projection: TraceProjection) -> Made | None:
+    """The skills that --write asks for."""
+    if chosen.write is None:
+        return None
+    with teaching(chosen) as teacher:
+        return make_skills(log, wanted, projection, choosing(chosen), chosen.write, teacher=teacher)
 
 
 def _write(folder: Path, content: Content, page: str) -> None:

@@ -1,7 +1,8 @@
 """Files of any kind: which hold records, how each is opened, and what the others are.
 
 The content decides, not the name. Read are JSON (lines or documents, in UTF-8, or UTF-16 with its mark), the
-same compressed with gzip, zip archives of such files, and tables (Parquet, Arrow).
+same compressed with gzip, zip archives of such files, and tables (Parquet, Arrow). A folder with a file for
+each event of one conversation is read like one file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from skillpress.logs.archives import ZIPS, member_values
+from skillpress.logs.event_folders import event_files, event_values, holds_copies
 from skillpress.logs.expansion import Expander
 from skillpress.logs.json_files import Value, text_values, value_at
 from skillpress.logs.tables import ARROW, ARROW_STREAM, PARQUET, row_values
@@ -53,6 +55,9 @@ def values(path: Path, only: Sequence[TracePlace] | None = None) -> Iterator[Val
             allows it.
     """
     try:
+        if path.is_dir():
+            yield from event_values(path)
+            return
         with path.open("rb") as file:
             head = file.read(HEAD)
         if head.startswith(ZIPS):
@@ -154,21 +159,27 @@ def _add(found: dict[Path, tuple[Path, bool]], passed: list[PassedOver], file: P
 
 
 def _inside(folder: Path, passed: list[PassedOver]) -> Iterator[Path]:
-    """The files of a folder and its folders, by name. Links to folders are not followed."""
+    """The files of a folder and its folders, by name; a folder of events is one of them. Links to folders are
+    not followed."""
 
     def failed(error: OSError) -> None:
         passed.append(PassedOver(str(error.filename), f"cannot be read ({error.strerror})"))
 
-    inside: list[Path] = []
+    inside, conversations = list[Path](), set[Path]()
     for place, folders, names in os.walk(folder, onerror=failed):
         passed += [
             PassedOver(str(Path(place, name)), "a folder that is not searched")
             for name in NOT_SEARCHED.intersection(folders)
         ]
-        folders[:] = [name for name in folders if name not in NOT_SEARCHED]
-        inside += [Path(place, name) for name in names]
-    for file in sorted(inside):
-        if file.is_file():
+        copies = [name for name in folders if holds_copies(Path(place, name))]
+        passed += [PassedOver(str(Path(place, name)), "copies of the events beside it") for name in copies]
+        folders[:] = [name for name in folders if name not in NOT_SEARCHED and name not in copies]
+        events = event_files(Path(place), names)
+        if events:
+            conversations.add(Path(place))
+        inside += [Path(place, name) for name in names if Path(place, name) not in events]
+    for file in sorted([*inside, *conversations]):
+        if file.is_file() or file in conversations:
             yield file
         else:
             passed.append(PassedOver(str(file), "neither a file nor a folder"))

@@ -15,6 +15,7 @@ from skillpress.cli.evaluations.folder import EvaluationFolder
 from skillpress.core.errors import UserError
 from skillpress.pipeline.files import BASE_ROLLOUTS, EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS
 from skillpress.pipeline.finished.episodes import PARAMETERS, known_phrases, rollout_source, stated_projection
+from skillpress.reports.skill_files.writing import noted_page
 from skillpress.reports.viewer.phrases import KnownPhrases
 from skillpress.reports.viewer.source import SourceFiles
 
@@ -62,8 +63,20 @@ def _readable(source: SourceFiles) -> SourceFiles:
 
 
 def skills_page(path: Path) -> Path | None:
-    """The page of ``skillpress skills`` that a path means, a file or the folder that holds it; None for
-    anything else."""
+    """The page of ``skillpress skills`` that a path means: a file, the folder that holds it, or the folder of
+    skills that names it; None for anything else.
+
+    Raises:
+        UserError: a folder of skills names a page that is gone.
+        StorageError: its manifest is damaged.
+    """
+    if path.is_dir() and (page := noted_page(path)) is not None:
+        if not page.is_file():
+            raise UserError(
+                f"{path}: the page of these skills, {page}, is gone; skillpress skills LOGS --write {path} "
+                "makes it again"
+            )
+        return page
     file = path / SKILLS_PAGE if path.is_dir() and experiment_of(path) is None else path
     if not file.is_file():
         return None

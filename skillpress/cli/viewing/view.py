@@ -6,6 +6,7 @@
     skillpress view data/rollouts/evaluation.parquet --tokenizer models/base
     skillpress view LOGS                             the log of any agent
     skillpress view results/skills                   the page of skillpress skills
+    skillpress view .claude/skills                   the same, by the folder of --write
 
 Only browsers on this machine can open the page, until Ctrl-C. The command leaves no files and fetches nothing
 from the network. It reads the logs that skillpress skills reads, with the same options.

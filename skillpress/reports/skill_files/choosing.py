@@ -16,7 +16,7 @@ import numpy as np
 
 from skillpress.core.distributions import normal_quantile, student_quantile
 from skillpress.logs.log import Log
-from skillpress.reports.skill_files.cores import with_cores
+from skillpress.reports.skill_files.cores import with_cores, with_phrases
 from skillpress.reports.skill_files.words import longest_common
 from skillpress.reports.skills_page.certificate import PageCertificate, certify
 from skillpress.reports.skills_page.comparison import clusters_of, design_effect, newcombe
@@ -121,6 +121,9 @@ def choose(whole: Log, tasks: Sequence[str], settings: Choosing) -> Choice:
     dictionary = with_cores(fitted(corpus, ""), corpus)
     every = _found(whole, tasks, dictionary, corpus)
     kept, passed = _grouped(every, settings)
+    if len(pairs) < len(whole):
+        everywhere = with_cores(fitted(sequences, ""), sequences)
+        passed += _repeated(whole, tasks, everywhere.learned, dictionary, corpus)
     certificate = certify(corpus, [task for task, _ in pairs], fitted, None, settings.seed)
     return Choice(tuple(kept), tuple(passed), len(pairs), certificate)
 
@@ -149,6 +152,22 @@ def _found(
             )
         )
     return found
+
+
+def _repeated(
+    whole: Log,
+    tasks: Sequence[str],
+    repeated: Sequence[Skills],
+    dictionary: SkillDictionary,
+    corpus: Sequence[Skills],
+) -> Iterator[PassedOver]:
+    """Routines that are learned only where each run counts, and resemble no learned one."""
+    more = {phrase for phrase in repeated if not any(overlapping(phrase, one) for one in dictionary.learned)}
+    extended = with_phrases(dictionary, [*dictionary.learned, *more], corpus)
+    why = f"saves bits only by repeats: {len(whole)} runs are {len(corpus)} distinct pairs of task and steps"
+    for found in _found(whole, tasks, extended, corpus):
+        if found.phrase in more:
+            yield PassedOver(found, why)
 
 
 def _by_chance(phrase: Skills, counts: Sequence[tuple[int, Counter[str], int]]) -> float:

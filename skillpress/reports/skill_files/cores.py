@@ -7,7 +7,7 @@ each follower and none for the routine alone. A reader wants the routine.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skillpress.skills.corpus import make_corpus
@@ -31,8 +31,15 @@ def with_cores(dictionary: SkillDictionary, corpus: Sequence[Skills]) -> SkillDi
     if not cores:
         return dictionary
     kept = {phrase for phrase in learned if not any(_holds(phrase, core) for core in cores)}
+    return with_phrases(dictionary, kept | cores, corpus)
+
+
+def with_phrases(
+    dictionary: SkillDictionary, learned: Iterable[Skills], corpus: Sequence[Skills]
+) -> SkillDictionary:
+    """The dictionary with these learned phrases in place of its own."""
     position = {skill: number for number, skill in enumerate(dictionary.alphabet)}
-    phrases = [(skill,) for skill in dictionary.alphabet] + sorted(kept | cores)
+    phrases = [(skill,) for skill in dictionary.alphabet] + sorted(learned)
     numbered = [tuple(position[skill] for skill in phrase) for phrase in phrases]
     table = make_table(numbered, len(position), dictionary.max_phrase_length)
     counts = tuple(uses(make_corpus(corpus, dictionary.alphabet), table))

@@ -45,6 +45,10 @@ class Skill:
     uses: tuple[Use, ...]
     """The uses that were read again."""
     failures: tuple[str, ...]
+    words: str = ""
+    """The teacher's description; empty for the computed one."""
+    worded_by: str = ""
+    """The model that worded name or description; empty if both are computed."""
 
 
 def name_of(phrase: Sequence[str], taken: set[str]) -> str:
@@ -67,15 +71,17 @@ def _cut(name: str, most: int) -> str:
 
 def document(skill: Skill, choice: Choice, source: Source) -> str:
     """The text of the file."""
-    body = "\n".join([*_instructions(skill), *_evidence(skill.found, choice, source), ""])
-    front = f"---\nname: {skill.name}\ndescription: {json.dumps(description(skill))}\n---\n\n"
+    body = "\n".join([*_instructions(skill), *_evidence(skill, choice, source), ""])
+    described = json.dumps(skill.words or description(skill), ensure_ascii=False)
+    front = f"---\nname: {skill.name}\ndescription: {described}\n---\n\n"
     return front + cleaned(body)
 
 
 def description(skill: Skill) -> str:
-    """What the routine does and when to use it, within the format's limit."""
+    """What the routine does and when to use it, within the format's limit; without tags, which some agents
+    refuse in a description."""
     said = f"The routine {ARROW.join(skill.found.phrase)}. {' '.join(_when(skill.situation))}"
-    return cleaned(said)[:LONGEST_DESCRIPTION].strip()
+    return re.sub(r"\[?<\w+>\]?", "…", cleaned(said))[:LONGEST_DESCRIPTION].strip()
 
 
 def _when(situation: Situation) -> Iterator[str]:
@@ -108,7 +114,8 @@ def _instructions(skill: Skill) -> Iterator[str]:
         yield from (f"- {sentence}" for sentence in skill.failures)
 
 
-def _evidence(found: Found, choice: Choice, source: Source) -> Iterator[str]:
+def _evidence(skill: Skill, choice: Choice, source: Source) -> Iterator[str]:
+    found = skill.found
     yield f"\n{EVIDENCE}\n"
     yield (
         f"- **Uses:** {found.uses} in {len(found.holders)} of {source.runs} runs, of {found.tasks} distinct "
@@ -129,7 +136,8 @@ def _evidence(found: Found, choice: Choice, source: Source) -> Iterator[str]:
     else:
         yield "- **Bound:** none, since there are fewer than two tasks."
     yield f"- **Success:** {_success(found)}"
-    yield f"- **Made by:** skillpress {source.version}, without a model."
+    words = f"; the model {_plain(skill.worded_by)} worded name and description" if skill.worded_by else ""
+    yield f"- **Made by:** skillpress {source.version}{words or ', without a model'}."
     files = "1 file" if source.files == 1 else f"{source.files} files"
     yield f"- **Logs:** {files}, hash {source.logs} (SHA-256 of the sorted SHA-256 of each file)."
 

@@ -15,6 +15,7 @@ from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.reading import Opening, hash_of_logs, openings, uses
 from skillpress.reports.skill_files.situations import failures, situation
 from skillpress.reports.skill_files.steps import Needed, steps_of
+from skillpress.reports.skill_files.teacher import Teacher
 from skillpress.reports.skill_files.writing import Written, names_for, write
 
 
@@ -26,14 +27,18 @@ class Made:
     """The chosen routines and the rest."""
     written: Written
     """The changes of the folder."""
-    names: tuple[str, ...]
-    """The chosen skills."""
 
 
 def make_skills(
-    log: Log, wanted: Wanted, projection: TraceProjection, settings: Choosing, folder: Path
+    log: Log,
+    wanted: Wanted,
+    projection: TraceProjection,
+    settings: Choosing,
+    folder: Path,
+    *,
+    teacher: Teacher | None = None,
 ) -> Made:
-    """Write the skills of a log into a folder.
+    """Write the skills of a log into a folder, in a teacher's words if there is one.
 
     Raises:
         StorageError: the folder's manifest is damaged, or a file cannot be read or written.
@@ -45,7 +50,7 @@ def make_skills(
     reading = _Reading(log=log, wanted=wanted, projection=projection, begun=begun, needed=needed)
     skills = [reading.skill(found, names[found.phrase]) for found in choice.chosen]
     source = Source(tool_version(), hash_of_logs(log.files), len(log.files), len(log))
-    return Made(choice, write(folder, skills, choice, source), tuple(skill.name for skill in skills))
+    return Made(choice, write(folder, skills, choice, source, teacher))
 
 
 @dataclass(frozen=True)

@@ -20,36 +20,72 @@ _OPTION = re.compile(
     re.IGNORECASE,
 )
 """``--password VALUE``; the value may be quoted."""
-_USER = re.compile(r"((?<!\S)(?:-u|--user)[ =]+['\"]?[^\s:'\"]+):[^\s'\"]+")
-"""``curl -u name:password``."""
+_VALUE = r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]+)"
+_USER = re.compile(
+    r"((?<!\S)(?:-u[ =]*|--user[ =]+))(?:'[^':\n]+:[^'\n]+'|\"[^\":\n]+:[^\"\n]+\"|[^\s:'\"]+:[^\s'\"]+)"
+)
+"""``curl -u name:password``; both go."""
+_LOGIN = re.compile(rf"(\blogin\b[^\n|;&]*?\s-[pu][ =]*)(?!<secret>){_VALUE}")
+"""``docker login -u name -p password``; ``-p`` of other commands is a port."""
+_PIPED = re.compile(
+    rf"(\b(?:echo|printf)\s+(?:-\w+\s+)*){_VALUE}(?=\s*\|[^|\n]*(?:\bsudo\s+-\w*S|--password-stdin|\blogin\b))"
+)
+_CACHE = re.compile(rf"(\b(?:redis-cli\b[^\n|;&]*?\s-a|mongo\w*\b[^\n|;&]*?\s-p)[ =]+){_VALUE}")
+_SAID = re.compile(
+    r"(\b(?:password|passwd|passphrase|token|secret)\s+(?:is\s+)?)(?=\S*\d)[^\s'\"<>]{4,}", re.IGNORECASE
+)
+"""``password hunter2`` in a sentence or in .netrc; a value without a digit is an ordinary word."""
+_COOKIE = re.compile(r"(\bCookie:\s*)[^'\"\n]+", re.IGNORECASE)
+_NAMED = re.compile(rf"(\buser\.(?:name|email)[ =]+|--(?:author|committer)[ =]+){_VALUE}")
+"""The names of people in git's options."""
+_REMOTE = re.compile(r"(\b(?:ssh|scp|sftp|rsync|mosh)[\w-]*\s[^\n|;&]*?)(?<![\w.+%-])[\w.+%-]+@[\w.-]+")
+"""``ssh name@host`` of a host without a dot."""
 _MYSQL = re.compile(r"(\bmysql\w*\b[^\n|;]*?\s-p)[^\s-]\S*")
 _SSHPASS = re.compile(r"(\bsshpass\s+-p\s*)(?:'[^']*'|\"[^\"]*\"|\S+)")
 _ASSIGNED = re.compile(
     r"(\b\w*(?:PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|SECRET|TOKEN|KEY)=)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)",
     re.IGNORECASE,
 )
-_MAIL = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
-_HOME = re.compile(r"(?:/home/|/Users/|/export/home/|[A-Za-z]:\\{1,2}Users\\{1,2})[^/\\\s'\"`<>:,;)]+")
+_MAIL = re.compile(r"[\w.+%-]+@(?!v?\d+\.)[\w-]+(?:\.[\w-]+)+")
+"""An address; ``package@1.2`` is a version."""
+_HOME = re.compile(
+    r"(?:(?:/[\w.-]+)*/home\d?/|(?:/mnt/[a-z]|/[a-z]|[A-Za-z]:)?/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})"
+    r"[^/\\\s'\"`<>:,;)]+"
+    r"|(?<![\w/~])~[A-Za-z_][\w.-]*"
+)
 _ROOT = re.compile(r"(?<![\w.])/root(?![\w-])")
 _KNOWN = re.compile(
     r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\beyJ[\w-]{8,}(?:\.[\w-]+)*|\bxox[a-z]-[\w-]{8,}|\bAIza[\w-]{20,}"
-    r"|\bgh[a-z]_\w{16,}|\bnpm_\w{16,}"
+    r"|\bgh[a-z]_\w{16,}|\bnpm_\w{16,}|\b(?:sk|rk|pk|hf|glpat|pypi|shpat|dop_v1)[-_](?=\S*\d)[\w-]{8,}"
 )
 """Keys of services, by how they begin."""
 _NUMBERED = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+_HOST = re.compile(
+    r"(?<![\w:.])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}|(?:[0-9A-Fa-f]{1,4}:){1,6}(?::[0-9A-Fa-f]{1,4}){1,6}"
+    r"|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2})(?![\w:])"
+)
+"""IPv6, and the address of a network card."""
+_WEBHOOK = re.compile(r"https?://(?:hooks\.slack\.com|[\w.]*discord(?:app)?\.com/api/webhooks)/[^\s'\"<>]+")
+_DIALLED = re.compile(r"(?<![\w+])\+\d[\d ()-]{6,}\d(?!\w)|(?<![\w-])(?:\d{4}[ -]){3}\d{4}(?![\w-])")
+"""Numbers of telephones and of cards."""
 _OPAQUE = re.compile(r"(?<![\w/+-])[\w+=-]{20,}(?![\w/+-])")
 _WORD = re.compile(rf"[^\s`]{{{LONGEST_WORD + 1},}}")
 _QUOTED = re.compile(r"'[^'\n]{60,}'|\"[^\"\n]{60,}\"")
+_VALUES = (
+    _OPTION, _ASSIGNED, _SSHPASS, _MYSQL, _USER, _LOGIN, _LOGIN, _PIPED, _CACHE, _SAID, _COOKIE,
+)  # fmt: skip
+"""What is before a secret stays; a login has a name and a password."""
 
 
 def cleaned(text: str) -> str:
     """The text without what is private; each such part becomes a place such as ``<key>``."""
     text = _BLOCK.sub("<key>", text)
-    for pattern in (_OPTION, _ASSIGNED, _SSHPASS, _MYSQL):
+    for pattern in _VALUES:
         text = pattern.sub(r"\1<secret>", text)
-    text = without_secrets(_USER.sub(r"\1:<secret>", text)).replace("***", "<secret>")
-    text = _KNOWN.sub("<key>", _MAIL.sub("<email>", text))
-    text = _NUMBERED.sub("<address>", _ROOT.sub("~", _HOME.sub("~", text)))
+    text = without_secrets(text).replace("***", "<secret>")
+    text = _MAIL.sub("<email>", _REMOTE.sub(r"\1<email>", _NAMED.sub(r"\1<person>", text)))
+    text = _ROOT.sub("~", _HOME.sub("~", _KNOWN.sub("<key>", _WEBHOOK.sub("<address>", text))))
+    text = _DIALLED.sub("<number>", _HOST.sub("<address>", _NUMBERED.sub("<address>", text)))
     text = _OPAQUE.sub(lambda found: "<key>" if _opaque(found[0]) else found[0], text)
     text = _WORD.sub(_shortened, _QUOTED.sub("<text>", text))
     return with_codes(text)

@@ -113,7 +113,8 @@ def _uses_in(
 def hash_of_logs(files: Sequence[Path]) -> str:
     """A hash of the files' bytes, whatever their names and order; sixteen digits."""
     hashes = []
-    for path in files:
+    whole = (sorted(path.iterdir()) if path.is_dir() else [path] for path in files)
+    for path in (file for several in whole for file in several if file.is_file()):
         digest = sha256()
         with path.open("rb") as file:
             while part := file.read(1 << 20):

@@ -71,9 +71,11 @@ def _shared(calls: Sequence[tuple[Use, TraceStep]], tasks: Sequence[str], needed
 def form_of(steps: Sequence[TraceStep]) -> str:
     """The common form of calls: of the commands, the words, or each argument."""
     tools = {step.tool for step in steps}
-    if len(tools) > 1:
-        return f"one of {', '.join(sorted(cleaned(tool or 'words') for tool in tools)[:MOST_FORMS])}"
     named = [arguments_of(step) for step in steps]
+    if len(tools) > 1:  # agents name their shells differently: a command is the same in each
+        told = common(_value(action_of(step)) for step in steps) if all(len(it) == 1 for it in named) else ""
+        others = ", ".join(sorted(cleaned(tool or "words") for tool in tools)[:MOST_FORMS])
+        return told if fixed(told) else f"one of {others}"
     if any(len(arguments) != 1 for arguments in named) and any(named):
         return _call(cleaned(steps[0].tool or ""), named)
     return common(_value(action_of(step)) for step in steps)

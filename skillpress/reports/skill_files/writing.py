@@ -7,9 +7,10 @@ even if other runs have come: its evidence names the logs that it was computed f
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_json, write_text
 from skillpress.reports.skill_files.choosing import Choice, Found
 from skillpress.reports.skill_files.document import Skill, Source, document, name_of
+from skillpress.reports.skill_files.private import cleaned
+from skillpress.reports.skill_files.teacher import Teacher
 from skillpress.skills.dictionary import Skills
 
 MANIFEST, CHANGES, FILE = ".skillpress.json", "CHANGELOG.md", "SKILL.md"
@@ -27,6 +30,8 @@ SCHEMA = "skillpress.skill_files/1"
 class Written:
     """What a command did to a folder of skills, by name."""
 
+    names: list[str] = field(default_factory=list)
+    """The chosen skills, in their order."""
     added: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -34,10 +39,12 @@ class Written:
     """Files that were edited, or are not ours."""
     no_longer: list[str] = field(default_factory=list)
     """Skills of before that these logs do not choose."""
+    dropped: list[str] = field(default_factory=list)
+    """Those of them that the last logs still chose."""
 
     def lines(self) -> list[str]:
         """What changed, for the changelog; empty if nothing did."""
-        groups = (("Added", self.added), ("Updated", self.updated))
+        groups = (("Added", self.added), ("Updated", self.updated), ("No longer chosen", self.dropped))
         return [f"- {title}: {', '.join(names)}" for title, names in groups if names]
 
 
@@ -54,8 +61,10 @@ def names_for(folder: Path, chosen: Sequence[Found]) -> dict[Skills, str]:
     return names
 
 
-def write(folder: Path, skills: Sequence[Skill], choice: Choice, source: Source) -> Written:
-    """Write or update the skills.
+def write(
+    folder: Path, skills: Sequence[Skill], choice: Choice, source: Source, teacher: Teacher | None
+) -> Written:
+    """Write or update the skills; a teacher words those that are written.
 
     Raises:
         StorageError: the manifest is damaged, or a file cannot be read or written.
@@ -63,25 +72,59 @@ def write(folder: Path, skills: Sequence[Skill], choice: Choice, source: Source)
     entries, done = _manifest(folder), Written()
     for skill in skills:
         path, text = folder / skill.name / FILE, document(skill, choice, source)
-        entry = {
-            "routine": _phrase_hash(skill.found.phrase),
-            "content": _content(skill),
-            "file": _hash(text),
-        }
-        before, present = entries.get(skill.name), _read(path)
+        content, before, present = _content(skill), entries.get(skill.name), _read(path)
+        done.names.append(skill.name)
         if present is not None and (before is None or _hash(present) != before["file"]):
             done.kept.append(skill.name)
-        elif present is not None and before is not None and before["content"] == entry["content"]:
+        elif present is not None and before is not None and before["content"] == content:
             done.unchanged.append(skill.name)
         else:
-            write_text(path, text)
+            if teacher is not None:
+                others = {*_taken(folder), *entries, *(other.name for other in skills), *done.names}
+                skill = teacher.reworded(skill, text, others - {skill.name}, named=before is not None)
+                text = document(skill, choice, source)
+            write_text(folder / skill.name / FILE, text)
+            done.names[-1] = skill.name
             (done.added if before is None else done.updated).append(skill.name)
-            entries[skill.name] = entry
-    done.no_longer = sorted(set(entries) - {skill.name for skill in skills})
+            routine = _phrase_hash(skill.found.phrase)
+            entries[skill.name] = {"routine": routine, "content": content, "file": _hash(text)}
+    done.no_longer = sorted(set(entries) - set(done.names))
+    done.dropped = [name for name in done.no_longer if entries[name].get("chosen", True)]
+    entries = {name: {**entry, "chosen": name not in done.no_longer} for name, entry in entries.items()}
     if done.lines():
         write_json(folder / MANIFEST, {"schema": SCHEMA, "skills": dict(sorted(entries.items()))})
         _tell(folder / CHANGES, done, source)
     return done
+
+
+def note_page(folder: Path, page: Path) -> None:
+    """Note in the manifest where the page of these skills is, relative to the folder; a path that names a
+    person is not noted."""
+    entries, place = _manifest(folder), relpath(page, folder)
+    if entries and cleaned(place) == place:
+        write_json(folder / MANIFEST, {"schema": SCHEMA, "page": place, "skills": entries})
+
+
+def noted_page(folder: Path) -> Path | None:
+    """The page of the skills in a folder; None if it is no folder of skills, or notes none.
+
+    Raises:
+        StorageError: the manifest is damaged.
+    """
+    if not (folder / MANIFEST).is_file():
+        return None
+    place = read_schema(folder / MANIFEST, SCHEMA, "name another folder").get("page")
+    return folder / place if isinstance(place, str) else None
+
+
+def texts_of(folder: Path, names: Sequence[str]) -> list[str]:
+    """The texts of skills as they are in the folder now."""
+    return [_read(folder / name / FILE) or "" for name in names]
+
+
+def _taken(folder: Path) -> Iterator[str]:
+    """The names of all folders there, ours or not."""
+    return (path.name for path in folder.iterdir()) if folder.is_dir() else iter(())
 
 
 def _tell(path: Path, done: Written, source: Source) -> None:
@@ -119,7 +162,9 @@ def _read(path: Path) -> str | None:
 def _content(skill: Skill) -> str:
     """A hash of what a skill says about its own uses; other runs change nothing in it."""
     steps = [(step.skill, step.form, step.forms) for step in skill.steps]
-    counts = (skill.found.uses, len(skill.found.holders))
+    success = skill.found.success
+    known = (success.won[0], success.runs[0]) if success is not None else None
+    counts = (skill.found.uses, len(skill.found.holders), known)
     return _hash(json.dumps([skill.situation.form, steps, counts, skill.failures]))
 
 

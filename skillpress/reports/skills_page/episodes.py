@@ -47,6 +47,8 @@ class Frame:
 
     steps: tuple[ShownStep, ...]
     learned: bool
+    omitted: int = 0
+    """Steps before it that are not shown."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +111,27 @@ def place_of(log: Log, position: int) -> str:
 def _episode(
     log: Log, position: int, trace: Trace, projection: TraceProjection, dictionary: SkillDictionary
 ) -> TraceEpisode:
-    steps = tuple(_shown(trace.steps, _skills(projection(trace.steps), log.renamed)))
-    whole = frames(steps, dictionary)
+    whole = frames(shown_steps(trace, projection, log.renamed), dictionary)
+    return episode_of(log, position, trace, tuple(_first(whole)))
+
+
+def episode_of(log: Log, position: int, trace: Trace, shown: tuple[Frame, ...]) -> TraceEpisode:
+    """A trace with these frames."""
     return TraceEpisode(
         position,
         line(trace.name, 80),
         place=line(place_of(log, position), 160),
         outcome={True: "success", False: "failure", None: "outcome unknown"}[trace.success],
         version=line(trace.version, 60),
-        frames=tuple(_first(whole)),
+        frames=shown,
         steps=len(trace.steps),
         viewer=viewer_id(log, position),
     )
+
+
+def shown_steps(trace: Trace, projection: TraceProjection, renamed: Mapping[str, str]) -> list[ShownStep]:
+    """The steps of a trace with their skills."""
+    return list(_shown(trace.steps, _skills(projection(trace.steps), renamed)))
 
 
 def _skills(found: Iterable[Labels], renamed: Mapping[str, str]) -> Iterator[list[str]]:

@@ -19,6 +19,7 @@ from skillpress.reports.skills_page.comparison import GroupComparison, PhraseCon
 from skillpress.reports.skills_page.content import Content
 from skillpress.reports.skills_page.episodes import CONTRASTS, ROUTINES, TraceEpisode
 from skillpress.reports.skills_page.understood import left_out, outcome_lines, skill_names
+from skillpress.reports.skills_page.written import WrittenSkill
 from skillpress.skills.dictionary import Skills
 
 _SHOW = Path(str(files("skillpress.reports")))  # a path, which Jinja's loader of several folders needs
@@ -54,7 +55,13 @@ class Bar:
 
 
 def render(
-    content: Content, episodes: Sequence[TraceEpisode], title: str, projected_by: str, viewer: str | None
+    content: Content,
+    episodes: Sequence[TraceEpisode],
+    title: str,
+    projected_by: str,
+    viewer: str | None,
+    *,
+    written: Sequence[WrittenSkill] = (),
 ) -> str:
     """The page, as the text of an HTML file.
 
@@ -63,6 +70,7 @@ def render(
         title: the name of the traces.
         projected_by: the source of the steps' skills, in words.
         viewer: address of a viewer of the same rollout files; None if there is none.
+        written: the skills that were written as SKILL.md.
     """
     log = content.log
     passed_over = {passed.file for passed in log.passed_over}
@@ -86,6 +94,7 @@ def render(
         visible=visible,
         known=known,
         episodes=episodes,
+        written=written,
         routines=content.routines[:ROUTINES],
         most_bits=max((routine.bits_saved for routine in content.routines), default=1.0),
         contrasts_shown=CONTRASTS,

@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from skillpress.cli.command import main
+from skillpress.cli.viewing.found import skills_page
+from skillpress.core.errors import UserError
 from tests.support.skills.scripted_sessions import (
     Session,
     claude_code_lines,
@@ -69,6 +71,25 @@ def test_the_planted_routines_become_skills_and_the_decoys_do_not(
     assert "passed over: rm → cmake → ctest: goes with failure" in capsys.readouterr().out
 
 
+def test_the_page_shows_each_skill_as_its_file_is_beside_runs_with_the_uses_highlighted(
+    make: Make, tmp_path: Path
+) -> None:
+    make(records())
+    edited = tmp_path / "skills" / "pip-uv-diff" / "SKILL.md"
+    edited.write_text(edited.read_text() + "My <own> advice.\n")
+    make(records())
+    page = (tmp_path / "page" / "skills.html").read_text()
+    assert skills_page(tmp_path / "skills") == tmp_path / "skills" / ".." / "page" / "skills.html"
+    shown = page.partition('<section id="written">')[2].partition("</section>")[0]
+    assert shown.count('<div class="beside">') == len(SKILLS) and "My &lt;own&gt; advice." in shown
+    fix = shown[shown.index(">grep-sed-patch-pytest<") :].partition('<h3 id="w')[0]
+    used = fix.partition('<div class="frame learned">')[2].partition('<div class="frame')[0]
+    assert re.findall(r"<bdi>(\w+)</bdi></span><div", used) == ["grep", "sed", "patch", "pytest"]
+    (tmp_path / "page" / "skills.html").unlink()
+    with pytest.raises(UserError, match=r"the page of these skills, .* is gone"):
+        skills_page(tmp_path / "skills")
+
+
 def test_a_routine_of_few_runs_or_of_one_task_is_passed_over(make: Make, tmp_path: Path) -> None:
     rare = [record_of(Session("x", "Do.", (("jq", "jq ."), ("tee", "tee a"), ("wc", "wc a")) * 4, True))] * 8
     found = make([*records(), *rare])
@@ -119,6 +140,50 @@ def test_unknown_outcomes_are_said_to_be_unknown(make: Make) -> None:
     assert "**Success:** unknown" in found["pip-uv-diff"]
 
 
+def labels(path: Path, played: Sequence[Session]) -> Path:
+    rows = [f"{number},{str(it.success).lower()}" for number, it in enumerate(played)]
+    path.write_text("\n".join(["number,success", *rows]) + "\n")
+    return path
+
+
+def test_outcomes_of_a_label_file_update_the_evidence_and_reject_what_goes_with_failure(
+    make: Make, tmp_path: Path
+) -> None:
+    played = sessions(150, noise=0.1)
+    log = [record_of(it, outcome=False, number=number) for number, it in enumerate(played)]
+    assert "rm-cmake-ctest" in make(log)
+    told = make(log, "--outcomes", str(labels(tmp_path / "labels.csv", played)))
+    assert "difference of" in told["pip-uv-diff"].partition("**Success:**")[2]
+    changes = (tmp_path / "skills" / "CHANGELOG.md").read_text()
+    assert "- Updated: " in changes and "- No longer chosen: rm-cmake-ctest\n" in changes
+    before = (tmp_path / "skills" / "CHANGELOG.md").read_bytes()
+    make(log, "--outcomes", str(tmp_path / "labels.csv"))
+    assert (tmp_path / "skills" / "CHANGELOG.md").read_bytes() == before
+
+
+def test_the_last_test_command_decides_the_outcome(make: Make, tmp_path: Path) -> None:
+    log = []
+    for session in sessions(150, noise=0.1):
+        record = record_of(session, outcome=False)
+        record["messages"][-1]["content"] = "1 passed" if session.success else "1 failed"
+        function = record["messages"][-2]["tool_calls"][0]["function"]
+        function["arguments"] = json.dumps({"command": "tox -q"})
+        log.append(record)
+    found = make(log, "--last-call", "tests")
+    assert set(found) == SKILLS and "difference of" in found["pip-uv-diff"].partition("**Success:**")[2]
+
+
+def test_a_routine_that_repeated_tasks_make_is_passed_over_with_its_reason(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = Session("x", "Do.", (("jq", "jq ."), ("tee", "tee a"), ("wc", "wc a")), True)
+    assert not make([record_of(same)] * 40)
+    why = "saves bits only by repeats: 40 runs are 1 distinct pairs of task and steps"
+    assert f"passed over: jq → tee → wc: {why}" in capsys.readouterr().out
+    (row,) = pl.read_csv(tmp_path / "page" / "passed_over.csv").iter_rows(named=True)
+    assert row["why"] == why and row["uses"] == 40 and row["tasks"] == 1 and row["bits_saved"] < 0
+
+
 def test_a_forked_session_counts_once(tmp_path: Path) -> None:
     folder = tmp_path / "sessions"
     folder.mkdir()
@@ -140,12 +205,17 @@ def test_a_forked_session_counts_once(tmp_path: Path) -> None:
 SECRETS = {
     "key": "sk-ant-api03-Zx81Kq0Lm22Pp7", "password": "hunter2pass", "mail": "jane.doe@corp.example",
     "person": "janedoe77", "token": "ghp_Ab3dE5gH7jK9mN1pQ3sT5", "aws": "AKIAIOSFODNN7EXAMPLE",
-    "hex": "9f86d081884c7d659a2feaa0c55ad015", "host": "10.20.30.40",
+    "hex": "9f86d081884c7d659a2feaa0c55ad015", "host": "10.20.30.40", "six": "2001:db8:85a3::8a2e:370:7334",
+    "phone": "+49 170 1234567", "hook": "T0AB1/B0CD2/x9y8z7", "cookie": "c00k1e-jar", "pass": "s3cret wörd",
 }  # fmt: skip
 LEAKS = (
     "export API_KEY={key}", "mysql -u admin -p{password} -h {host}", "git log --author {mail}",
     "cat /home/{person}/notes.md /Users/{person}/a C:\\Users\\{person}\\b", "curl -u admin:{password} {host}",
     "deploy --password {password} --token '{token}'", "aws configure set {aws}", "echo {hex}",
+    "ssh {person}@buildbox", "git config user.name {person}", "cat ~{person}/x C:/Users/{person}/y",
+    "docker login -u {person} -p {password} r.example", "echo {password} | sudo -S true", "ping {six}",
+    "redis-cli -a {password}", "curl -H 'Cookie: {cookie}' -u '{person}:{pass}' x", "echo call {phone}",
+    "curl https://hooks.slack.com/services/{hook}", "echo machine x password {password}",
 )  # fmt: skip
 
 

@@ -50,7 +50,8 @@ def test_a_cleaned_text_is_clean(text: str) -> None:
     [
         "pytest tests/unit/test_parser.py::TestParser -q", "fix the failing test",
         "uv lock --upgrade-package numpy", "hatch version 3.0", "skill-of-several-hyphenated-words",
-        "git checkout -b feature/very-long-name-of-a-branch",
+        "git checkout -b feature/very-long-name-of-a-branch", "docker run -p 8080:80 app",
+        "npm install left-pad@1.3.0", "git reset HEAD~2", "reset the password form", "at 12:30:45",
     ],
 )  # fmt: skip
 def test_ordinary_words_stay(text: str) -> None:
