@@ -21,7 +21,7 @@ from skillpress.logs.draft_table import table_of
 from skillpress.logs.fields import Wanted
 from skillpress.logs.projection import NameProjection
 from skillpress.reports.skill_files.choosing import Choosing
-from skillpress.reports.skill_files.making import Made, passed_over_rows
+from skillpress.reports.skill_files.making import SkillsMade, passed_over_rows
 from skillpress.reports.skill_files.teacher import Teacher
 from skillpress.reports.skill_files.writing import note_page, texts_of
 from skillpress.reports.skills_page.written import SkillText
@@ -112,7 +112,7 @@ def draft_rules(chosen: Namespace, named: Wanted) -> None:
         write_text(chosen.output / "rules.yaml", table_of(draft, line(chosen.traces[0].name, 60)))
 
 
-def skill_texts(made: Made, folder: Path, page: Path) -> list[SkillText]:
+def skill_texts(made: SkillsMade, folder: Path, page: Path) -> list[SkillText]:
     """The written skills, for the page, which their folder then names."""
     note_page(folder, page)
     names = made.written.names
@@ -122,7 +122,7 @@ def skill_texts(made: Made, folder: Path, page: Path) -> list[SkillText]:
     ]
 
 
-def tell_made(made: Made, folder: object) -> None:
+def tell_made(made: SkillsMade, folder: object) -> None:
     """Print what was written and what was passed over."""
     written = made.written
     print(

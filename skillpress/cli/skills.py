@@ -57,7 +57,7 @@ from skillpress.logs.log import Log
 from skillpress.logs.own_rules import find_rules
 from skillpress.logs.projection import NameProjection, TraceProjection
 from skillpress.pipeline.files import RESULTS
-from skillpress.reports.skill_files.making import Made, make_skills, passed_over_rows
+from skillpress.reports.skill_files.making import SkillsMade, make_skills, passed_over_rows
 from skillpress.reports.skills_page.comparison import GroupComparison
 from skillpress.reports.skills_page.content import Content, Settings, describe
 from skillpress.reports.skills_page.episodes import episodes
@@ -232,7 +232,7 @@ def _compared(chosen: Namespace, log: Log, named: Wanted) -> Log | None:
     return other
 
 
-def _made(chosen: Namespace, log: Log, wanted: Wanted, projection: TraceProjection) -> Made | None:
+def _made(chosen: Namespace, log: Log, wanted: Wanted, projection: TraceProjection) -> SkillsMade | None:
     """The skills that --write asks for."""
     if chosen.write is None:
         return None

@@ -39,7 +39,7 @@ Paragraph = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Question:
+class PublicQuestion:
     """A question as a data set has it."""
 
     question: str
@@ -61,7 +61,7 @@ class Source:
     split: str
     file: Path
 
-    def read(self) -> Iterator[Question]:
+    def read(self) -> Iterator[PublicQuestion]:
         """Its questions in order.
 
         Raises:
@@ -78,14 +78,14 @@ class Source:
             yield found if found.id else replace(found, id=f"{self.dataset}-{self.split}-{number}")
 
 
-def _two_hops(row: Mapping[str, Any], kind: str | None = None) -> Question:
+def _two_hops(row: Mapping[str, Any], kind: str | None = None) -> PublicQuestion:
     """HotpotQA and 2WikiMultihopQA: lists of [title, sentences], or columns of titles and of sentences."""
     facts, context = _decoded(row["supporting_facts"]), _decoded(row["context"])
     if isinstance(context, Mapping):
         sentences = context["sentences"] if "sentences" in context else context["content"]
         context = list(zip(context["title"], sentences, strict=True))
     titles = facts["title"] if isinstance(facts, Mapping) else [fact[0] for fact in facts]
-    return Question(
+    return PublicQuestion(
         question=row["question"],
         answers=[row["answer"]] if row["answer"] else [],
         id=_first(row, "_id", "id"),
@@ -95,10 +95,10 @@ def _two_hops(row: Mapping[str, Any], kind: str | None = None) -> Question:
     )
 
 
-def _musique(row: Mapping[str, Any]) -> Question:
+def _musique(row: Mapping[str, Any]) -> PublicQuestion:
     """Its paragraphs do not answer some questions."""
     paragraphs = row["paragraphs"]
-    return Question(
+    return PublicQuestion(
         question=row["question"],
         answers=[row["answer"], *row["answer_aliases"]] if row.get("answerable", True) else [],
         id=row["id"],
@@ -108,28 +108,28 @@ def _musique(row: Mapping[str, Any]) -> Question:
     )
 
 
-def _triviaqa(row: Mapping[str, Any]) -> Question:
+def _triviaqa(row: Mapping[str, Any]) -> PublicQuestion:
     answer = {name.lower(): value for name, value in _first(row, "answer", "Answer").items()}
-    return Question(
+    return PublicQuestion(
         question=_first(row, "question", "Question"),
         answers=[answer["value"], *(answer["aliases"] or [])] if answer["value"] else [],
         id=f"triviaqa-{_first(row, 'question_id', 'QuestionId')}",
     )
 
 
-def _nq_open(row: Mapping[str, Any]) -> Question:
+def _nq_open(row: Mapping[str, Any]) -> PublicQuestion:
     answer = row["answer"]
-    return Question(row["question"], [answer] if isinstance(answer, str) else list(answer))
+    return PublicQuestion(row["question"], [answer] if isinstance(answer, str) else list(answer))
 
 
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Question]] = {
+READERS: Mapping[str, Callable[[Mapping[str, Any]], PublicQuestion]] = {
     "hotpotqa": _two_hops,
     "2wikimultihopqa": lambda row: _two_hops(row, row["type"]),
     "musique": _musique,
     "triviaqa": _triviaqa,
     "nq_open": _nq_open,
-    "simpleqa": lambda row: Question(row["problem"], [row["answer"]]),
-    "bamboogle": lambda row: Question(row["Question"], [row["Answer"]]),
+    "simpleqa": lambda row: PublicQuestion(row["problem"], [row["answer"]]),
+    "bamboogle": lambda row: PublicQuestion(row["Question"], [row["Answer"]]),
 }
 """Data set to what a row of it says."""
 

@@ -16,7 +16,7 @@ from skillpress.rollouts.programs.functions import START_SECONDS, Functions
 from skillpress.rollouts.programs.isolated import Isolated
 from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
 from skillpress.rollouts.programs.mounting import MountedSkills
-from skillpress.rollouts.programs.setting import Setting
+from skillpress.rollouts.programs.setting import AgentSetting
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.workers.pool import cores
@@ -59,7 +59,7 @@ class SharedPrograms:
                 isolated = Isolated(
                     socket, command, limits=limits, passed=passed, isolation=section.isolation
                 )
-            setting = Setting(agent.variables, agent.files) if agent else None
+            setting = AgentSetting(agent.variables, agent.files) if agent else None
             self._launcher = Commands(command, isolated, copied, skills=skills, setting=setting)
         self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS
         """Maximum time of a start or a step."""

@@ -81,7 +81,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class PassedOver:
+class RejectedRoutine:
     """A routine that became no skill."""
 
     found: Found
@@ -89,17 +89,17 @@ class PassedOver:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenRoutines:
     """The routines of a log that become skills, and the rest."""
 
     chosen: tuple[Found, ...]
-    passed_over: tuple[PassedOver, ...]
+    passed_over: tuple[RejectedRoutine, ...]
     pairs: int
     """Distinct pairs of a task and a sequence."""
     certificate: PageCertificate | None
 
 
-def choose(whole: Log, tasks: Sequence[str], settings: Choosing) -> Choice:
+def choose(whole: Log, tasks: Sequence[str], settings: Choosing) -> ChosenRoutines:
     """Choose routines.
 
     Args:
@@ -117,7 +117,7 @@ def choose(whole: Log, tasks: Sequence[str], settings: Choosing) -> Choice:
         return fit(of, whole.alphabet, settings.longest, search or settings.search, settings.seed)
 
     if not any(corpus):
-        return Choice((), (), len(pairs), None)
+        return ChosenRoutines((), (), len(pairs), None)
     dictionary = with_cores(fitted(corpus, ""), corpus)
     every = _found(whole, tasks, dictionary, corpus)
     kept, passed = _grouped(every, settings)
@@ -125,7 +125,7 @@ def choose(whole: Log, tasks: Sequence[str], settings: Choosing) -> Choice:
         everywhere = with_cores(fitted(sequences, ""), sequences)
         passed += _repeated(whole, tasks, everywhere.learned, dictionary, corpus)
     certificate = certify(corpus, [task for task, _ in pairs], fitted, None, settings.seed)
-    return Choice(tuple(kept), tuple(passed), len(pairs), certificate)
+    return ChosenRoutines(tuple(kept), tuple(passed), len(pairs), certificate)
 
 
 def _found(
@@ -160,14 +160,14 @@ def _repeated(
     repeated: Sequence[Skills],
     dictionary: SkillDictionary,
     corpus: Sequence[Skills],
-) -> Iterator[PassedOver]:
+) -> Iterator[RejectedRoutine]:
     """Routines that are learned only where each run counts, and resemble no learned one."""
     more = {phrase for phrase in repeated if not any(overlapping(phrase, one) for one in dictionary.learned)}
     extended = with_phrases(dictionary, [*dictionary.learned, *more], corpus)
     why = f"saves bits only by repeats: {len(whole)} runs are {len(corpus)} distinct pairs of task and steps"
     for found in _found(whole, tasks, extended, corpus):
         if found.phrase in more:
-            yield PassedOver(found, why)
+            yield RejectedRoutine(found, why)
 
 
 def _by_chance(phrase: Skills, counts: Sequence[tuple[int, Counter[str], int]]) -> float:
@@ -198,9 +198,9 @@ def _success(whole: Log, tasks: Sequence[str], held: Usage, number: int) -> Succ
     return SuccessContrast((int(won[first].sum()), int(won[second].sum())), runs, low, high)
 
 
-def _grouped(every: Sequence[Found], settings: Choosing) -> tuple[list[Found], list[PassedOver]]:
+def _grouped(every: Sequence[Found], settings: Choosing) -> tuple[list[Found], list[RejectedRoutine]]:
     """The routines that become skills, and the rest with reasons."""
-    passed: list[PassedOver] = []
+    passed: list[RejectedRoutine] = []
     kept: list[Found] = []
     variants: dict[Skills, tuple[Found, ...]] = {}
     for found in sorted(every, key=lambda found: -found.steps_saved):
@@ -212,7 +212,7 @@ def _grouped(every: Sequence[Found], settings: Choosing) -> tuple[list[Found], l
         if not why and len(kept) >= settings.most:
             why = f"{settings.most} others save more (--max)"
         if why:
-            passed.append(PassedOver(found, why))
+            passed.append(RejectedRoutine(found, why))
         else:
             kept.append(found)
     return [replace(found, variants=variants.get(found.phrase, ())) for found in kept], passed

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from skillpress.reports.skill_files.choosing import Choice, Found
+from skillpress.reports.skill_files.choosing import ChosenRoutines, Found
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.reading import Use
 from skillpress.reports.skill_files.situations import Situation
-from skillpress.reports.skill_files.steps import Step
+from skillpress.reports.skill_files.steps import RoutineStep
 
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 """The limits of the format."""
@@ -23,7 +23,7 @@ ARROW = " → "
 
 
 @dataclass(frozen=True)
-class Source:
+class SkillSource:
     """Where the evidence is from."""
 
     version: str
@@ -35,13 +35,13 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Skill:
+class RoutineSkill:
     """Everything that a SKILL.md says."""
 
     name: str
     found: Found
     situation: Situation
-    steps: tuple[Step, ...]
+    steps: tuple[RoutineStep, ...]
     uses: tuple[Use, ...]
     """The uses that were read again."""
     failures: tuple[str, ...]
@@ -69,7 +69,7 @@ def _cut(name: str, most: int) -> str:
     return (name[: most + 1].rpartition("-")[0] or name[:most]).strip("-")
 
 
-def document(skill: Skill, choice: Choice, source: Source) -> str:
+def document(skill: RoutineSkill, choice: ChosenRoutines, source: SkillSource) -> str:
     """The text of the file."""
     body = "\n".join([*_instructions(skill), *_evidence(skill, choice, source), ""])
     described = json.dumps(skill.words or description(skill), ensure_ascii=False)
@@ -77,7 +77,7 @@ def document(skill: Skill, choice: Choice, source: Source) -> str:
     return front + cleaned(body)
 
 
-def description(skill: Skill) -> str:
+def description(skill: RoutineSkill) -> str:
     """What the routine does and when to use it, within the format's limit; without tags, which some agents
     refuse in a description."""
     said = f"The routine {ARROW.join(skill.found.phrase)}. {' '.join(_when(skill.situation))}"
@@ -93,7 +93,7 @@ def _when(situation: Situation) -> Iterator[str]:
         yield "The first messages of its runs had nothing in common: judge by the steps."
 
 
-def _instructions(skill: Skill) -> Iterator[str]:
+def _instructions(skill: RoutineSkill) -> Iterator[str]:
     yield f"# {_plain(ARROW.join(skill.found.phrase))}\n"
     yield "## When to use it\n"
     yield from (f"{sentence}" for sentence in _when(skill.situation))
@@ -114,7 +114,7 @@ def _instructions(skill: Skill) -> Iterator[str]:
         yield from (f"- {sentence}" for sentence in skill.failures)
 
 
-def _evidence(skill: Skill, choice: Choice, source: Source) -> Iterator[str]:
+def _evidence(skill: RoutineSkill, choice: ChosenRoutines, source: SkillSource) -> Iterator[str]:
     found = skill.found
     yield f"\n{EVIDENCE}\n"
     yield (

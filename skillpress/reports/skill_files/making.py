@@ -8,8 +8,8 @@ from pathlib import Path
 from skillpress.logs.fields import Wanted
 from skillpress.logs.log import Log
 from skillpress.logs.projection import TraceProjection
-from skillpress.reports.skill_files.choosing import FEWEST_TASKS, Choice, Choosing, Found, choose
-from skillpress.reports.skill_files.document import ARROW, Skill, Source
+from skillpress.reports.skill_files.choosing import FEWEST_TASKS, Choosing, ChosenRoutines, Found, choose
+from skillpress.reports.skill_files.document import ARROW, RoutineSkill, SkillSource
 from skillpress.reports.skill_files.origin import tool_version
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.reading import Opening, hash_of_logs, openings, uses
@@ -20,10 +20,10 @@ from skillpress.reports.skill_files.writing import Written, names_for, write
 
 
 @dataclass(frozen=True)
-class Made:
+class SkillsMade:
     """What was written, and what was passed over."""
 
-    choice: Choice
+    choice: ChosenRoutines
     """The chosen routines and the rest."""
     written: Written
     """The changes of the folder."""
@@ -37,7 +37,7 @@ def make_skills(
     folder: Path,
     *,
     teacher: Teacher | None = None,
-) -> Made:
+) -> SkillsMade:
     """Write the skills of a log into a folder, in a teacher's words if there is one.
 
     Raises:
@@ -49,8 +49,8 @@ def make_skills(
     needed = Needed(settings.min_runs, FEWEST_TASKS)
     reading = _Reading(log=log, wanted=wanted, projection=projection, begun=begun, needed=needed)
     skills = [reading.skill(found, names[found.phrase]) for found in choice.chosen]
-    source = Source(tool_version(), hash_of_logs(log.files), len(log.files), len(log))
-    return Made(choice, write(folder, skills, choice, source, teacher))
+    source = SkillSource(tool_version(), hash_of_logs(log.files), len(log.files), len(log))
+    return SkillsMade(choice, write(folder, skills, choice, source, teacher))
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class _Reading:
     begun: list[Opening]
     needed: Needed
 
-    def skill(self, found: Found, name: str) -> Skill:
+    def skill(self, found: Found, name: str) -> RoutineSkill:
         """All that a SKILL.md says about a routine."""
         read = uses(self.log, self.wanted, self.projection, found.phrase, found.holders)
         tasks = [opening.task for opening in self.begun]
-        return Skill(
+        return RoutineSkill(
             name,
             found,
             situation=situation(self.begun, found.holders),
@@ -77,7 +77,7 @@ class _Reading:
         )
 
 
-def passed_over_rows(choice: Choice) -> list[dict[str, object]]:
+def passed_over_rows(choice: ChosenRoutines) -> list[dict[str, object]]:
     """The table of routines that became no skill."""
     return [
         {

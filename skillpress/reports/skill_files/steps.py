@@ -18,7 +18,7 @@ MOST_FORMS = 4
 
 
 @dataclass(frozen=True)
-class Step:
+class RoutineStep:
     """One step of a routine."""
 
     skill: str
@@ -36,7 +36,7 @@ class Needed:
     tasks: int
 
 
-def steps_of(phrase: Skills, uses: Sequence[Use], tasks: Sequence[str], needed: Needed) -> list[Step]:
+def steps_of(phrase: Skills, uses: Sequence[Use], tasks: Sequence[str], needed: Needed) -> list[RoutineStep]:
     """The steps of a routine.
 
     Args:
@@ -48,7 +48,9 @@ def steps_of(phrase: Skills, uses: Sequence[Use], tasks: Sequence[str], needed: 
     ]
 
 
-def _step(skill: str, calls: Sequence[tuple[Use, TraceStep]], tasks: Sequence[str], needed: Needed) -> Step:
+def _step(
+    skill: str, calls: Sequence[tuple[Use, TraceStep]], tasks: Sequence[str], needed: Needed
+) -> RoutineStep:
     groups: dict[tuple[str, ...], list[tuple[Use, TraceStep]]] = defaultdict(list)
     for use, step in calls:
         groups[_beginning(step)].append((use, step))
@@ -59,7 +61,7 @@ def _step(skill: str, calls: Sequence[tuple[Use, TraceStep]], tasks: Sequence[st
         if len(groups) > 1 and _shared(group, tasks, needed)
     ]
     whole = form_of([step for _, step in calls]) if _shared(calls, tasks, needed) else ""
-    return Step(skill, whole, tuple(forms[:MOST_FORMS]))
+    return RoutineStep(skill, whole, tuple(forms[:MOST_FORMS]))
 
 
 def _shared(calls: Sequence[tuple[Use, TraceStep]], tasks: Sequence[str], needed: Needed) -> bool:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from skillpress.reports.skill_files.document import LONGEST_DESCRIPTION, LONGEST_NAME, Skill
+from skillpress.reports.skill_files.document import LONGEST_DESCRIPTION, LONGEST_NAME, RoutineSkill
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.rollouts.chat.server import ChatError
 
@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Answer:
+class TeacherAnswer:
     """One answer of the teacher, and what became of it."""
 
     skill: str
@@ -55,11 +55,11 @@ class Teacher:
     model: str
     ask: Callable[[str], str]
     """Puts one question; raises :class:`ChatError` if no answer comes in time."""
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[TeacherAnswer] = field(default_factory=list)
     silent: bool = False
     """Whether a question was not answered."""
 
-    def reworded(self, skill: Skill, text: str, taken: Iterable[str], named: bool) -> Skill:
+    def reworded(self, skill: RoutineSkill, text: str, taken: Iterable[str], named: bool) -> RoutineSkill:
         """The skill in the teacher's words.
 
         Args:
@@ -89,7 +89,7 @@ class Teacher:
             refused = "; ".join(filter(None, wrong))
         name = skill.name if named or not name else name
         self.answers.append(
-            Answer(
+            TeacherAnswer(
                 skill=skill.name,
                 question=question,
                 said=said,

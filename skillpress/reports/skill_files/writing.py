@@ -16,8 +16,8 @@ from typing import Any
 
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_json, write_text
-from skillpress.reports.skill_files.choosing import Choice, Found
-from skillpress.reports.skill_files.document import Skill, Source, document, name_of
+from skillpress.reports.skill_files.choosing import ChosenRoutines, Found
+from skillpress.reports.skill_files.document import RoutineSkill, SkillSource, document, name_of
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.teacher import Teacher
 from skillpress.skills.dictionary import Skills
@@ -62,7 +62,11 @@ def names_for(folder: Path, chosen: Sequence[Found]) -> dict[Skills, str]:
 
 
 def write(
-    folder: Path, skills: Sequence[Skill], choice: Choice, source: Source, teacher: Teacher | None
+    folder: Path,
+    skills: Sequence[RoutineSkill],
+    choice: ChosenRoutines,
+    source: SkillSource,
+    teacher: Teacher | None,
 ) -> Written:
     """Write or update the skills; a teacher words those that are written.
 
@@ -127,7 +131,7 @@ def _taken(folder: Path) -> Iterator[str]:
     return (path.name for path in folder.iterdir()) if folder.is_dir() else iter(())
 
 
-def _tell(path: Path, done: Written, source: Source) -> None:
+def _tell(path: Path, done: Written, source: SkillSource) -> None:
     """Add what changed to the folder's changelog, newest first."""
     head = "# Changes of these skills\n"
     earlier = (_read(path) or head).removeprefix(head)
@@ -159,7 +163,7 @@ def _read(path: Path) -> str | None:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _content(skill: Skill) -> str:
+def _content(skill: RoutineSkill) -> str:
     """A hash of what a skill says about its own uses; other runs change nothing in it."""
     steps = [(step.skill, step.form, step.forms) for step in skill.steps]
     success = skill.found.success

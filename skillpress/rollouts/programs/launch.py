@@ -29,7 +29,7 @@ from skillpress.rollouts.programs.forwarder import NO_ENDPOINT
 from skillpress.rollouts.programs.isolated import FORWARDER, HOME, IN_MEMORY, LARGEST_FILE, Isolated
 from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.session import Ended
-from skillpress.rollouts.programs.setting import INHERITED, Setting, filled
+from skillpress.rollouts.programs.setting import INHERITED, AgentSetting, filled
 from skillpress.rollouts.programs.start import MARK, Start, namespace
 from skillpress.rollouts.sandbox.gvisor import held_in_gvisor
 from skillpress.rollouts.sandbox.held import Held, files_in
@@ -92,7 +92,7 @@ class Commands:
         isolated: Isolated | None = None,
         files: Mapping[str, Path] | None = None,
         skills: MountedSkills | None = None,
-        setting: Setting | None = None,
+        setting: AgentSetting | None = None,
     ) -> None:
         """Args:
         command: the program and its arguments. ``{folder}`` means the episode's folder.

@@ -19,7 +19,7 @@ def filled(text: str, fills: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class Setting:
+class AgentSetting:
     """The variables and files of a coding agent."""
 
     variables: Mapping[str, str]
