@@ -28,7 +28,7 @@ from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.lessons import Lessons
-from skillpress.training.loop.lora import LoraAdapter, SavedAdapter
+from skillpress.models.policy.lora import LoraAdapter, SavedAdapter
 from skillpress.training.loop.measured import Measured
 from skillpress.training.loop.model_pass import Pass, weightless
 from skillpress.training.loop.optimizer import AdamW

@@ -11,7 +11,7 @@ import pytest
 
 from skillpress.core.errors import UserError
 from skillpress.training.loop import parameters
-from skillpress.training.loop.parameters import LoraParameters
+from skillpress.training.lora_parameters import LoraParameters
 
 ROOT = Path(__file__).parents[3]
 

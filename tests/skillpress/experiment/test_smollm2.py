@@ -29,7 +29,7 @@ from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.algorithm import token_weights
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner, Passing
-from skillpress.training.loop.lora import LoraAdapter
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.training.loop.measured import mean_metrics
 from skillpress.training.loop.model_pass import sampled_steps
 from skillpress.training.loop.optimizer import AdamW

@@ -29,7 +29,7 @@ from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.rollouts.programs.requests import ModelRequest
-from skillpress.training.loop.lora import LoraAdapter
+from skillpress.models.policy.lora import LoraAdapter
 
 WRONG = "**differs**"
 ROUNDING = 1e-4

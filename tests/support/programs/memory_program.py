@@ -25,10 +25,10 @@ from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import Scorer
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.imitation.trainer import add_gradients
-from skillpress.training.loop.lora import LoraAdapter
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.training.loop.model_pass import passes, scored
 from skillpress.training.loop.optimizer import read_configuration
-from skillpress.training.loop.parameters import LoraParameters
+from skillpress.training.lora_parameters import LoraParameters
 from tests.support.training.batches import clipped
 
 ROOT = Path(__file__).parents[3]

@@ -22,7 +22,7 @@ from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
 from skillpress.pipeline.whole_run import outdated
 from skillpress.training.loop.optimizer import read_configuration
-from skillpress.training.loop.parameters import LoraParameters
+from skillpress.training.lora_parameters import LoraParameters
 from tests.support.models.folders import gemma3
 
 ROOT = Path(__file__).parents[4]
