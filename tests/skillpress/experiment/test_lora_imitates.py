@@ -11,6 +11,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from skillpress.core.errors import ParamsError
 from skillpress.core.resume import ResumeStore, SaveTimer
 from skillpress.core.task_files import write_tasks
 from skillpress.environments.section import SplitSizes
@@ -60,6 +61,31 @@ def imitated(folder: Path, params: Params, name: str = "start") -> ImitationResu
     return imitate_demonstrations(
         ImitationJob(params, folder / "train.parquet", folder / name, store), lambda rank, progress: None
     )
+
+
+NF4: dict[str, Any] = {"policy": {"quantised": "nf4"}}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "message"),
+    [
+        (merge(then("continue"), {"training": {"lora": None}}), "training.lora is null: must be {rank: 4, alp"),
+        (then("continue", lora={"rank": 2, "alpha": 8, "then": "continue"}), "must be {rank: 2, alpha: 8}"),
+        (merge(NF4, {"training": {"lora": None}}), "policy.quantised is nf4, whose weights cannot be trained"),
+        (NF4, "imitation.lora is null, must be {rank, alpha, then: continue}"),
+        (merge(NF4, then("merge")), "imitation.lora is one whose then is merge, must be"),
+        (
+            merge(merge(NF4, then("continue")), {"training": {"deepspeed": "zero3_bf16"}}),
+            "training.deepspeed is zero3_bf16, must be one of stage 0 to 2",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused_by_its_keys(
+    tmp_path: Path, overlay: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ParamsError) as caught:
+        params_of(tmp_path, overlay)
+    assert message in str(caught.value)
 
 
 def logits(model: Any) -> torch.Tensor:
@@ -155,3 +181,17 @@ def test_two_processes_imitate_as_one_does_up_to_rounding(folder: Path) -> None:
     )
     assert two.losses == pytest.approx(one.losses, rel=1e-4)
     assert (folder / "2" / "adapter").is_dir()
+
+
+def test_weights_of_4_bits_stay_while_an_adapter_imitates_and_is_trained_on(folder: Path) -> None:
+    pytest.importorskip("bitsandbytes", reason="pip install --no-deps bitsandbytes")
+    small = {"policy": {"quantised": "nf4", "width": 64, "heads": 2}}
+    overlay = merge(then("continue"), small)
+    result = imitated(folder, params_of(folder, overlay))
+    assert result.losses[-1] < result.losses[0] - 0.3
+    first, second = trained(folder, "policy", overlay)
+    assert max(row["mismatch/largest"] for row in (first, second)) < 1e-4, "engines play what is trained"
+    base = Experiment(params_of(folder, overlay)).starting_policy().model
+    loaded = peft.PeftModel.from_pretrained(base, folder / "policy" / "adapter")
+    whole = load_policy(folder / "policy").model
+    torch.testing.assert_close(logits(loaded), logits(whole), atol=1e-5, rtol=1e-5)

@@ -72,6 +72,20 @@ def paper(environment: str, *over: str) -> Params:
             ),
         ),
         (
+            "Qwen/Qwen2.5-32B-Instruct",
+            Qwen2Config(
+                hidden_size=5120, num_hidden_layers=64, num_attention_heads=40, num_key_value_heads=8,
+                intermediate_size=27_648, vocab_size=152_064, tie_word_embeddings=False,
+            ),
+        ),
+        (
+            "Qwen/Qwen3-4B",
+            Qwen3Config(
+                hidden_size=2560, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8,
+                head_dim=128, intermediate_size=9728, vocab_size=151_936, tie_word_embeddings=True,
+            ),
+        ),
+        (
             "smollm2-135m",
             LlamaConfig(
                 hidden_size=576, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
