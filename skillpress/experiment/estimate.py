@@ -155,7 +155,7 @@ def _changes(params: Params, shape: ModelShape, lora: LoraParameters | None) -> 
 
 
 def _adapters(params: Params) -> int:
-    """Number of adapters in the learner's model: one that goes on from imitation keeps a copy of its start."""
+    """Number of adapters in the learner's model: one that goes on from imitation keeps its start."""
     imitated = params.imitation.lora if params.imitation.wanted else None
     return 2 if imitated is not None and imitated.then == "continue" else 1
 

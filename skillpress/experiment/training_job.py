@@ -20,6 +20,7 @@ from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
 from skillpress.models.policy import Policy, load_policy
 from skillpress.models.policy.attention import use_attention
+from skillpress.models.policy.lora import LoraAdapter, SavedAdapter
 from skillpress.rollouts.collection import Collector
 from skillpress.rollouts.workers.distributed import Ranks, join_ranks
 from skillpress.rollouts.workers.ranks import Report
@@ -36,7 +37,6 @@ from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lessons import Lessons
 from skillpress.training.loop.library_evolution import LibraryEvolution
 from skillpress.training.loop.loop import TrainingLoop
-from skillpress.models.policy.lora import LoraAdapter, SavedAdapter
 from skillpress.training.loop.mismatch import MismatchCheck
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss

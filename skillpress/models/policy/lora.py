@@ -212,8 +212,9 @@ class LoraAdapter:
 def _packed(model: PreTrainedModel) -> Iterator[None]:
     """Pack the model's layers. ``peft`` knows within this context that they are packed."""
     pack_layers(model)
-    model.is_loaded_in_4bit = True
+    # ``peft`` reads this attribute of the model.
+    setattr(model, "is_loaded_in_4bit", True)  # noqa: B010
     try:
         yield
     finally:
-        del model.is_loaded_in_4bit
+        delattr(model, "is_loaded_in_4bit")

@@ -1,4 +1,4 @@
-"""Linear layers of 4 bits a weight (NF4, Dettmers et al. 2023), for models that low-rank changes are trained in.
+"""Linear layers of 4 bits a weight (NF4, Dettmers et al. 2023), for the models that LoRA trains.
 
 64 weights share one float32 scale, so a weight takes 4.5 bits. ``policy.quantised`` rounds a policy's weights
 to such values before anything else happens (:func:`round_to_nf4`). The rounded weights have their ordinary

@@ -21,6 +21,7 @@ from skillpress.experiment.imitation import ImitationJob, ImitationResult, imita
 from skillpress.experiment.params import Params, load_params, merge
 from skillpress.models.policy import load_policy
 from skillpress.models.policy.lora import SavedAdapter
+from skillpress.training.imitation import trainer
 from tests.support.experiment.small_training import Curve, train_small
 
 LORA = {"rank": 4, "alpha": 8}
@@ -69,9 +70,12 @@ NF4: dict[str, Any] = {"policy": {"quantised": "nf4"}}
 @pytest.mark.parametrize(
     ("overlay", "message"),
     [
-        (merge(then("continue"), {"training": {"lora": None}}), "training.lora is null: must be {rank: 4, alp"),
+        (merge(then("continue"), {"training": {"lora": None}}), "training.lora is null: must be {rank: 4"),
         (then("continue", lora={"rank": 2, "alpha": 8, "then": "continue"}), "must be {rank: 2, alpha: 8}"),
-        (merge(NF4, {"training": {"lora": None}}), "policy.quantised is nf4, whose weights cannot be trained"),
+        (
+            merge(NF4, {"training": {"lora": None}}),
+            "policy.quantised is nf4, whose weights cannot be trained",
+        ),
         (NF4, "imitation.lora is null, must be {rank, alpha, then: continue}"),
         (merge(NF4, then("merge")), "imitation.lora is one whose then is merge, must be"),
         (
@@ -154,7 +158,7 @@ def test_stopped_imitation_goes_on_from_its_checkpoint_to_the_same_bytes(
 ) -> None:
     params = params_of(folder, then("continue"))
     imitated(folder, params, "whole")
-    real = imitation_job.imitate
+    real = trainer.imitate
 
     def stopped(*arguments: Any, **named: Any) -> list[float]:
         def stop(done: int, total: int, loss: float) -> None:
