@@ -139,7 +139,7 @@ class PolicyParameters(Section):
         except PackageNotFoundError:
             raise UserError(
                 f"policy.quantised: is {self.quantised}, but the package bitsandbytes is not installed here; "
-                "pip install --no-deps bitsandbytes, or set policy.quantised to null"
+                "pip install --no-deps bitsandbytes==0.50.2, or set policy.quantised to null"
             ) from None
 
     def _attention_libraries(self) -> dict[str, str]:
