@@ -27,7 +27,8 @@ length. The estimate counts everything that grows with the model and the batch:
     handover   under ZeRO-3 the whole weights once more, gathered for the engine
     LoRA       gradients, float32 copy and moments of the low-rank changes and of new tokens' rows only; no
                reference, since the learner without its changes serves as one; and at the handover the weights
-               of all linear layers, and of the embeddings with such rows, once more, with the changes added
+               of all linear layers, and of the embeddings with such rows, once more, with the changes added.
+               ``policy.quantised`` holds the linear layers in 4.5 bits a weight
     batch      the memory that a pass keeps for its backward pass, without attention matrices. Per token and
                layer: two norms in float32, the residuals, queries, keys, values and four times the
                feed-forward width, and the same amount for one layer's gradients. Further: a shared prompt's
@@ -44,8 +45,8 @@ length. The estimate counts everything that grows with the model and the batch:
     imitation  whole weights and gradients, float32 copy and moments. Several processes share the latter two
                (at most an equal part and the largest tensor); they add gradients up in float32, in a buffer
                of their own, and send each other updated weights. On a GPU each bfloat16 gradient leaves a
-               gap, too small for its float32 sum, so these gradients count twice. Passes are bounded as in
-               training
+               gap, too small for its float32 sum, so these gradients count twice. With ``imitation.lora`` all
+               but the weights exists for the changes alone. Passes are bounded as in training
 
 ``tests/skillpress/experiment/test_estimate.py`` compares the batch's part with the peak of real passes.
 """
@@ -58,9 +59,11 @@ from typing import Any
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
+from skillpress.models.policy.nf4 import BLOCK
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.token_scores import CHUNK_LOGITS
 from skillpress.training.loop.value_head import WAVES
+from skillpress.training.lora_parameters import LoraParameters
 
 Passed = Callable[[Params, ModelShape, int, int], dict[str, int]]
 """Bytes of a pass, without logits, part by part; its last two arguments are sizes of the learner's type and
@@ -88,7 +91,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
         return -(-size // processes) if stage >= from_stage else size
 
     count, lora = shape.parameters, params.training.lora
-    changes = 0 if lora is None else shape.adapter(lora.rank) + 2 * words_added(params) * shape.hidden
+    changes = _changes(params, shape, lora)
     head = shape.hidden + 1 + WAVES if params.algorithm.needs_values else 0
     trained = (count if lora is None else changes) + head
     merged = 0 if lora is None else shape.layers * sum(i * o for i, o in shape.linear_layers)
@@ -100,7 +103,9 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
     compared, bucket = bool(params.algorithm.kl_coefficient), _bucket(deepspeed)
     waiting = 0 if params.engine.shared else max(0, params.training.lag - 1)
     return {
-        "learner: weights": shared(learning * (count + changes + head), 3),
+        "learner: weights": shared(
+            _untrained(params, shape, learning) + learning * (changes * _adapters(params) + head), 3
+        ),
         "learner: gradients": shared((learning + accumulated) * trained, 2),
         "learner: float32 copy": shared(4 * trained, 1) if half else 0,
         "learner: AdamW moments": shared(8 * trained, 1),
@@ -144,19 +149,41 @@ def words_added(params: Params) -> int:
     return len(Experiment(params).domain_words) if params.policy.domain_tokens else 0
 
 
+def _changes(params: Params, shape: ModelShape, lora: LoraParameters | None) -> int:
+    """Number of weights of low-rank changes and of new tokens' rows; 0 without changes."""
+    return 0 if lora is None else shape.adapter(lora.rank) + 2 * words_added(params) * shape.hidden
+
+
+def _adapters(params: Params) -> int:
+    """Number of adapters in the learner's model: one that goes on from imitation keeps its start."""
+    imitated = params.imitation.lora if params.imitation.wanted else None
+    return 2 if imitated is not None and imitated.then == "continue" else 1
+
+
+def _untrained(params: Params, shape: ModelShape, size: int) -> int:
+    """Bytes of the model's own weights of ``size`` bytes each. Of linear layers in 4 bits, the packed weights
+    with a float32 scale for each block, and the largest layer unpacked in a pass."""
+    if params.policy.quantised is None:
+        return size * shape.parameters
+    layers = [inner * outer for inner, outer in shape.linear_layers]
+    packed = shape.layers * sum(layers)
+    return size * (shape.parameters - packed + max(layers)) + packed // 2 + 4 * packed // BLOCK
+
+
 def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
     """Bytes of one process of imitation, part by part; all exist together. Empty if nothing is imitated."""
     if not params.imitation.wanted:
         return {}
-    half, count = params.policy.dtype == "bfloat16", shape.parameters
+    half, lora = params.policy.dtype == "bfloat16", params.imitation.lora
+    count = shape.parameters if lora is None else _changes(params, shape, lora)
     limit = min(params.training.microbatch_tokens, params.imitation.batch_size * longest(params, shape))
-    whole = params.training.model_copy(update={"lora": None, "microbatch_tokens": limit})
+    whole = params.training.model_copy(update={"lora": lora, "microbatch_tokens": limit})
     batch = _batch_memory(params.model_copy(update={"training": whole}), shape, 2 if half else 4)
     batch.pop(LESSONS, None)
     size, several = 2 if half else 4, params.processes > 1
     own = min(count, -(-count // params.processes) + shape.vocabulary * shape.hidden) if several else count
     parts = {
-        "weights": size * count,
+        "weights": size * count + (0 if lora is None else _untrained(params, shape, size)),
         "float32 copy": 4 * own if half else 0,
         "gradients": (size + 4 if half or several else size) * count,
         "moments": 8 * own,

@@ -117,6 +117,7 @@ class Experiment:
         from skillpress.experiment.scratch import scratch_policy
         from skillpress.models.policy.attention import use_attention
         from skillpress.models.policy.domain_tokens import with_tokens
+        from skillpress.models.policy.nf4 import round_to_nf4
         from skillpress.models.policy.pretrained import load_pretrained
 
         section = self.params.policy
@@ -124,6 +125,8 @@ class Experiment:
             policy = scratch_policy(self.params)
         else:
             policy = with_tokens(load_pretrained(section.model, section.dtype), self.domain_words)
+        if section.quantised is not None:
+            round_to_nf4(policy.model)
         use_attention(policy.model, section.attention)
         return policy
 

@@ -14,9 +14,11 @@ import torch
 from skillpress.core.errors import ParamsError
 from skillpress.core.resume import SaveTimer
 from skillpress.core.task_files import read_tasks
+from skillpress.experiment.adapter import insert_adapter
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
 from skillpress.models.policy import Policy, save_policy
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.scorers import checkpoint_layers
 from skillpress.rollouts.workers.distributed import Ranks, join_ranks
 from skillpress.rollouts.workers.pool import cores
@@ -38,10 +40,13 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
     ranks = Ranks(rank, size)
     if size > 1:
         join_ranks(ranks, port)
-    policy = Experiment(job.params).starting_policy()
+    experiment, section = Experiment(job.params), job.params.imitation
+    policy = experiment.starting_policy()
+    parameters = policy.parameters
     if job.params.training.gradient_checkpointing:
         checkpoint_layers(policy.model)
     torch.nn.Module.to(policy.model, ranks.device)
+    adapter = None if section.lora is None else insert_adapter(experiment, policy, section.lora)
     thoughts = _thoughts(job, policy, rank)
     recorded, counts = _recorded(job, policy, rank)
     samples = Samples.joined([*_demonstrated(job, policy, ranks, report), *thoughts, *recorded])
@@ -53,7 +58,7 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
     losses = imitate(
         policy,
         samples,
-        job.params.imitation,
+        section,
         job.params.seed,
         on_update=lambda done, total, loss: report(ImitationProgress(done, total, loss)),
         checkpoint=job.store.folder / "imitation.pt",
@@ -61,15 +66,24 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
         token_limit=job.params.training.microbatch_tokens,
     )
     if rank == 0:
-        save_policy(policy, job.output)
-    peak = Schedule.of(job.params.imitation, len(losses)).peak
+        _save(policy, adapter, job)
+    peak = Schedule.of(section, len(losses)).peak
     return ImitationResult(
         losses,
-        policy.parameters,
+        parameters,
         thoughts=sum(map(len, thoughts)),
         episodes=counts,
-        peak_rate=peak * job.params.imitation.learning_rate,
+        peak_rate=peak * section.learning_rate,
     )
+
+
+def _save(policy: Policy, adapter: LoraAdapter | None, job: ImitationJob) -> None:
+    """Write a complete model; beside it the adapter, if training goes on with it."""
+    if adapter is None or job.params.imitation.lora is None:
+        return save_policy(policy, job.output)
+    weights = adapter.merged(torch.Tensor.detach)
+    goes_on = job.params.imitation.lora.then == "continue"
+    save_policy(policy, job.output, weights, adapter.saved(torch.Tensor.detach) if goes_on else None)
 
 
 def _thoughts(job: ImitationJob, policy: Policy, rank: int) -> list[Samples]:

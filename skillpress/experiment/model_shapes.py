@@ -40,8 +40,10 @@ class ModelShape:
 _FIGURES = {
     # The weights, layers, hidden, kv_heads, head_size, vocabulary, heads and intermediate of each.
     "Qwen/Qwen2.5-1.5B-Instruct": (1_543_714_304, 28, 1536, 2, 128, 151_936, 12, 8960),
+    "Qwen/Qwen2.5-32B-Instruct": (32_763_876_352, 64, 5120, 8, 128, 152_064, 40, 27_648),
     "Qwen/Qwen2.5-7B-Instruct": (7_615_616_512, 28, 3584, 4, 128, 152_064, 28, 18_944),
     "Qwen/Qwen3-1.7B": (1_720_574_976, 28, 2048, 8, 128, 151_936, 16, 6144),
+    "Qwen/Qwen3-4B": (4_022_468_096, 36, 2560, 8, 128, 151_936, 32, 9728),
     "smollm2-135m": (134_515_008, 30, 576, 3, 64, 49_152, 9, 1536),
 }
 KNOWN_SHAPES = {name: ModelShape(*figures) for name, figures in _FIGURES.items()}

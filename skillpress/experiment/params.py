@@ -92,7 +92,7 @@ class Params(Section):
     policy: PolicyParameters
     """The model that acts, its prompts, and how its answers are read."""
     imitation: ImitationParameters
-    """What the policy imitates first."""
+    """What is imitated first."""
     engine: Annotated[SerializeAsAny[EngineParameters], ByName(ENGINES, "engine.name")]
     """The part that samples; each name has its own keys."""
     sampling: SamplingParameters

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from skillpress.core.errors import did_you_mean
 from skillpress.core.parsed_action import FORMAT_MEASURE
+from skillpress.core.storage import read_json
 from skillpress.experiment.state_rules import STATE_RULES
 from skillpress.rollouts.agents.parameters import (
     ASKED_FOR,
     RENDERINGS_OWN,
     SCRATCH,
 )
+from skillpress.training.loop.parameters import DEEPSPEED
 
 if TYPE_CHECKING:
     from skillpress.experiment.params import Params
@@ -138,6 +140,41 @@ def _there_is_something_to_imitate(params: Params) -> None:
         raise ValueError(
             f"imitation.thoughts is {params.imitation.thoughts!r}, must be null: its prompts hold nothing "
             f"that the policy wrote, and those of policy.state_update {params.policy.state_update!r} do"
+        )
+
+
+def _low_rank_changes_go_on(params: Params) -> None:
+    imitated, trained = params.imitation.lora, params.training.lora
+    if imitated is None or imitated.then != "continue":
+        return
+    if trained is None or (trained.rank, trained.alpha) != (imitated.rank, imitated.alpha):
+        found = "null" if trained is None else f"{{rank: {trained.rank}, alpha: {trained.alpha}}}"
+        raise ValueError(
+            f"imitation.lora.then is continue, but training.lora is {found}: must be "
+            f"{{rank: {imitated.rank}, alpha: {imitated.alpha}}}, as in imitation; or make then merge"
+        )
+
+
+def _weights_of_4_bits_stay(params: Params) -> None:
+    quantised, imitation, training = params.policy.quantised, params.imitation, params.training
+    if quantised is None:
+        return
+    if training.lora is None:
+        raise ValueError(
+            f"policy.quantised is {quantised}, whose weights cannot be trained: training.lora is null, must "
+            "be {rank, alpha}, or policy.quantised null"
+        )
+    if imitation.wanted and (imitation.lora is None or imitation.lora.then != "continue"):
+        found = "null" if imitation.lora is None else f"one whose then is {imitation.lora.then}"
+        raise ValueError(
+            f"policy.quantised is {quantised}, to which imitated weights would be rounded: imitation.lora is "
+            f"{found}, must be {{rank, alpha, then: continue}}, or policy.quantised null"
+        )
+    stage = read_json(DEEPSPEED / f"{training.deepspeed}.json").get("zero_optimization", {}).get("stage", 0)
+    if stage == 3:
+        raise ValueError(
+            f"policy.quantised is {quantised}, which ZeRO stage 3 cannot divide among processes: "
+            f"training.deepspeed is {training.deepspeed}, must be one of stage 0 to 2"
         )
 
 
@@ -286,6 +323,8 @@ RULES: tuple[Callable[[Params], None], ...] = (
     _the_environment_has_the_rendering,
     _domain_words_can_become_tokens,
     _there_is_something_to_imitate,
+    _low_rank_changes_go_on,
+    _weights_of_4_bits_stay,
     _the_environment_states_what_is_rewarded,
     _the_parser_reads_what_the_rendering_asks_for,
     *STATE_RULES,

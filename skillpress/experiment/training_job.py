@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 import torch
 
 from skillpress.core.engine import Engine
-from skillpress.core.seeds import derive
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.core.waiting import waiting
+from skillpress.experiment.adapter import insert_adapter
 from skillpress.experiment.described_actions import action_metrics
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
 from skillpress.models.policy import Policy, load_policy
 from skillpress.models.policy.attention import use_attention
-from skillpress.models.policy.domain_tokens import added_tokens
+from skillpress.models.policy.lora import LoraAdapter, SavedAdapter
 from skillpress.rollouts.collection import Collector
 from skillpress.rollouts.workers.distributed import Ranks, join_ranks
 from skillpress.rollouts.workers.ranks import Report
@@ -36,7 +37,6 @@ from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lessons import Lessons
 from skillpress.training.loop.library_evolution import LibraryEvolution
 from skillpress.training.loop.loop import TrainingLoop
-from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.mismatch import MismatchCheck
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss
@@ -67,8 +67,9 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     torch.nn.Module.to(policy.model, ranks.device)
     engine = experiment.engine(policy, ranks)  # it takes the whole policy, before an adapter is inserted
     further = experience(params, policy)
+    adapter = _adapter(experiment, policy, job.start)
     with waiting("starting DeepSpeed, which may compile its optimizer"):
-        learner = _learner(experiment, policy, ranks, further)
+        learner = _learner(params, policy, ranks, adapter, further)
     tasks, evolution = read_tasks(job.tasks), _evolution(job, experiment, ranks)
     advice = None if evolution is None else experiment.advice(evolution.at)
     reflection = None if further is None else further.reflection
@@ -130,14 +131,27 @@ def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
         probe.write(job.probes)
 
 
-def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Experience | None) -> Learner:
-    """The learner of the policy; if an adapter is trained in its place, the adapter is inserted."""
-    params, section = experiment.params, experiment.params.training
-    adapter = None
-    if section.lora is not None:
-        seed = derive(params.seed, "lora")
-        rows = added_tokens(policy, experiment.domain_words)
-        adapter = LoraAdapter(policy.model, section.lora.rank, section.lora.alpha, seed, rows)
+def _adapter(experiment: Experiment, policy: Policy, start: Path) -> LoraAdapter | None:
+    """The adapter that is trained in place of the policy's weights, which it is inserted into; None if all
+    weights are trained. It goes on from an adapter in the folder ``start``."""
+    section = experiment.params.training.lora
+    if section is None:
+        return None
+    imitated = SavedAdapter.beside(start)
+    if imitated is not None:  # the folder's weights have its changes already
+        policy.model.load_state_dict(experiment.starting_policy().model.state_dict())
+    return insert_adapter(experiment, policy, section, imitated)
+
+
+def _learner(
+    params: Params,
+    policy: Policy,
+    ranks: Ranks,
+    adapter: LoraAdapter | None,
+    further: Experience | None,
+) -> Learner:
+    """The learner of the policy, or of the adapter in it."""
+    section = params.training
     return Learner(
         model=policy.model,
         parts=_parts(params, policy, adapter, further),

@@ -138,8 +138,9 @@ class Fingerprints:
             libraries |= self.params.engine.libraries()
         if "transformers" in found.libraries:
             libraries |= self.params.policy.libraries()
-        if "peft" in found.libraries and self.params.training.lora is not None:
-            libraries |= self.params.training.lora.libraries()
+        for lora in (self.params.training.lora, self.params.imitation.lora):
+            if "peft" in found.libraries and lora is not None:
+                libraries |= lora.libraries()
         if "environment.name" in found.parts:
             libraries |= self._environment_libraries
             described |= {"data": self._environment_data} if self._environment_data else {}

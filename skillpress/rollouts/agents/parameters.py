@@ -84,6 +84,9 @@ class PolicyParameters(Section):
     attention: Literal["auto", "sdpa", "blocked", "flash_attention_2"] = "auto"
     """How the learner computes attention: auto, sdpa, blocked ... (docs/gpus.md)."""
 
+    quantised: Literal["nf4"] | None = None
+    """Null, or nf4: round the weights to 4 bits, in which LoRA holds them (docs/lora.md)."""
+
     @model_validator(mode="after")
     def _some_attention_computes_in_half_types(self) -> PolicyParameters:
         if self.attention in ("blocked", "flash_attention_2") and self.dtype == "float32":
@@ -120,12 +123,24 @@ class PolicyParameters(Section):
         return self.state_update in OWN_WORDS or (self.store is not None and self.store.holds_own_words)
 
     def libraries(self) -> dict[str, str]:
-        """Name to version of the libraries that only this attention and this state update use.
+        """Name to version of the libraries that only this attention, these weights and this state update use.
 
         Raises:
             UserError: one is not installed.
         """
-        return self._attention_libraries() | ({} if self.store is None else self.store.libraries())
+        stored = {} if self.store is None else self.store.libraries()
+        return self._attention_libraries() | self._quantising_libraries() | stored
+
+    def _quantising_libraries(self) -> dict[str, str]:
+        if self.quantised is None:
+            return {}
+        try:
+            return {"bitsandbytes": version("bitsandbytes")}
+        except PackageNotFoundError:
+            raise UserError(
+                f"policy.quantised: is {self.quantised}, but the package bitsandbytes is not installed here; "
+                "pip install --no-deps bitsandbytes==0.50.2, or set policy.quantised to null"
+            ) from None
 
     def _attention_libraries(self) -> dict[str, str]:
         if self.attention != "flash_attention_2":

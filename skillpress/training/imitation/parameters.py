@@ -9,6 +9,7 @@ from pydantic import Field
 
 from skillpress.core.registry import EPISODES, lookup
 from skillpress.core.sections import Fraction, NonNegativeInt, Positive, PositiveInt, Section
+from skillpress.training.lora_parameters import ImitationLora
 
 if TYPE_CHECKING:
     from skillpress.training.imitation.episodes import Gathered
@@ -42,6 +43,8 @@ class ImitationParameters(Section):
     """The learning rate rises linearly over this many updates, but over at most a tenth of all updates."""
     epochs: PositiveInt
     """Passes over the demonstrations."""
+    lora: ImitationLora | None = None
+    """Null, or {rank, alpha, then}: imitate by low-rank changes of the weights (docs/lora.md)."""
 
     @property
     def wanted(self) -> bool:

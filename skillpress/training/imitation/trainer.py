@@ -63,7 +63,8 @@ def imitate(
     """Train the policy in place on the mean negative log-likelihood of the responses' tokens.
 
     Args:
-        policy: its layers may have gradient checkpointing on.
+        policy: its layers may have gradient checkpointing on. Only weights with gradients are trained: with
+            an adapter, the adapter alone.
         on_update: rank 0 calls it after each update with (updates done, all updates, loss of the last one).
         checkpoint: the file to resume from, with the same final weights, and to save to from time to time;
             None saves nothing. Several ranks save their shares beside it.
@@ -106,7 +107,8 @@ class _Learner:
         self._model, self._token_limit, self._ranks = policy.model, token_limit, ranks
         # Imitation takes no ratios, so dropout may be on; reinforcement learning has it off.
         self._scorer = choose_scorer(policy.model.train())
-        self._weights = updated(list(self._scorer.named_parameters()), ranks)
+        trained = [named for named in self._scorer.named_parameters() if named[1].requires_grad]
+        self._weights = updated(trained, ranks)
         self._optimizers = OPTIMIZERS[parameters.optimizer](self._weights.own, parameters.learning_rate)
         factor = Schedule.of(parameters, updates).factor
         self._schedules = [

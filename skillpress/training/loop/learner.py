@@ -22,12 +22,12 @@ from skillpress.core.errors import StorageError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.models.policy.agreement import check_agreement, check_family
+from skillpress.models.policy.lora import LoraAdapter, SavedAdapter
 from skillpress.models.policy.precision import require_masters
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.lessons import Lessons
-from skillpress.training.loop.lora import LoraAdapter, SavedAdapter
 from skillpress.training.loop.measured import Measured, Totals
 from skillpress.training.loop.model_pass import Pass, weightless
 from skillpress.training.loop.optimizer import AdamW

@@ -1,13 +1,11 @@
-"""The ``training`` section of params.yaml, with its parts ``lora``, ``replay`` and ``probe``."""
+"""The ``training`` section of params.yaml, with its parts ``replay`` and ``probe``."""
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skillpress.core.errors import UserError
 from skillpress.core.lab import lab_file
 from skillpress.core.sections import (
     Decay,
@@ -18,32 +16,10 @@ from skillpress.core.sections import (
     Section,
     registered,
 )
+from skillpress.training.lora_parameters import LoraParameters
 
 DEEPSPEED = lab_file("infra/deepspeed")
 """The DeepSpeed configurations that ``training.deepspeed`` names."""
-
-
-class LoraParameters(Section):
-    """``training.lora``: the low-rank adapter that is trained in place of the whole policy."""
-
-    rank: PositiveInt
-    """Rank of the low-rank matrices."""
-    alpha: PositiveInt
-    """Scale of the adapter, which is multiplied by alpha / rank."""
-
-    def libraries(self) -> dict[str, str]:
-        """Name to version of the libraries that only experiments with LoRA use.
-
-        Raises:
-            UserError: ``peft`` is not installed.
-        """
-        try:
-            return {"peft": version("peft")}
-        except PackageNotFoundError:
-            raise UserError(
-                "training.lora: is set, but the package peft is not installed here; "
-                "pip install --constraint constraints.txt -e '.[lora]', or set training.lora to null"
-            ) from None
 
 
 class ReplayParameters(Section):

@@ -12,10 +12,10 @@ from transformers import PreTrainedModel
 
 from skillpress.core.columns import members
 from skillpress.core.logprobs import Logprobs
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.training.algorithms.batch import Batch
-from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.scoring_passes import ScoringPasses, alone
 from skillpress.training.loop.update import UpdatePart
 

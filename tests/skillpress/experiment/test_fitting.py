@@ -229,3 +229,37 @@ def test_a_server_holds_its_share_of_the_weights_and_its_cache() -> None:
     }
     assert fullest(params, shape, node(8)).phase == "updating", "the process takes more"
     assert fits(params, shape, node(8)) and not fits(params, shape, node(8, server_cache=70.0))
+
+
+@pytest.mark.parametrize("memory", [24, 80])
+@pytest.mark.parametrize("below", [(), ("alfworld",)])
+def test_a_language_model_fits_one_gpu(memory: int, below: tuple[str, ...]) -> None:
+    """Countdown, the default, and ALFWorld."""
+    _, params, shape = experiment(*below, f"one_gpu_{memory}gb", "grpo")
+    card = Devices("one card", memory * GB, 1)
+    assert params.processes == 1 and params.imitation.wanted and fits(params, shape, card)
+    assert not fits(params, shape, Devices("half a card", memory * GB // 2, 1)), "it uses the card"
+
+
+def test_low_rank_changes_imitate_in_less_than_half_the_memory_of_all_weights() -> None:
+    """Qwen2.5-1.5B, passes of 2,048 tokens. All weights: 20 bytes each. Rank 32: two bytes of each of the
+    weights, and 20 of each of 36,929,536 changes."""
+    _, params, shape = experiment("one_gpu_80gb", training={"microbatch_tokens": 2048})
+    low = imitation_memory(params, shape)
+    whole = imitation_memory(
+        params.model_copy(update={"imitation": params.imitation.model_copy(update={"lora": None})}), shape
+    )
+    changes, state = 36_929_536, ("weights", "float32 copy", "gradients", "moments")
+    held = [sum(parts[f"imitation: {part}"] for part in state) for parts in (low, whole)]
+    assert held == [2 * shape.parameters + 20 * changes, 20 * shape.parameters]
+    assert sum(low.values()) < 0.5 * sum(whole.values())
+
+
+def test_weights_of_4_bits_take_4_and_a_half_of_16_and_the_largest_layer_is_unpacked() -> None:
+    """Qwen2.5-1.5B: 1,310,195,712 weights of linear layers, of which the largest has 1,536 x 8,960."""
+    _, plain, shape = experiment("one_gpu_24gb")
+    packed = plain.model_copy(update={"policy": plain.policy.model_copy(update={"quantised": "nf4"})})
+    deepspeed = read_configuration("zero1_bf16")
+    weights = [training_memory(each, shape, deepspeed)["learner: weights"] for each in (plain, packed)]
+    linear, largest = 1_310_195_712, 1536 * 8960
+    assert weights[0] - weights[1] == 2 * (linear - largest) - linear * 9 // 16

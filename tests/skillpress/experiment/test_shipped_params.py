@@ -58,3 +58,14 @@ def test_the_papers_benchmarks_sample_with_vllm_unless_local_is_laid_over_them(e
     overlay = ROOT / "params" / f"paper_{environment}.yaml"
     assert load_params(DEFAULT, overlay).engine.name == "vllm"
     assert load_params(DEFAULT, overlay, ROOT / "params" / "local.yaml").engine.name == "local"
+
+
+@pytest.mark.parametrize("model", ["qwen3_4b", "qwen2_5_32b"])
+def test_l0s_other_models_change_the_model_and_its_steps_and_name_their_sources(model: str) -> None:
+    overlay = ROOT / "params" / "l0_models" / f"{model}.yaml"
+    base = ROOT / "params" / "paper_notebook_qa.yaml"
+    before, after = load_params(DEFAULT, base), load_params(DEFAULT, base, overlay)
+    assert (after.training, after.reward, after.sampling) == (before.training, before.reward, before.sampling)
+    assert after.environment.max_steps > before.environment.max_steps
+    values = [line for line in overlay.read_text().splitlines() if ": " in line and not line.startswith("#")]
+    assert all("# stated: " in line or "# released: " in line for line in values)

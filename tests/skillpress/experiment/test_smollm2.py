@@ -22,6 +22,7 @@ from skillpress.environments.section import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.models.policy import Policy, load_policy, save_policy
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.agents import LanguageAgent
 from skillpress.rollouts.collection import requests
@@ -29,7 +30,6 @@ from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.algorithm import token_weights
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner, Passing
-from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.measured import mean_metrics
 from skillpress.training.loop.model_pass import sampled_steps
 from skillpress.training.loop.optimizer import AdamW

@@ -23,6 +23,7 @@ from skillpress.models.policy import Policy, load_policy, save_policy
 from skillpress.models.policy.agreement import disagreement, example_pairs
 from skillpress.models.policy.chat_template import QUESTION, chat_template
 from skillpress.models.policy.logits import sliding_window
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.passes import PASS_TOKENS, response_logprobs
 from skillpress.models.policy.policy import copy_model
@@ -30,7 +31,6 @@ from skillpress.models.policy.scorers import checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.models.policy.tree_scoring import TreeScorer
 from skillpress.rollouts.programs.requests import ModelRequest
-from skillpress.training.loop.lora import LoraAdapter
 
 WRONG = "**differs**"
 ROUNDING = 1e-4

@@ -17,9 +17,9 @@ from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy, load_policy, save_policy
 from skillpress.models.policy.domain_tokens import with_tokens
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.pretrained import SMOLLM2, load_pretrained
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.training.loop.lora import LoraAdapter
 from tests.support.models.folders import (
     CHATML,
     IN_PARTS,

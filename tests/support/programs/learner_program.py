@@ -24,12 +24,12 @@ from torch.multiprocessing.spawn import start_processes
 from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import Step
 from skillpress.models.policy import Policy, token_scores
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scoring import Responses, ResponseScorer, pack_responses
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner, Passing
-from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.model_pass import scored
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss

@@ -20,15 +20,15 @@ from skillpress.core.trajectory import Step
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params, load_params
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import Scorer
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.imitation.trainer import add_gradients
-from skillpress.training.loop.lora import LoraAdapter
 from skillpress.training.loop.model_pass import passes, scored
 from skillpress.training.loop.optimizer import read_configuration
-from skillpress.training.loop.parameters import LoraParameters
+from skillpress.training.lora_parameters import LoraParameters
 from tests.support.training.batches import clipped
 
 ROOT = Path(__file__).parents[3]

@@ -22,7 +22,7 @@ from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
 from skillpress.pipeline.whole_run import outdated
 from skillpress.training.loop.optimizer import read_configuration
-from skillpress.training.loop.parameters import LoraParameters
+from skillpress.training.lora_parameters import LoraParameters
 from tests.support.models.folders import gemma3
 
 ROOT = Path(__file__).parents[4]
@@ -69,6 +69,20 @@ def paper(environment: str, *over: str) -> Params:
             Qwen3Config(
                 hidden_size=2048, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8,
                 head_dim=128, intermediate_size=6144, vocab_size=151_936, tie_word_embeddings=True,
+            ),
+        ),
+        (
+            "Qwen/Qwen2.5-32B-Instruct",
+            Qwen2Config(
+                hidden_size=5120, num_hidden_layers=64, num_attention_heads=40, num_key_value_heads=8,
+                intermediate_size=27_648, vocab_size=152_064, tie_word_embeddings=False,
+            ),
+        ),
+        (
+            "Qwen/Qwen3-4B",
+            Qwen3Config(
+                hidden_size=2560, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8,
+                head_dim=128, intermediate_size=9728, vocab_size=151_936, tie_word_embeddings=True,
             ),
         ),
         (

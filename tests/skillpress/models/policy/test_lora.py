@@ -17,8 +17,8 @@ from transformers import PreTrainedModel
 from skillpress.core.errors import PolicyError
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.models.policy import load_policy, save_policy, token_scores
+from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.training.loop.lora import LoraAdapter
 from tests.support.models.families import FAMILIES, family
 from tests.support.models.tiny import tiny_policy
 
