@@ -35,7 +35,7 @@ class Turns:
     def engine(self, keeps: bool) -> LocalEngine:
         """A new engine whose responses no token ends."""
         engine = LocalEngine(self.policy, growing=keeps)
-        engine.stop = torch.tensor([], dtype=torch.long, device=engine.model.device)
+        engine.stop = np.array([], np.int64)
         return engine
 
     def added(self, turn: int) -> list[TokenIds]:

@@ -36,7 +36,7 @@ def draw(
         tokens = logits.argmax(dim=-1)
         # The distribution has a single token, so its log-probability is 0.
         return tokens, torch.zeros(len(tokens), device=logits.device)
-    streams = _streams(seeds, position)
+    streams = streams_of(seeds, position)
     # On a CPU by as many rows as stay in its cache. A GPU loses more by more launches.
     rows = max(1, NOISE_VALUES["cpu"] // logits.shape[1]) if logits.device.type == "cpu" else len(logits)
     found = []
@@ -76,7 +76,7 @@ def _keep(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     return torch.empty_like(ordered).scatter_(1, order, ordered)
 
 
-def _streams(seeds: NDArray[np.uint64], position: int) -> NDArray[np.uint64]:
+def streams_of(seeds: NDArray[np.uint64], position: int) -> NDArray[np.uint64]:
     """[rows] SplitMix64 of each row's seed at a position."""
     with np.errstate(over="ignore"):
         z = seeds + np.uint64(position + 1) * np.uint64(GOLDEN)
