@@ -103,8 +103,9 @@ def updates(device: tuple[str, ...], seconds: float, *, tiny: bool = False) -> l
             "one update: ours, without DeepSpeed, with compiled layers, plain",
             command=(*command, *size),
             seconds=seconds,
-            prediction="some 9,000 operations against 4,500 of the plain one; a GPU busy for under a quarter "
-            "of the time; compiled layers take 0.4 of the time",
+            prediction="some 9,000 launches against 4,500 of the plain one (19,797 and 6,606 operations with "
+            "views, counted on a CPU); a GPU busy for under a quarter of the time; compiled layers take 0.4 "
+            "of the time",
         ),
         Part(
             "memory",

@@ -12,7 +12,7 @@ Groups of 8 random completions share a random prompt; weights are random too. Th
     plain       what a trainer without shared prompts does: whole sequences in one pass, float32 weights under
                 autocast
 
-Operations are torch's own, forward, backward and optimizer; reads are values that the host waits for.
+Operations are torch's own, views included, in a whole update; reads are values that the host waits for.
 Launches and the share of time in which the GPU is busy come from torch's profiler. ``--twice`` makes the same
 updates from the same start twice, and compares the bytes of the weights. A form that fails says why. Prints
 JSON.
