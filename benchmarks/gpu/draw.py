@@ -1,11 +1,13 @@
-"""The draw of tokens by itself: as the local engine makes it, by its definition, and compiled.
+"""The draw of tokens by itself, in three forms that give the same tokens.
 
     python -m benchmarks.gpu.draw [--sizes 128x151936 1024x49152] [--device cuda --dtype bfloat16]
 
-Microseconds for one token of all rows, temperature 1; and how many tokens of the engine's and of the compiled
-draw are the definition's. The engine draws by a kernel or loop (``gumbel_max.py``), the definition by arrays.
-The compiled form is one function over logits and streams, which torch compiles to Triton on a GPU. It
-prints JSON.
+    engine      as the local engine makes it: a kernel on a GPU, a loop on a CPU
+    eager       by arrays of noise, operation by operation
+    compiled    the same arrays in one function that torch compiles
+
+Microseconds for one token of all rows, temperature 1, and how many tokens equal those of ``eager``. Prints
+JSON.
 """
 
 from __future__ import annotations
@@ -18,48 +20,38 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmarks.ceilings import per_second
 from benchmarks.device import add_options, device_name
 from skillpress.core.engine import Sampling
-from skillpress.models.engines.gumbel_max import by_definition, gumbel
-from skillpress.models.engines.sampler import draw, drawn_from, streams_of
+from skillpress.models.engines.gumbel_max import as_tensor, by_definition, first_of_race, gumbel
+from skillpress.models.engines.sampler import drawn_from
 
 SAMPLING = Sampling(temperature=1.0)
 
 
-def in_one(logits: torch.Tensor, streams: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def in_one(logits: torch.Tensor, streams: torch.Tensor) -> torch.Tensor:
     """The draw of all rows without parts."""
-    logprobs = drawn_from(logits, SAMPLING)
-    tokens = (logprobs + gumbel(streams, logits.shape[1])).argmax(dim=-1)
-    return tokens, logprobs.gather(1, tokens[:, None]).squeeze(1)
-
-
-def as_defined(logits: torch.Tensor, streams: NDArray[np.uint64]) -> torch.Tensor:
-    """The tokens of the definition."""
-    return by_definition(drawn_from(logits, SAMPLING), streams)
+    return (drawn_from(logits, SAMPLING) + gumbel(streams, logits.shape[1])).argmax(dim=-1)
 
 
 def measure(rows: int, vocabulary: int, device: torch.device, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Microseconds of all forms."""
+    """Microseconds of the forms."""
     dtype: torch.dtype = getattr(torch, chosen.dtype)
     logits = torch.randn(rows, vocabulary, device=device, dtype=dtype)
-    seeds = np.arange(rows, dtype=np.uint64)
-    own = streams_of(seeds, 0)
-    streams = torch.from_numpy(own.view(np.int64)).to(device)
+    streams = np.random.default_rng(0).integers(0, 2**64, rows, dtype=np.uint64)
     compiled = torch.compile(in_one, backend=chosen.backend)
-    forms: dict[str, Callable[[], object]] = {
-        "engine": partial(draw, logits, SAMPLING, seeds, 0),
-        "definition": partial(as_defined, logits, own),
-        "compiled": partial(compiled, logits, streams),
+    forms: dict[str, Callable[[], torch.Tensor]] = {
+        "engine": lambda: first_of_race(drawn_from(logits, SAMPLING), streams),
+        "eager": lambda: by_definition(drawn_from(logits, SAMPLING), streams),
+        "compiled": partial(compiled, logits, as_tensor(streams, device)),
     }
-    found: dict[str, Any] = {"rows": rows, "vocabulary": vocabulary}
+    expected = forms["eager"]()
+    found: dict[str, Any] = {"rows": rows, "vocabulary": vocabulary, "microseconds": {}, "same_tokens": {}}
     for name, form in forms.items():
-        found[f"{name}_microseconds"] = round(1e6 / per_second(form, device, chosen.seconds), 1)
-    expected = as_defined(logits, own)
-    drawn = {"engine": draw(logits, SAMPLING, seeds, 0)[0], "compiled": compiled(logits, streams)[0]}
-    return {**found, "same_tokens": {name: int((each == expected).sum()) for name, each in drawn.items()}}
+        found["microseconds"][name] = round(1e6 / per_second(form, device, chosen.seconds), 1)
+        found["same_tokens"][name] = int((form() == expected).sum())
+    return found
 
 
 def main() -> None:
@@ -74,8 +66,8 @@ def main() -> None:
     sizes = [tuple(map(int, size.split("x"))) for size in chosen.sizes]
     found = [measure(rows, vocabulary, device, chosen) for rows, vocabulary in sizes]
     said = (
-        f"{each['rows']} x {each['vocabulary']}: {each['engine_microseconds']} us, by definition "
-        f"{each['definition_microseconds']}, compiled {each['compiled_microseconds']}"
+        f"{each['rows']} x {each['vocabulary']}: "
+        + ", ".join(f"{name} {value} us" for name, value in each["microseconds"].items())
         for each in found
     )
     print(json.dumps({

@@ -1,4 +1,4 @@
-"""One update of a policy, in several forms: time, operations, launches, reads by the host, and memory.
+"""One update of a policy, in several forms: time, operations, launches, waits of the host, and memory.
 
     python -m benchmarks.gpu.update [--model smollm2-shape] [--forms learner scorer compiled plain]
     python -m benchmarks.gpu.update --model qwen-shape --groups 4 --prompt 1000 --new 131 --forms learner
@@ -12,10 +12,9 @@ Groups of 8 random completions share a random prompt; weights are random too. Th
     plain       what a trainer without shared prompts does: whole sequences in one pass, float32 weights under
                 autocast
 
-Operations are torch's own, forward, backward and optimizer; reads are values that the host waits for.
-Launches and the share of time in which the GPU is busy come from torch's profiler. ``--twice`` makes the same
-updates from the same start twice, and compares the bytes of the weights. A form that fails says why. Prints
-JSON.
+Operations and synchronisations are those of ``benchmarks.operations``. Launches and the share of time in
+which the GPU is busy come from torch's profiler. ``--twice`` makes the same updates from the same start
+twice, and compares the bytes of the weights. A form that fails says why. Prints JSON.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch.profiler import DeviceType, ProfilerActivity, profile
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.device import add_options, device_name, finish, most_held
 from benchmarks.grpo_step.ours import make_grpo
 from benchmarks.grpo_step.setting import GROUP, LEARNING_RATE, Place
+from benchmarks.operations import Counts
 from benchmarks.shapes import SHAPES, random_policy
 from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import Step
@@ -56,6 +55,7 @@ from skillpress.training.loop.optimizer import AdamW, read_configuration
 from skillpress.training.loop.policy_loss import PolicyLoss
 
 Update = Callable[[], None]
+COUNTS = ("operations", "synchronisations", "launches")
 MEMORY = {
     "peak_bytes": "at the peak",
     "peak_reserved_bytes": "reserved",
@@ -173,18 +173,6 @@ FORMS: dict[str, Callable[[Policy, Batch, Place, Sizes], Update]] = {
 }  # fmt: skip
 
 
-class Operations(TorchDispatchMode):
-    """Counts torch's operations."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.count: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count[func.overloadpacket.__name__] += 1
-        return func(*args, **(kwargs or {}))
-
-
 def start(form: str, sizes: Sizes, place: Place) -> tuple[Policy, Update]:
     """The policy at its start, and an update of it."""
     policy = random_policy(sizes.model, place.dtype)
@@ -213,11 +201,9 @@ def measure(form: str, sizes: Sizes, place: Place) -> dict[str, Any]:
 
 
 def _counted(update: Update) -> dict[str, int]:
-    """Operations, and values that the host waits for."""
-    counting = Operations()
-    with counting:
-        update()
-    return {"operations": counting.count.total(), "reads": counting.count["_local_scalar_dense"]}
+    """Operations, and calls in which the host waits."""
+    counts = Counts().of(update)
+    return {"operations": counts.operations.total(), "synchronisations": counts.synchronisations.total()}
 
 
 def _profiled(update: Update, device: torch.device) -> dict[str, Any]:
@@ -318,7 +304,7 @@ def summary(forms: dict[str, dict[str, Any]]) -> str:
             return str(found["failed"])
         if "equal" in found:
             return "equal bytes" if found["equal"] else "other bytes"
-        counts = [f"{found[name]} {name}" for name in ("operations", "reads", "launches") if name in found]
+        counts = [f"{found[name]} {name}" for name in COUNTS if name in found]
         sizes = [f"{found[key] / 1e9:.1f} GB {words}" for key, words in MEMORY.items() if key in found]
         return ", ".join([f"{found['milliseconds']} ms", *counts, *sizes])
 
