@@ -68,7 +68,7 @@ def sdpa_or_trees(
             module, query, key, value, attention_mask, **others
         )
         return found
-    attend: Callable[..., Any] = _compiled() if query.device.type == "cuda" else flex_attention
+    attend: Any = _compiled() if query.device.type == "cuda" else flex_attention
     output = attend(
         query, key, value, block_mask=attention_mask, scale=others.get("scaling"), enable_gqa=True
     )
