@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     trial = prepare(chosen)
     folder = TrialFolder(chosen.output or _default_output(chosen))
-    for line in trial.before(folder):
+    for line in () if folder.finished else trial.before(folder):
         print(line, flush=True)
     if chosen.plan:
         return 0
