@@ -46,7 +46,7 @@ _ASSIGNED = re.compile(
     r"(\b\w*(?:PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|SECRET|TOKEN|KEY)=)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)",
     re.IGNORECASE,
 )
-_MAIL = re.compile(r"[\w.+%-]+@(?!v?\d+\.)[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"[\w.+%-]+@(?!v?\d+(?:\.\d+){0,2}(?![\w.]))[\w-]+(?:\.[\w-]+)+")
 """An address; ``package@1.2`` is a version."""
 _HOME = re.compile(
     r"(?:(?:/[\w.-]+)*/home\d?/|(?:/mnt/[a-z]|/[a-z]|[A-Za-z]:)?/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})"
