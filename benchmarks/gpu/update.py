@@ -95,7 +95,16 @@ class Sizes:
         prompts = [tokens(self.prompt) for _ in range(self.groups)]
         logprobs = as_logprobs((-float(np.log(vocabulary)),) * self.new)
         steps = tuple(
-            Step(prompt, tokens(self.new), logprobs, "", "", "", None, ())
+            Step(
+                prompt_ids=prompt,
+                response_ids=tokens(self.new),
+                logprobs=logprobs,
+                thought="",
+                action="",
+                observation="",
+                invalid=None,
+                reward_parts=(),
+            )
             for prompt in prompts
             for _ in range(GROUP)
         )
@@ -327,8 +336,8 @@ def main() -> None:
     torch.set_num_threads(1)
     place = Place(torch.device(chosen.device), chosen.dtype)
     sizes = Sizes(
-        chosen.model, chosen.groups, chosen.prompt, new=chosen.new, repeats=chosen.repeats,
-        backend=chosen.backend,
+        model=chosen.model, groups=chosen.groups, prompt=chosen.prompt, new=chosen.new,
+        repeats=chosen.repeats, backend=chosen.backend,
     )  # fmt: skip
     work = twice if chosen.twice else measure
     forms = {form: tried(work, form, sizes, place) for form in chosen.forms}

@@ -309,12 +309,16 @@ OTHER_WAY = {
     "filter_tasks": {"tasks.train", "tasks.validation", "tasks.test"},
     "fit_dictionary": {"skills.library"},
     "prepare_policy": {"policy.dtype"},
-    "train_policy": {"algorithm.importance_cap", "algorithm.name", "experience.name", "skills.start"},
-}
-"""Keys that a stage does not read here. ``tasks.keep`` and ``skills.dictionaries`` are not in params.yaml, so
-their sections are named whole. ``policy.dtype`` is for pretrained models, and ``importance_cap`` for
-importance weights. Names of the algorithm and of the experience select classes before any stage reads. What
-``skills.start`` decides is in a file that training reads."""
+    "train_policy": {
+        "algorithm.importance_cap", "algorithm.name", "experience.name", "policy.domain_tokens",
+        "policy.heads", "policy.layers", "policy.model", "policy.width", "skills.start",
+    },
+}  # fmt: skip
+"""Keys that a stage does not read here. ``tasks.keep``, ``skills.dictionaries`` and ``policy.quantised`` are
+not in params.yaml, so their sections are named whole; the policy's shape reaches training by models/base.
+``policy.dtype`` is for pretrained models, and ``importance_cap`` for importance weights. Names of the
+algorithm and of the experience select classes before any stage reads. What ``skills.start`` decides is in a
+file that training reads."""
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:

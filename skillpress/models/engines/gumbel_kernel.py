@@ -76,8 +76,9 @@ class Kernel:
         sums = torch.empty(rows, parts, dtype=torch.float64, device=logprobs.device)
         tokens = torch.empty(rows, parts, dtype=torch.int64, device=logprobs.device)
         self._kernel[(rows, parts)](
-            logprobs.contiguous(), as_tensor(streams, logprobs.device), sums, tokens, vocabulary, width,
-            GOLDEN=signed(GOLDEN), FIRST=signed(MIXING[0][1]), SECOND=signed(MIXING[1][1]), BLOCK=BLOCK,
+            logprobs.contiguous(), as_tensor(streams, logprobs.device), sums, tokens,
+            vocabulary=vocabulary, width=width, GOLDEN=signed(GOLDEN), FIRST=signed(MIXING[0][1]),
+            SECOND=signed(MIXING[1][1]), BLOCK=BLOCK,
         )  # fmt: skip
         # argmax takes the first of equal sums, and so the smallest token.
         return tokens.gather(1, sums.argmax(dim=1, keepdim=True)).squeeze(1)

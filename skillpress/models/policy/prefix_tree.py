@@ -93,7 +93,9 @@ class _Building:
         """The trees."""
         self._close(0)
         tokens, depth, ends = (each[: self._count] for each in (self._tokens, self._depth, self._ends))
-        return PrefixTree(tokens, depth, ends, np.array(self._roots), predicting)
+        return PrefixTree(
+            tokens=tokens, depth=depth, ends=ends, roots=np.array(self._roots), predicting=predicting
+        )
 
     def _close(self, shared: int) -> None:
         """End the subtrees that the next sequence does not belong to."""
