@@ -122,8 +122,8 @@ def skill_texts(made: SkillsMade, folder: Path, page: Path) -> list[SkillText]:
     ]
 
 
-def tell_made(made: SkillsMade, folder: object) -> None:
-    """Print what was written and what was passed over."""
+def tell_made(made: SkillsMade, folder: Path, table: Path) -> None:
+    """Print what was written to the folder, and what was passed over, of which the table has all."""
     written = made.written
     print(
         f"{folder}: {len(written.names)} skills, {len(written.added)} new, {len(written.updated)} updated, "
@@ -137,4 +137,4 @@ def tell_made(made: SkillsMade, folder: object) -> None:
     for row in rows[:SHOWN]:
         print(f"passed over: {line(str(row['routine']), 100)}: {row['why']}")
     if len(rows) > SHOWN:
-        print(f"and {len(rows) - SHOWN} others: passed_over.csv lists all")
+        print(f"and {len(rows) - SHOWN} others: {table} lists all")

@@ -113,8 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _write(chosen.output, content, page)
     _tell(chosen.output, content)
     if made is not None:
-        _table(chosen.output / "passed_over.csv", passed_over_rows(made.choice), PASSED_OVER)
-        tell_made(made, chosen.write)
+        table = chosen.output / "passed_over.csv"
+        _table(table, passed_over_rows(made.choice), PASSED_OVER)
+        tell_made(made, chosen.write, table)
     return 0
 
 
