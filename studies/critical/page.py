@@ -13,7 +13,7 @@ from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import divided
 from studies.critical.choices import OVERLAYS, Choices
 from studies.critical.found import changes_of_segcost, critical_in_short, found_bullets
-from studies.critical.predictions import MEANING, Prediction, disagreements, not_run, predicted
+from studies.critical.predictions import MEANING, disagreements, in_table, not_run, predicted
 from studies.critical.results import ROUTINES, SUCCESSES, Critical
 from studies.statistics.compression import MEASURES
 from studies.statistics.contrasts import LEVEL, MISSING, ClaimEvidence
@@ -113,7 +113,7 @@ def preferences(found: Critical) -> Iterator[str]:
     cells = found.results.plan.benchmarks
     methods = list(dict.fromkeys(method for known in found.predictions.values() for method in known))
     rows = [
-        (f"`{method}`", *(_preference(found.predictions.get(cell, {}).get(method)) for cell in cells))
+        (f"`{method}`", *(in_table(found.predictions.get(cell, {}).get(method)) for cell in cells))
         for method in methods
     ]
     yield from table(("method", *(f"`{cell}`" for cell in cells)), rows)
@@ -125,10 +125,6 @@ def preferences(found: Critical) -> Iterator[str]:
         for cell, one in of_segcost.items()
     ]
     yield from table(("cell", *(f"p = {share}" for share in shares)), by_share)
-
-
-def _preference(known: Prediction | None) -> str:
-    return NONE if known is None else f"{known.preference:+.2f}" if known.sign != "0" else "0"
 
 
 def levels(found: Critical, cell: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ from skillpress.core.interface import Environment
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.environments.section import Projection
 from skillpress.environments.workshop.oracle import routine, shortcut
 from skillpress.environments.workshop.parameters import WorkshopParameters
 from skillpress.evaluation.analysis.reuse_conditions import INDIFFERENT
@@ -86,18 +87,20 @@ def sign(preference: float, success: float) -> str:
     return "0" if abs(preference) < INDIFFERENT * success else "+" if preference > 0 else "-"
 
 
-def preference(params: Params, share: float) -> float:
+def preference(params: Params, share: float, projection: Projection | None = None) -> float:
     """Delta(p), the mean over the seeds of the calculation.
 
     Args:
         share: p, the probability of a routine.
+        projection: names the skills of the same episodes in another way than the environment's φ.
     """
-    return float(np.mean([_preference(params, share, seed) for seed in SEEDS]))
+    named = projection or params.environment.make_projection()
+    return float(np.mean([_preference(params, share, named, seed) for seed in SEEDS]))
 
 
-def _preference(params: Params, share: float, seed: int) -> float:
+def _preference(params: Params, share: float, projection: Projection, seed: int) -> float:
     shaper = RewardShaper(
-        projection=params.environment.make_projection(),
+        projection=projection,
         skills=params.skills,
         reward=params.reward,
         max_steps=params.environment.max_steps,

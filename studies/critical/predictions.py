@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from docs.committed import read_committed
+from docs.words import NONE
 from skillpress.core.sections import Section
 from skillpress.evaluation.study.plan import Claim, Expectation, Plan
 
@@ -52,6 +53,11 @@ def predicted(claim: Claim, known: Predictions) -> Prediction | None:
     if claim.first != BASELINE:
         return None
     return known.get(claim.benchmark, {}).get(claim.second)
+
+
+def in_table(known: Prediction | None) -> str:
+    """A preference as tables show it: a 0 predicts no sign."""
+    return NONE if known is None else f"{known.preference:+.2f}" if known.sign != "0" else "0"
 
 
 def disagreements(plan: Plan, known: Predictions) -> list[str]:
