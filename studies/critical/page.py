@@ -12,11 +12,13 @@ from skillpress.evaluation.analysis.reuse_conditions import Conditions, conditio
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import divided
 from studies.critical.choices import OVERLAYS, Choices
+from studies.critical.controls.known import controls_table, sweep_table
 from studies.critical.found import changes_of_segcost, critical_in_short, found_bullets
 from studies.critical.predictions import MEANING, disagreements, in_table, not_run, predicted
 from studies.critical.results import ROUTINES, SUCCESSES, Critical
 from studies.statistics.compression import MEASURES
 from studies.statistics.contrasts import LEVEL, MISSING, ClaimEvidence
+from studies.statistics.divergence import coverage, seeds_to_cover, sign_flips_of_seeds
 from studies.statistics.gap_of_runs import SMALL, Agreement
 from studies.study.results import FLOORS, Level
 from studies.study.sections import state, what_would_tell
@@ -28,6 +30,13 @@ ANSWERED = ("grpo", "segcost")
 WORDS = {"measure_by_routine": "routines", "pass_at_1": "success"}
 """Outcomes as tables name them."""
 
+SEEDS = (3, 5, 8, 12, 16, 20, 25, 32, 40, 50, 64, 96)
+"""Numbers of seeds of which the coverage is simulated."""
+SCATTERS = (0.5, 1.0, 2.0)
+"""Points by which trainings that do not diverge scatter; half a point in `longer` with a constant penalty."""
+COVERED = (0.90, 0.93)
+"""Coverages that are asked for of a nominal 95%."""
+
 
 def parts(found: Critical) -> Parts:
     """Name of a part to what makes its lines."""
@@ -38,6 +47,9 @@ def parts(found: Critical) -> Parts:
         "changes": lambda: changes_of_segcost(found),
         "critical_in_short": lambda: critical_in_short(found),
         "predictions": lambda: preferences(found),
+        "controls": lambda: controls_table(found.controls),
+        "granularity": lambda: sweep_table(found.controls),
+        "coverage": covered,
         "levels": lambda: (line for cell in found.results.plan.benchmarks for line in levels(found, cell)),
         "summary": lambda: chain(
             _figure("critical_routines", "The share of wins by routine of every cell and method"),
@@ -187,7 +199,7 @@ def claims(found: Critical, question: str) -> Iterator[str]:
         of_family = [finding for finding in mine if finding.claim.family == family]
         heads = (
             "cell", "claim", "outcome", "predicted", "difference, points (95%)", "seeds", "p, corrected",
-            "verdict",
+            "p of signs", "verdict",
         )  # fmt: skip
         count = f"{len(of_family)} claim{'s' if len(of_family) > 1 else ''}"
         yield from ("", f"*{family[0].upper()}{family[1:]}* ({count}):", "")
@@ -204,8 +216,15 @@ def _claim(found: Critical, finding: ClaimEvidence, count: int) -> tuple[str, ..
         points(finding.difference, finding.low, finding.high),
         f"{len(finding.per_seed)} of {finding.planned}",
         p_value(finding.corrected),
+        p_value(_of_signs(finding)),
         finding.verdict + what_would_tell(finding, count),
     )
+
+
+def _of_signs(finding: ClaimEvidence) -> float | None:
+    """The exact p of the seeds' signs; None for a claim of no difference, and while a run is missing."""
+    tested = finding.complete and finding.claim.expect != "same"
+    return sign_flips_of_seeds(finding.per_seed) if tested else None
 
 
 def _outcome(found: Critical, finding: ClaimEvidence) -> str:
@@ -249,6 +268,17 @@ def verdict_of_agreement(one: Agreement, corrected: float, complete: bool) -> st
     if one.low is not None and one.high is not None and max(-one.low, one.high) < SMALL:
         return "no, too small to matter"
     return "cannot be told"
+
+
+def covered() -> Iterator[str]:
+    """How often Student's interval holds the mean of trainings of which one in eight diverges."""
+    by_scatter = {scatter: {seeds: coverage(seeds, scatter) for seeds in SEEDS} for scatter in SCATTERS}
+    rows = [(str(seeds), *(f"{known[seeds]:.1%}" for known in by_scatter.values())) for seeds in SEEDS]
+    for wanted in COVERED:
+        enough = [seeds_to_cover(known, wanted) for known in by_scatter.values()]
+        counted = (f"over {SEEDS[-1]}" if seeds is None else str(seeds) for seeds in enough)
+        rows.append((f"seeds that {wanted:.0%} need", *counted))
+    yield from table(("seeds", *(f"scatter of {scatter} points" for scatter in SCATTERS)), rows)
 
 
 def choices(found: Choices) -> Iterator[str]:

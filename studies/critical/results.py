@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from skillpress.evaluation.study.outcomes import of_class
 from skillpress.pipeline.files import TRAINED
 from skillpress.pipeline.study.record import RecordedRun
 from studies.critical.choices import Choices, read_choices
+from studies.critical.controls.known import Controls, read_controls
 from studies.critical.predictions import Predictions, read_predictions
 from studies.statistics.contrasts import ClaimEvidence
 from studies.statistics.gap_of_runs import COLUMNS, Agreement, agreements
@@ -39,11 +40,12 @@ SUCCESSES = {
 
 @dataclass(frozen=True)
 class Critical:
-    """Plan, record, predictions, and what starts leave to choose from."""
+    """Plan, record, predictions, what starts leave to choose from, and what controls prefer."""
 
     results: Results
     predictions: Predictions
     choices: Choices
+    controls: Controls = field(default_factory=dict)
 
     @cached_property
     def findings(self) -> list[ClaimEvidence]:
@@ -101,4 +103,5 @@ def read_critical(root: Path, plan: Path = PLAN, record: Path = RECORD) -> Criti
         UserError: the plan is missing or wrong, or a file is damaged.
     """
     results = read_results(root, root / plan, root / record)
-    return Critical(results, read_predictions(root / record), read_choices(root / record))
+    folder = root / record
+    return Critical(results, read_predictions(folder), read_choices(folder), read_controls(folder))

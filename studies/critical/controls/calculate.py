@@ -32,6 +32,7 @@ from studies.critical.controls.known import (
 from studies.critical.controls.naming import Naming
 from studies.critical.predict import PLAN, preference, sign
 
+RECORD = ROOT / "studies" / "critical"
 START = 0.5
 """p, the share of routines at which training starts."""
 
@@ -45,7 +46,7 @@ def main() -> int:
         value = named_preference(params, naming)
         entry = {"preference": round(value, 3), "sign": sign(value, params.reward.success)}
         found.setdefault(cell, {}).setdefault(naming, {})[score] = entry
-    write_json(ROOT / FILE, found)
+    write_json(RECORD / FILE, found)
     return 0
 
 

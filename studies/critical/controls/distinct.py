@@ -1,7 +1,7 @@
 """The number of different skills of a success: a charge for names, without any phrase.
 
-    reward:
-      shaping: studies.critical.controls.distinct:DistinctSkills
+reward:
+  shaping: studies.critical.controls.distinct:DistinctSkills
 """
 
 from __future__ import annotations

@@ -13,17 +13,19 @@ from docs.committed import read_committed
 from docs.words import table
 from studies.critical.predictions import Prediction, in_table
 
-FILE = Path("studies/critical/controls.json")
+FILE = "controls.json"
 SEGCOST, PHI = "segcost", "phi"
 CONTROLS = {
-    "bigram": "predictable",
+    "bigram": "predictable skills",
     "distinct": "few names",
-    "shuffled": "frequent names, no order",
+    "shuffled": "frequent names in any order",
     "other_tasks": "phrases of other tasks",
     "own_task": "phrases of its own task",
 }
-"""A control to what it charges for the lack of."""
-NAMINGS = tuple(f"{routine}/{shortcut}" for routine, shortcut in product(("coarse", "verb", "fine"), ("own", "one")))
+"""A control to what its cheap successes are."""
+NAMINGS = tuple(
+    f"{routine}/{shortcut}" for routine, shortcut in product(("coarse", "verb", "fine"), ("own", "one"))
+)
 """What the naming of every cell is varied over (``naming.py``)."""
 SWEPT = "equal"
 """The cell in which granularity is varied step by step."""
@@ -34,10 +36,10 @@ Controls = Mapping[str, Mapping[str, Mapping[str, Prediction]]]
 """Cell to naming to score to what it prefers."""
 
 
-def read_controls(root: Path) -> Controls:
+def read_controls(folder: Path) -> Controls:
     """The committed preferences, empty if there is no file yet; ``StorageError`` for a wrong one."""
     return read_committed(
-        root / FILE,
+        folder / FILE,
         dict[str, dict[str, dict[str, Prediction]]],
         "python -m studies.critical.controls.calculate makes it",
     )

@@ -2,13 +2,14 @@
 
 A naming has two parts, written ``routine/shortcut``:
 
-- the routine's names. ``one``: Tinker for all actions. ``coarse``: Go, Take, Work and Deliver. ``verb``: those
-  of the workshop's φ. ``fine``: one for each action, such as ``go yard``.
-- the shortcut's names. ``own``: one for each action. ``one``: Tinker for all. A number m: each action has one
-  of m names, so that 1 is ``one``.
+- the routine's names. ``one``: Tinker for all actions. ``coarse``: Go, Take, Work and Deliver. ``verb``:
+  those of the workshop's φ. ``fine``: one for each action, such as ``go yard``.
+- the shortcut's names. ``own``: one for each action. ``one``: Tinker for all. A number m: each action has
+  one of m names, so that 1 is ``one``.
 
-``one/one`` is a single name for all that is done. ``verb/own`` is the workshop's φ with ``shortcut.skills: own``, and ``verb/one`` that with ``one``. Σ always
-holds the 30 skills of the workshop's φ and those names that a naming adds.
+``one/one`` is a single name for all that is done. ``verb/own`` is the workshop's φ with ``shortcut.skills:
+own``, and ``verb/one`` that with ``one``. Σ always holds the 30 skills of the workshop's φ and those names
+that a naming adds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A dictionary for each task, fitted to the successes of this task alone: repetition without reuse.
 
-    skills:
-      dictionaries: studies.critical.controls.own_task:own_task
+skills:
+  dictionaries: studies.critical.controls.own_task:own_task
 """
 
 from __future__ import annotations

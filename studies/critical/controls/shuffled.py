@@ -1,7 +1,7 @@
 """A corpus whose successes have lost their order: names keep their frequencies, phrases do not.
 
-    skills:
-      corpus: studies.critical.controls.shuffled:Shuffled
+skills:
+  corpus: studies.critical.controls.shuffled:Shuffled
 """
 
 from __future__ import annotations
