@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 
 from docs.made import Parts
@@ -12,7 +12,7 @@ from skillpress.evaluation.analysis.reuse_conditions import Conditions, conditio
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import divided
 from studies.critical.choices import OVERLAYS, Choices
-from studies.critical.controls.known import controls_table, sweep_table
+from studies.critical.controls.known import controls_in_short, controls_table, listed, sweep_table
 from studies.critical.found import changes_of_segcost, critical_in_short, found_bullets
 from studies.critical.predictions import MEANING, disagreements, in_table, not_run, predicted
 from studies.critical.results import ROUTINES, SUCCESSES, Critical
@@ -47,6 +47,7 @@ def parts(found: Critical) -> Parts:
         "changes": lambda: changes_of_segcost(found),
         "critical_in_short": lambda: critical_in_short(found),
         "predictions": lambda: preferences(found),
+        "reuse_or_names": lambda: controls_in_short(found.controls),
         "controls": lambda: controls_table(found.controls),
         "granularity": lambda: sweep_table(found.controls),
         "coverage": covered,
@@ -85,7 +86,7 @@ def _state(found: Critical) -> Iterator[str]:
         yield from ("", f"Plan and predictions disagree. {line}.")
     if unplanned := not_run(found.results.plan, found.predictions):
         where = list(dict.fromkeys(cell for each in unplanned.values() for cell in each))
-        yield from ("", f"Predicted, and not run in {_named(where)}: {_named(list(unplanned))}.")
+        yield from ("", f"Predicted, and not run in {listed(where)}: {listed(list(unplanned))}.")
 
 
 def answer(found: Critical) -> Iterator[str]:
@@ -112,12 +113,6 @@ def answer(found: Critical) -> Iterator[str]:
 
 def _against(finding: ClaimEvidence) -> tuple[str, str]:
     return points(finding.difference, finding.low, finding.high), finding.verdict
-
-
-def _named(names: Sequence[str]) -> str:
-    """Names such as ``a``, ``b`` and ``c``."""
-    quoted = [f"`{name}`" for name in names]
-    return " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
 def preferences(found: Critical) -> Iterator[str]:
@@ -293,7 +288,7 @@ def choices(found: Choices) -> Iterator[str]:
     )  # fmt: skip
     yield from table(heads, rows)
     if left := [name for name in OVERLAYS if name not in found]:
-        yield from ("", f"Not measured yet: {_named(left)}.")
+        yield from ("", f"Not measured yet: {listed(left)}.")
 
 
 def _choice(name: str, found: Conditions) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.shaping import Floats, Played, Shaping, StepSkills
 
 EDGE = ""
-"""Stands before the first and after the last skill of a sequence."""
+"""The skill that begins and ends every sequence."""
 
 
 class BigramBits(Shaping):

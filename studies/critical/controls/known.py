@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
 from docs.committed import read_committed
+from docs.made import bullet
 from docs.words import table
 from studies.critical.predictions import Prediction, in_table
 
 FILE = "controls.json"
+TABLES = "studies/critical/tables.md#controls-and-names"
 SEGCOST, PHI = "segcost", "phi"
 CONTROLS = {
     "bigram": "predictable skills",
@@ -60,8 +62,36 @@ def controls_table(known: Controls) -> Iterator[str]:
         for name in CONTROLS
     ]
     yield from table(("control", "own names", "other names"), counted)
-    yield ""
-    yield f"With other names alone, SegCost's sign changes in {', '.join(changed(known)) or 'no cell'}."
+
+
+def controls_in_short(known: Controls) -> Iterator[str]:
+    """What names decide, and which control has SegCost's sign, in a bullet of the page."""
+    if not known:
+        yield "No control is calculated yet."
+        return
+    signs = ", ".join(f"`{name}` {_agreement(known, name, NAMINGS)}" for name in CONTROLS)
+    yield from bullet(
+        "**Is it reuse, or the names?** Both, by calculation. Other names alone change what SegCost prefers",
+        f"in {listed(changed(known))}. Where the shortcut's actions share one name, it prefers routines in",
+        f"{listed(for_one_name(known))} only. [Controls](../{TABLES}) have its sign, over cells and names:",
+        f"{signs}.",
+    )
+
+
+def listed(cells: Sequence[str]) -> str:
+    """Cells such as ``a``, ``b`` and ``c``."""
+    quoted = [f"`{cell}`" for cell in cells]
+    return " and ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:]))) or "no cell"
+
+
+def for_one_name(known: Controls) -> list[str]:
+    """The cells in which SegCost prefers the routine although the shortcut has a single name."""
+    one = [naming for naming in NAMINGS if naming.endswith("/one")]
+    return [
+        cell
+        for cell, of_naming in known.items()
+        if any(of_naming[naming][SEGCOST].sign == "+" for naming in one)
+    ]
 
 
 def _row(of_score: Mapping[str, Prediction]) -> Iterator[str]:
@@ -81,7 +111,7 @@ def changed(known: Controls) -> list[str]:
     """The cells in which SegCost prefers the routine under one naming of :data:`NAMINGS` and the shortcut
     under another."""
     return [
-        f"`{cell}`"
+        cell
         for cell, of_naming in known.items()
         if {"+", "-"} <= {of_naming[naming][SEGCOST].sign for naming in NAMINGS}
     ]

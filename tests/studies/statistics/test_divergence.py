@@ -47,7 +47,7 @@ def test_a_training_that_diverges_does_not_raise_the_level_of_the_signs() -> Non
 
 @pytest.mark.parametrize(("seeds", "expected"), [(3, 0.33), (5, 0.49), (8, 0.65)])
 def test_an_interval_covers_when_one_of_its_seeds_diverged(seeds: int, expected: float) -> None:
-    """With hardly a scatter, an interval holds the mean if it has a divergence: 1 - (7/8)^n."""
+    """An interval holds the mean if a seed diverged, with chance 1 - (7/8)^n, where others hardly scatter."""
     assert coverage(seeds, 0.5) == pytest.approx(expected, abs=0.02)
     assert coverage(seeds, 1e-6) == pytest.approx(1 - (1 - RATE) ** seeds, abs=0.015)
 
