@@ -32,7 +32,7 @@ def critical_in_short(found: Critical) -> Iterator[str]:
 def found_bullets(found: Critical) -> Iterator[str]:
     """The page's bullets about planned comparisons with plain GRPO."""
     for words, expect, least in (
-        ("Does SegCost choose routines where it should, and do they carry over?", "higher", "more"),
+        ("Does SegCost choose routines where it should, and does success follow?", "higher", "more"),
         ("Where does it harm?", "lower", "fewer"),
     ):
         routines, success = _claims(found, BASELINE, SEGCOST, expect)
