@@ -7,14 +7,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from skillpress.cli.reading import read, refusal_of
 from skillpress.cli.rules import drafted
 from skillpress.core.arguments import CommandParser, output_folder, real, whole
 from skillpress.core.engine import Sampling
-from skillpress.core.errors import UserError
 from skillpress.core.storage import write_json, write_text
 from skillpress.core.visible import line
 from skillpress.logs.draft_table import table_of
@@ -74,9 +72,7 @@ def teaching(chosen: Namespace) -> Iterator[Teacher | None]:
         deadline_seconds=chosen.deadline,
     )
     server.check()
-    if find_spec("httpx") is None:
-        raise UserError("--teacher: needs the package httpx, which is not installed: pip install httpx")
-    from skillpress.rollouts.chat.client import ChatClient  # imported here: the base layer has no httpx
+    from skillpress.rollouts.chat.client import ChatClient  # imported here, since few commands ask a model
 
     sampling = Sampling(temperature=0.0, max_new_tokens=LONGEST_ANSWER)
     with closing(ChatClient(server, sampling, chosen.output / "teacher_costs.jsonl")) as client:

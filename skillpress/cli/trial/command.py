@@ -13,15 +13,12 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from skillpress.cli.evaluations.options import add_parameter_options, add_server_options
 from skillpress.cli.evaluations.parameters import SEED
-from skillpress.cli.evaluations.players import is_url
 from skillpress.cli.parameter_options import add_environment
 from skillpress.core.arguments import CommandParser, any_seed, output_folder, real, whole
-from skillpress.core.errors import UserError
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.reproduce.lock import exclusive
 
@@ -30,11 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     chosen.agent = None
-    if is_url(chosen.model) and find_spec("httpx") is None:
-        raise UserError(
-            "--model: a model behind a URL is asked with httpx, which is missing: pip install httpx"
-        )
-    from skillpress.cli.trial.playing import TrialFolder, play, prepare  # with the client, after its check
+    from skillpress.cli.trial.playing import TrialFolder, play, prepare  # with the client, for --help's sake
 
     trial = prepare(chosen)
     folder = TrialFolder(chosen.output or _default_output(chosen))

@@ -14,6 +14,7 @@ from skillpress.cli.trial.arms import LESS, WITH, WITHOUT, TrialArm
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Trajectory
 from skillpress.environments.program.opened_skills import opened_skills
 from skillpress.evaluation.statistics.sign_flips import ERROR, PairedMeans, paired_amounts, paired_success
 from skillpress.evaluation.study.holm import holm
@@ -42,12 +43,16 @@ def episode_rows(
             "calls": len(episode.decisions),
             "own_tokens": tokens or None,
             "skills": " ".join(f"{skill.name}={skill.digest}" for skill in given),
-            "opened": " ".join(opened_skills(episode.steps, names)) if mounted else None,
+            "opened": " ".join(opened_skills(_carried_out(episode), names)) if mounted else None,
         })  # fmt: skip
     costs = metered.select("episode", "tokens", "seconds")
     found = pl.DataFrame(rows, infer_schema_length=None).join(costs, on="episode", how="left")
     own = pl.coalesce("tokens", pl.col("own_tokens").cast(pl.Int64))
     return found.with_columns(tokens=own).drop("own_tokens").sort("episode")
+
+
+def _carried_out(episode: Trajectory) -> Iterator[str]:
+    return (step.action for step in episode.steps if step.invalid is None)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from skillpress.core.chat_messages import Message
 from skillpress.core.interface import Info
 from skillpress.core.storage import remove_tree
 from skillpress.core.trajectory import Task
+from skillpress.environments.program.opened_skills import opened_skills
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.verifier import Played, Verify
 from skillpress.environments.text.spaces import AnyText
@@ -254,12 +255,18 @@ class _Episode:
         self._of._endpoint.end(self._session)
         if end.why is not None:
             lost = self._refused if self._refused and end.why == "crashed" else end.why
-            return end.printed[-2000:], True, False, Info(lost=lost, action=done)
+            return end.printed[-2000:], True, False, Info(lost=lost, action=done, measures=self._opened())
         verdict = self._of._verify(Played(self._spec, end.printed, self._folder, self._calls))
         info = Info(
             won=verdict.success,
             lost=None if verdict.success else "unsuccessful",
             action=done,
-            measures=verdict.measures,
+            measures={**verdict.measures, **self._opened()},
         )
         return end.printed[-2000:], True, False, info
+
+    def _opened(self) -> dict[str, float]:
+        """A measure ``opened_skill/NAME`` for each skill that the program has opened, as far as it shows."""
+        replies = [reply for _, reply in self._calls if not reply.refused and reply.finish != "length"]
+        names = opened_skills((reply.as_action() for reply in replies), self._skills)
+        return {f"opened_skill/{name}": 1.0 for name in names}

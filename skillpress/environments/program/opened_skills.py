@@ -9,24 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from skillpress.core.trajectory import Step
 from skillpress.environments.calls.steps import TraceStep, acted, arguments_of, text_of
 
 _TOOL = re.compile(r"skill", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w-])skills?/(\*|[a-z0-9-]+)(?![\w.-])")
 
 
-def opened_skills(steps: Iterable[Step], names: Collection[str]) -> tuple[str, ...]:
-    """The opened ones of these skills, in the order of their first use."""
+def opened_skills(actions: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
+    """The ones of these skills that actions opened, in the order of their first use."""
     found: dict[str, None] = {}
-    for step in steps:
-        for call in acted(step.action, "", step.invalid is not None):
+    for action in actions:
+        for call in acted(action, "", refused=False):
             found |= dict.fromkeys(name for name in _named(call, names) if name in names)
     return tuple(found)
 
 
 def _named(call: TraceStep, names: Collection[str]) -> list[str]:
-    if call.tool is None or call.refused:
+    if call.tool is None:
         return []
     said = [text_of(value) for value in arguments_of(call).values()] or [text_of(call.content)]
     if _TOOL.search(call.tool):

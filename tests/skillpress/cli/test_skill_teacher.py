@@ -114,13 +114,3 @@ def test_a_teacher_that_is_not_there_costs_nothing_and_a_wrong_address_is_an_err
     assert main([*asked, "--teacher", "http://127.0.0.1:9/v1"]) == 0
     assert (tmp_path / "s" / "pip-uv-diff" / "SKILL.md").exists() and said(tmp_path) == []
     assert main([*asked, "--teacher", "file:///etc/passwd"]) != 0
-
-
-def test_without_the_package_that_asks_it_a_teacher_is_an_error_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = write_sessions(tmp_path / "log.jsonl", [record_of(it) for it in sessions(60, noise=0.1)])
-    monkeypatch.setattr("skillpress.cli.skill_writing.find_spec", lambda name: None)
-    paths = ["--write", str(tmp_path / "s"), "--output", str(tmp_path / "page")]
-    assert main(["skills", str(log), *paths, "--teacher", "http://127.0.0.1:9/v1"]) != 0
-    assert "needs the package httpx" in capsys.readouterr().err and not (tmp_path / "s").exists()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skillpress.core.logprobs import NO_LOGPROBS
-from skillpress.core.trajectory import Step, Task
+from skillpress.core.chat_messages import ToolCall
+from skillpress.core.trajectory import Task
 from skillpress.environments.program.opened_skills import opened_skills
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
@@ -112,12 +112,10 @@ def test_the_hashes_of_skills_are_inputs_of_the_experiment(skills: Path, tmp_pat
 NAMES = ("close-doors", "find-things")
 
 
-def opened(tool: str, arguments: dict[str, Any], invalid: str | None = None) -> tuple[str, ...]:
-    action = json.dumps({"content": "", "calls": [{"tool": tool, "arguments": arguments}]})
-    step = Step(
-        (), (), NO_LOGPROBS, thought="", action=action, observation="", invalid=invalid, reward_parts=()
+def opened(tool: str, arguments: dict[str, Any]) -> tuple[str, ...]:
+    return opened_skills(
+        [json.dumps({"content": "", "calls": [{"tool": tool, "arguments": arguments}]})], NAMES
     )
-    return opened_skills([step], NAMES)
 
 
 @pytest.mark.parametrize(
@@ -140,4 +138,19 @@ def test_what_opens_no_skill_or_several() -> None:
     assert opened("Bash", {"command": "ls .claude/skills"}) == ()
     assert opened("Bash", {"command": "cat skills/find-things-2/SKILL.md"}) == ()
     assert opened("Bash", {"command": "find-things"}) == ()
-    assert opened("Skill", {"skill": "find-things"}, "cut_off") == ()
+
+
+def test_the_record_of_an_episode_says_which_skills_it_opened(skills: Path) -> None:
+    asks = (
+        "import os, openai; c = openai.OpenAI(); "
+        "c.chat.completions.create(model='policy', messages=[{'role': 'user', 'content': 'begin'}])"
+    )
+    call = ToolCall("Bash", {"command": "cat .claude/skills/find-things/SKILL.md"}, "call_1")
+    shared = SharedPrograms(section(skills, run=[sys.executable, "-c", asks]), 1)
+    try:
+        environment = shared()
+        environment.reset(Task("t", "program", 0, {"id": "t"}))
+        *_, info = environment.step(Reply("", (call,), finish="tool_calls"))
+    finally:
+        shared.close()
+    assert info.won and info.measures == {"opened_skill/find-things": 1.0}
