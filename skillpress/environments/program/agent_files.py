@@ -12,12 +12,12 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
 from pydantic import Field, ValidationError
 
 from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.core.lab import found_here
 from skillpress.core.sections import Section
+from skillpress.core.yaml_files import read_yaml_file
 
 SHIPPED = Path(__file__).with_name("agents")
 VERSION_SECONDS = 60.0
@@ -84,6 +84,6 @@ def read_agent(name: str) -> AgentFile:
             f"{did_you_mean(name, list(shipped()))}"
         )
     try:
-        return AgentFile.model_validate(yaml.safe_load(path.read_text()))
-    except (ValidationError, yaml.YAMLError, UnicodeDecodeError) as error:
+        return AgentFile.model_validate(read_yaml_file(path))
+    except ValidationError as error:
         raise ParamsError(f"environment.agent: {path} cannot be read: {error}") from error

@@ -13,9 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from skillpress.core.errors import ParamsError
+from skillpress.core.yaml_files import parse_yaml
 from skillpress.skills.library.advice import shown
 from skillpress.skills.library.library import GENERAL, Skill
 
@@ -90,11 +89,7 @@ def _skill(folder: Path, named: str) -> SkillFolder:
     front = _FRONT.fullmatch(text)
     if front is None:
         raise ParamsError(f"{named}: {file} has no front matter; it begins with --- and a line for each key")
-    try:
-        keys = yaml.safe_load(front[1])
-    except yaml.YAMLError as error:
-        said = " ".join(str(error).split())
-        raise ParamsError(f"{named}: {file}: the front matter is not YAML ({said})") from error
+    keys = parse_yaml(front[1], f"{named}: {file}: the front matter")
     if not isinstance(keys, dict):
         raise ParamsError(f"{named}: {file}: the front matter must name keys, such as `name: {folder.name}`")
     if wrong := next(_wrong(keys, folder.name), ""):

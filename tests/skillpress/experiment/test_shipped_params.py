@@ -50,7 +50,9 @@ def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
     params = load_params(DEFAULT, ROOT / "params" / f"paper_{environment}.yaml")
     countdown = load_params(DEFAULT, ROOT / "params" / "paper_countdown.yaml")
     assert (params.training, params.reward) == (countdown.training, countdown.reward)
-    assert params.algorithm == countdown.algorithm and params.engine == countdown.engine
+    assert params.algorithm == countdown.algorithm
+    of, its = params.engine.model_dump(), countdown.engine.model_dump()
+    assert of | {"cache_gib": 0} == its | {"cache_gib": 0}, "the cache decides no result"
 
 
 @pytest.mark.parametrize("environment", ["alfworld", "textworld_cooking", "countdown"])

@@ -217,7 +217,7 @@ def section(kind: str) -> ProgramParameters:
 @contextmanager
 def agent_of(servers: Servers) -> Iterator[ProgramAgent]:
     """The agent whose engine asks both servers."""
-    parameters = ServerParameters(name="server", urls=servers.urls, answer_seconds=300.0)
+    parameters = ServerParameters(name="server", urls=servers.urls, answer_seconds=300.0, seeded=True)
     engine = parameters.make(POLICY, EngineDemand(longest=28, slots=AT_ONCE, ranks=Ranks()))
     agent = ProgramAgent(
         render=POLICY.encode_request,

@@ -38,7 +38,7 @@ def test_a_training_fits_the_node_that_the_manifest_names_and_leaves_models_roll
     run = planned(manifest, ["Table 4"], "paper", Machine()).runs()[0]
     assert scale.node is not None
     found = node_cost(run, scale.node)
-    assert found.fitting.startswith("fits 8 GPUs of 80 GB, 45.1 GB of each while updating")
+    assert found.fitting.startswith("fits 8 GPUs of 80 GB, 66.4 GB of each while sampling")
     weights, step = 1_543_714_304, 256 + 4 * 2_560 + 16 * 512
     rollouts = (1_024 + 3 * 3_072) * 30 * step
     checkpoints = 2 * 14 * weights

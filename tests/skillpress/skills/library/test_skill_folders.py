@@ -49,7 +49,7 @@ def test_a_skill_as_text_is_a_rule_of_the_library_without_its_evidence(tmp_path:
         ({"description": "''"}, "description is '', must be a text of 1 to 1024 characters"),
         ({"description": "7"}, "description is 7, must be a text"),
         ({"compatibility": "x" * 501}, "compatibility has 501 characters, at most 500"),
-        ({"description": "[a"}, "the front matter is not YAML"),
+        ({"description": "[a"}, "the front matter, line 2"),
     ],
 )
 def test_what_breaks_a_rule_is_named_with_its_file(keys: dict[str, str], says: str, tmp_path: Path) -> None:
