@@ -126,3 +126,21 @@ def per_trajectory(advantages: np.ndarray, found: Batch) -> np.ndarray:
     ends = np.cumsum(found.length) - 1
     np.testing.assert_array_equal(advantages, np.repeat(advantages[ends], found.length))
     return advantages[ends]
+
+
+def steps_of_three_tokens() -> tuple[Step, ...]:
+    """Five steps with prompts of two tokens."""
+    return tuple(
+        Step(
+            prompt_ids=(number, 3),
+            response_ids=(5, 6, number),
+            logprobs=np.full(3, -3.5, np.float32),
+            thought="",
+            action="",
+            observation="",
+            invalid=None,
+            reward_parts=(),
+            plain_prompt_ids=(3, number),
+        )
+        for number in range(7, 12)
+    )

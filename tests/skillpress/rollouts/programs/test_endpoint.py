@@ -331,16 +331,6 @@ def test_a_field_that_the_endpoint_does_not_know_is_named_and_a_known_one_is_not
     assert found.headers["x-skillpress-overruled"] == "reasoning, temperature, text.verbosity"
 
 
-def test_system_messages_before_all_others_are_one_and_later_ones_stay(endpoint: Endpoint) -> None:
-    developer = [{"role": "developer", "content": text} for text in ("be short", "be right")]
-    with played(endpoint, echo) as (session, asked):
-        said = [*developer, *HELLO, {"role": "system", "content": "now be long"}]
-        post(endpoint, session, "/responses", {"input": said, "instructions": "be kind"})
-    assert [(each.role, each.content) for each in asked[0].request.messages] == [
-        ("system", "be kind\n\nbe short\n\nbe right"), ("user", "hello"), ("system", "now be long")
-    ]  # fmt: skip
-
-
 def test_late_requests_are_gone_and_foreign_keys_are_unknown(endpoint: Endpoint) -> None:
     session = endpoint.open()
     endpoint.end(session)

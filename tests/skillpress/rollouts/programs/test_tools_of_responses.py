@@ -1,9 +1,10 @@
-"""Tools that the form of responses has beside functions: namespaces, custom tools, and the vendor's own."""
+"""What responses have beside functions: namespaces, custom tools, the vendor's own, developers' messages."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
@@ -94,3 +95,18 @@ def test_two_tools_of_one_name_are_refused(endpoint: Endpoint) -> None:
         client = openai.OpenAI(base_url=f"{endpoint.address}/e/{session.key}/v1", api_key=session.key)
         with pytest.raises(openai.BadRequestError, match="two are called spawn"):
             client.responses.create(model="any", input="hello", tools=twice)
+
+
+def test_system_messages_before_all_others_are_one_and_later_ones_stay(endpoint: Endpoint) -> None:
+    developer = [{"role": "developer", "content": text} for text in ("be short", "be right")]
+    with played(endpoint, lambda asked: Reply("fine")) as (session, asked):
+        said = [
+            *developer,
+            {"role": "user", "content": "hello"},
+            {"role": "system", "content": "now be long"},
+        ]
+        url = f"{endpoint.address}/e/{session.key}/v1/responses"
+        httpx.post(url, json={"input": said, "instructions": "be kind"}, timeout=30)
+    assert [(each.role, each.content) for each in asked[0].request.messages] == [
+        ("system", "be kind\n\nbe short\n\nbe right"), ("user", "hello"), ("system", "now be long")
+    ]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from skillpress.core.trajectory import Step
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner, Passing
@@ -13,23 +12,11 @@ from skillpress.training.loop.measured import Totals
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss
 from tests.support.models.tiny import tiny_policy
-from tests.support.training.batches import clipped
+from tests.support.training.batches import clipped, steps_of_three_tokens
 
 
 def samples(advantage: float = 1.0) -> Batch:
-    steps = tuple(
-        Step(
-            prompt_ids=(number, 3),
-            response_ids=(5, 6, number),
-            logprobs=np.full(3, -3.5, np.float32),
-            thought="",
-            action="",
-            observation="",
-            invalid=None,
-            reward_parts=(),
-        )
-        for number in range(7, 12)
-    )
+    steps = steps_of_three_tokens()
     return Batch.of_steps(steps, np.full(len(steps), advantage), np.full(len(steps), 0.1))
 
 

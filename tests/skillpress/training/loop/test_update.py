@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from skillpress.core.trajectory import Step
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.experience.erl import ERLParameters
@@ -21,23 +20,10 @@ from skillpress.training.loop.policy_loss import PolicyLoss
 from skillpress.training.loop.scoring_passes import ScoringPasses
 from skillpress.training.loop.update import Terms, Update, UpdatePart
 from tests.support.models.tiny import tiny_policy
-from tests.support.training.batches import clipped
+from tests.support.training.batches import clipped, steps_of_three_tokens
 
 POLICY = PolicyLoss(clipped(0.2, 0.2, 0.0))
-STEPS = tuple(
-    Step(
-        prompt_ids=(number, 3),
-        response_ids=(5, 6, number),
-        logprobs=np.full(3, -3.5, np.float32),
-        thought="",
-        action="",
-        observation="",
-        invalid=None,
-        reward_parts=(),
-        plain_prompt_ids=(3, number),
-    )
-    for number in range(7, 12)
-)
+STEPS = steps_of_three_tokens()
 
 
 def samples() -> Batch:
