@@ -1,6 +1,7 @@
 """Operations and host synchronisations of one update, counted on a CPU.
 
     python -m benchmarks.operations [--scorer tree] [--dtype bfloat16] [--layers 30] [--groups 16]
+    python -m benchmarks.operations --layer [--dtype bfloat16]
 
 A GPU computes a small model's operations faster than a host starts them, so their number decides how long an
 update takes. It does not depend on the sizes of tensors. So the model has SmolLM2's 30 layers, 9 heads and 3
@@ -13,6 +14,10 @@ the one of GPUs (``tree``, with dense masks, since FlexAttention has no backward
                        allocations start nothing on a device
     synchronisations   calls in which the host waits for the device: numbers read from a tensor, results whose
                        size depends on values, and copies from memory that is not pinned
+
+``--layer`` counts one layer's passes, forwards and backwards, as they are and compiled
+(``training.compile``). Of a compiled layer it counts matrix products, attention, the loops that torch's
+compiler made of everything else, and the sums of gradients.
 """
 
 from __future__ import annotations
@@ -23,23 +28,28 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
+import torch._inductor.config as compiler
 from torch.overrides import TorchFunctionMode
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from benchmarks.grpo_step.ours import make_grpo
 from skillpress.core.trajectory import Step
+from skillpress.models.policy.compiled_layers import compile_layers
 from skillpress.models.policy.scoring import ResponseScorer, Scorer
 from skillpress.models.policy.tree_scoring import TreeScorer
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop import learner as module
 from skillpress.training.loop.learner import Learner, Passing
+from skillpress.training.loop.model_pass import passes
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss
 
@@ -160,6 +170,38 @@ def counts_of_update(layers: int, groups: int, dtype: str, scorer: type[Scorer] 
     return Counts().of(lambda: learner.update(batch))
 
 
+def counts_of_layer(dtype: str) -> dict[str, int]:
+    """Operations of one layer's passes, as they are and compiled: what a second layer adds."""
+    eager, compiled = [], []
+    compiler.cpp.enable_kernel_profile = True  # the profiler sees the compiler's loops by their names
+    for layers in (1, 2):
+        scorer = _tree_scorer(layers, dtype)
+        _make_passes(scorer)  # afterwards gradients are added to others, as in training
+        eager.append(Counts().of(partial(_make_passes, scorer)).operations.total())
+        torch._dynamo.reset()
+        if (reason := compile_layers(scorer)) is not None:
+            raise SystemExit(f"a layer cannot be compiled here: {reason}")
+        _make_passes(scorer)
+        with profile(activities=[ProfilerActivity.CPU]) as seen:
+            _make_passes(scorer)
+        compiled.append(sum(_starts(event.name) for event in seen.events() or []))
+    return {"eager": eager[1] - eager[0], "compiled": compiled[1] - compiled[0]}
+
+
+def _tree_scorer(layers: int, dtype: str) -> TreeScorer:
+    return TreeScorer(narrow_model(layers, getattr(torch, dtype)))
+
+
+def _make_passes(scorer: TreeScorer) -> None:
+    for each in passes(make_batch(2, 0), 1 << 20, "cpu", shared=True):
+        scorer(each.responses, 1.0)[0].sum().backward()
+
+
+def _starts(name: str) -> bool:
+    """Whether an event of the profiler is work of a compiled layer or of its gradients' sums."""
+    return "_cpp_fused_" in name or "scaled_dot" in name or name in ("aten::mm", "aten::add_")
+
+
 def main() -> None:
     """Print the counts as JSON."""
     parser = argparse.ArgumentParser(
@@ -169,9 +211,13 @@ def main() -> None:
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="bfloat16")
     parser.add_argument("--layers", type=int, default=30)
     parser.add_argument("--groups", type=int, default=16, help=f"groups of {GROUP} completions")
+    parser.add_argument("--layer", action="store_true", help="count one layer, as it is and compiled")
     chosen = parser.parse_args()
     os.environ["DS_ACCELERATOR"] = "cpu"
     torch.set_num_threads(1)
+    if chosen.layer:
+        print(json.dumps({"dtype": chosen.dtype, "operations_of_a_layer": counts_of_layer(chosen.dtype)}))
+        return
     counts = counts_of_update(chosen.layers, chosen.groups, chosen.dtype, SCORERS[chosen.scorer])
     found = {
         "setting": vars(chosen),

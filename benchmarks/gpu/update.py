@@ -44,8 +44,11 @@ from skillpress.core.trajectory import Step
 from skillpress.experiment.estimate import memory_by_phase, training_memory
 from skillpress.experiment.params import load_params
 from skillpress.models.policy import Policy
+from skillpress.models.policy.compiled_layers import compile_layers
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import Scorer
+from skillpress.models.policy.tree_scoring import TreeScorer
 from skillpress.pipeline.reproduce.dry_run import shape_of
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
@@ -118,7 +121,8 @@ def by_learner(policy: Policy, batch: Batch, place: Place, sizes: Sizes) -> Upda
     if not torch.distributed.is_initialized():
         join_ranks(Ranks(), free_port())
     optimizer = AdamW(LEARNING_RATE, configuration=place.configuration)
-    learner = Learner(policy.model, [PolicyLoss(make_grpo())], optimizer, Passing(1.0, WHOLE), Ranks())
+    passing = Passing(1.0, WHOLE, compile="auto")
+    learner = Learner(policy.model, [PolicyLoss(make_grpo())], optimizer, passing, Ranks())
 
     def update() -> None:
         learner.update(batch)
@@ -128,7 +132,11 @@ def by_learner(policy: Policy, batch: Batch, place: Place, sizes: Sizes) -> Upda
 
 def by_scorer(policy: Policy, batch: Batch, place: Place, sizes: Sizes) -> Update:
     """Our passes and loss alone."""
-    scorer, algorithm = choose_scorer(policy.model), make_grpo()
+    return _by(choose_scorer(policy.model), batch, place)
+
+
+def _by(scorer: Scorer, batch: Batch, place: Place) -> Update:
+    algorithm = make_grpo()
     masters = MasterWeights(scorer.parameters())
     optimizer = AdamW(LEARNING_RATE).over(cast("list[torch.nn.Parameter]", masters.masters))
 
@@ -144,10 +152,13 @@ def by_scorer(policy: Policy, batch: Batch, place: Place, sizes: Sizes) -> Updat
 
 
 def compiled(policy: Policy, batch: Batch, place: Place, sizes: Sizes) -> Update:
-    """Our passes with compiled layers."""
-    for layer in policy.model.get_submodule("model.layers").children():
-        layer.compile(dynamic=True, backend=sizes.backend)
-    return by_scorer(policy, batch, place, sizes)
+    """Our passes over trees, with compiled layers."""
+    scorer = choose_scorer(policy.model)
+    if not isinstance(scorer, TreeScorer):  # on a CPU
+        scorer = TreeScorer(policy.model)
+    if (reason := compile_layers(scorer, backend=sizes.backend)) is not None:
+        raise RuntimeError(reason)
+    return _by(scorer, batch, place)
 
 
 def plain(policy: Policy, batch: Batch, place: Place, sizes: Sizes) -> Update:

@@ -20,8 +20,9 @@ length. The estimate counts everything that grows with the model and the batch:
     values     if the algorithm asks for them, a head of one weight per hidden unit and a bias: it is part of
                the learner and tiny. The pass that computes values before the updates keeps nothing for a
                backward pass
-    reference  a copy of the weights if there is a KL term, whole at every stage too. It is on the CPU except
-               while it scores a step's samples; that pass keeps nothing for a backward pass
+    reference  a copy of the weights if there is a KL term, whole at every stage too. A GPU has it while it
+               scores a step's samples, or all the time if it is small (``reference_memory.py``); that pass
+               keeps nothing for a backward pass
     comparing  before training the model is compared with its scorer: whole weights, not shared yet, and for
                bfloat16 a float32 copy of them
     handover   under ZeRO-3 the whole weights once more, gathered for the engine
@@ -211,20 +212,21 @@ PHASES = {
 
 
 def parts_by_phase(
-    parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False
+    parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False, resident: bool = False
 ) -> dict[str, dict[str, int]]:
     """The parts that exist together in each phase of a training, and in imitation, and the bytes of each.
 
     Args:
         parts: the results of :func:`training_memory` and :func:`imitation_memory`.
         sleeps: whether the engine holds its memory all the time, except a GPU's (``EngineParameters``).
-        on_gpu: whether this is a GPU's memory; then the reference's weights are elsewhere while it does not
-            score.
+        on_gpu: whether this is a GPU's memory.
         beside: whether the engine samples at the same time as everything else (``training.lag``).
+        resident: whether the reference's weights are on the GPU while it does not score.
     """
     always = []
     if not on_gpu:
         parts = {part: size for part, size in parts.items() if part not in GPU_ONLY}
+    if resident or not on_gpu:
         always.append("reference: weights")
     if beside and not on_gpu:  # a GPU's learner leaves these copies to the machine
         always.append("lag: ")

@@ -17,6 +17,7 @@ from skillpress.experiment.params import Params
 from skillpress.models.engines.serve import ServerOptions
 from skillpress.models.engines.server import ServerParameters
 from skillpress.training.loop.optimizer import read_configuration
+from skillpress.training.loop.reference_memory import stays_on_gpu
 
 MARGIN = 0.1
 """Share of a device's memory that stays free for uncounted needs: CUDA, NCCL, vLLM's work space, gaps."""
@@ -63,11 +64,21 @@ class Demand:
     """The parts that exist together in this phase, and the bytes of each."""
 
 
-def demand(params: Params, shape: ModelShape, on_gpu: bool) -> Demand:
-    """The most memory that a process of imitation or training takes; without training steps, of playing."""
+def demand(params: Params, shape: ModelShape, gpu: int | None) -> Demand:
+    """The most memory that a process of imitation or training takes; without training steps, of playing.
+
+    Args:
+        gpu: bytes of the process's GPU; None without one.
+    """
     parts = training_memory(params, shape, read_configuration(params.training.deepspeed))
     parts |= imitation_memory(params, shape)
-    phases = parts_by_phase(parts, params.engine.sleeps, on_gpu, beside=params.training.lag > 0)
+    phases = parts_by_phase(
+        parts,
+        params.engine.sleeps,
+        on_gpu=gpu is not None,
+        beside=params.training.lag > 0,
+        resident=gpu is not None and stays_on_gpu(parts["reference: weights"], gpu, params.engine.sleeps),
+    )
     if not params.training.steps:
         playing = {part: size for part, size in parts.items() if part.startswith("engine: ")}
         playing["comparing: whole weights"] = parts["comparing: whole weights"]
@@ -78,7 +89,7 @@ def demand(params: Params, shape: ModelShape, on_gpu: bool) -> Demand:
 
 def fullest(params: Params, shape: ModelShape, devices: Devices) -> Demand:
     """The demand of a process or, if it is larger, that of a server on one of the node's GPUs."""
-    process = demand(params, shape, devices.count is not None)
+    process = demand(params, shape, None if devices.count is None else devices.memory)
     if devices.count is None or not servers_here(params):
         return process
     assert isinstance(params.engine, ServerParameters)

@@ -167,6 +167,7 @@ def _learner(
             temperature=params.sampling.temperature,
             token_limit=section.microbatch_tokens,
             gradient_checkpointing=section.gradient_checkpointing,
+            compile=section.compile,
         ),
         ranks=ranks,
         adapter=adapter,
@@ -180,7 +181,7 @@ def _parts(
     algorithm, model = params.algorithm, policy.model
     parts: list[UpdatePart] = [PolicyLoss(algorithm)]
     if algorithm.kl_coefficient:
-        parts.append(Reference(model, adapter))
+        parts.append(Reference(model, adapter, params.engine.sleeps))
     if algorithm.needs_values:
         head = ValueHead(model, params.environment.max_steps, algorithm.head_rate)
         parts.append(StateValues(algorithm, head))

@@ -53,7 +53,7 @@ SETTINGS = frozenset(
         "training.steps", "training.tasks_per_step", "training.rollouts_per_task", "training.learning_rate",
         "training.weight_decay", "training.betas", "training.warmup_steps", "training.gradient_clipping",
         "training.minibatches", "training.minibatch_size", "training.deepspeed", "training.microbatch_tokens",
-        "training.gradient_checkpointing", "training.checkpoint_every", "training.keep",
+        "training.gradient_checkpointing", "training.compile", "training.checkpoint_every", "training.keep",
     }
 )  # fmt: skip
 """Keys and sections that belong to no method: a row may have any value, and its table has one. A row that

@@ -117,6 +117,8 @@ def example_pairs(model: PreTrainedModel) -> list[Pair]:
 def _own_logprobs(model: PreTrainedModel, prompt: TokenIds, response: TokenIds) -> torch.Tensor:
     """[tokens], the log-probabilities by the model's own logits over the whole row."""
     row = torch.tensor([prompt + response], device=model.device)
-    logits = model(input_ids=row, use_cache=False, logits_to_keep=len(response) + 1).logits[0, :-1]
+    with torch.compiler.set_stance("force_eager"):  # so that compiled layers are compared with eager ones
+        found = model(input_ids=row, use_cache=False, logits_to_keep=len(response) + 1)
+    logits = found.logits[0, :-1]
     logprobs = torch.log_softmax(logits.float(), dim=-1)
     return logprobs.gather(1, row[0, -len(response) :, None]).squeeze(1)

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import PreTrainedModel
@@ -22,6 +22,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.models.policy.agreement import check_agreement, check_family
+from skillpress.models.policy.compiled_layers import compile_layers
 from skillpress.models.policy.lora import LoraAdapter, SavedAdapter
 from skillpress.models.policy.precision import require_masters
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
@@ -49,6 +50,8 @@ class Passing:
     """The most tokens of one forward pass; a longer sample has a pass of its own."""
     gradient_checkpointing: bool = False
     """Drop activations in the forward pass and compute them again."""
+    compile: Literal["auto", "always", "never"] = "never"
+    """Whether torch compiles the layers; ``auto`` does on GPUs."""
 
 
 class Learner:
@@ -88,6 +91,8 @@ class Learner:
         check_family(model)
         self._compared = False
         self.scorer = scorer = choose_scorer(model)
+        if passing.compile == "always" or (passing.compile == "auto" and model.device.type == "cuda"):
+            compile_layers(scorer, settings.get("zero_optimization", {}).get("stage", 0))
         if adapter is not None:
             saved: torch.nn.Module = scorer
             saved.register_state_dict_post_hook(_leave_out_second_names)

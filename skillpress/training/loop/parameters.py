@@ -75,6 +75,8 @@ class TrainingParameters(Section):
     """The most nats per token by which engine and learner may differ (bfloat16: 0.1)."""
     gradient_checkpointing: bool
     """Computes activations again: less memory, more time; also in imitation."""
+    compile: Literal["auto", "always", "never"] = "auto"
+    """Whether torch compiles the learner's layers; ``auto`` does on GPUs, and says why if it cannot."""
     lora: LoraParameters | None
     """Null, or {rank, alpha}: train low-rank changes of the weights (docs/lora.md)."""
     checkpoint_every: PositiveInt

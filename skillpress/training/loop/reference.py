@@ -16,6 +16,7 @@ from skillpress.models.policy.lora import LoraAdapter
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.training.algorithms.batch import Batch
+from skillpress.training.loop.reference_memory import stays_on_gpu
 from skillpress.training.loop.scoring_passes import ScoringPasses, alone
 from skillpress.training.loop.update import UpdatePart
 
@@ -23,16 +24,20 @@ from skillpress.training.loop.update import UpdatePart
 class Reference(UpdatePart):
     """The start policy's log-probabilities of samples; it is kept in no checkpoint."""
 
-    def __init__(self, model: PreTrainedModel, adapter: LoraAdapter | None = None) -> None:
+    def __init__(
+        self, model: PreTrainedModel, adapter: LoraAdapter | None = None, sleeps: bool = False
+    ) -> None:
         """Copy the current model; a learner must not have it yet. A model with an adapter needs no copy.
 
-        The copy stays in the host's memory. A device gets its weights while it scores, and copies none back.
+        A small copy stays on its device (:func:`stays_on_gpu`). Another one stays in the host's memory; a GPU
+        gets its weights while it scores, and copies none back.
         """
         self._adapter = adapter
         self.columns = {"reference_logprobs": np.zeros(1, np.float32)}
         if adapter is None:
             self._scorer = choose_scorer(copy_model(model)).requires_grad_(False)
-            if model.device.type != "cpu":
+            size = sum(weight.nbytes for weight in _tensors(self._scorer))
+            if model.device.type != "cpu" and not stays_on_gpu(size, _memory(model.device), sleeps):
                 for weight in _tensors(self._scorer):
                     # Pinned memory is copied several times as fast, and the host need not wait.
                     weight.data = weight.data.to("cpu").pin_memory()
@@ -62,6 +67,11 @@ class Reference(UpdatePart):
         own = replace(scoring, score=self._scorer, shared=shared, valued=False, in_step=alone)
         with _lent(self._scorer, scoring.device):
             return [own.logprobs(part) for part in parts]
+
+
+def _memory(gpu: torch.device) -> int:
+    """Bytes of its memory."""
+    return torch.cuda.get_device_properties(gpu).total_memory
 
 
 def _tensors(module: torch.nn.Module) -> list[torch.Tensor]:

@@ -53,13 +53,13 @@ def experiment(*overlays: str, **sections: Any) -> tuple[dict[str, Any], Params,
 def test_the_papers_experiments_fit_eight_cards_of_80_gb_with_a_margin(overlay: str) -> None:
     _, params, shape = experiment(overlay)
     assert params.processes == 8 and fits(params, shape, EIGHT)
-    assert demand(params, shape, on_gpu=True).size <= (1 - MARGIN) * 80 * GB
+    assert demand(params, shape, gpu=80 * GB).size <= (1 - MARGIN) * 80 * GB
 
 
 def test_processes_share_the_memory_of_a_machine_without_gpus() -> None:
     params = check_params(merge(values_of("smollm2"), {"processes": 2}), source="a test")
     shape = KNOWN_SHAPES["smollm2-135m"]
-    most = demand(params, shape, on_gpu=False).size
+    most = demand(params, shape, gpu=None).size
     assert fits(params, shape, Devices("machine", int(2 * most / (1 - MARGIN)) + 2, None))
     assert not fits(params, shape, Devices("machine", int(1.9 * most / (1 - MARGIN)), None))
 
@@ -70,7 +70,7 @@ def test_with_a_lag_of_k_k_less_1_copies_of_the_weights_wait_but_servers_need_no
 
     def asked(lag: int, **sections: Any) -> int:
         _, params, shape = experiment("smollm2", training={"lag": lag, "deepspeed": "zero1_fp32"}, **sections)
-        return demand(params, shape, on_gpu=False).size
+        return demand(params, shape, gpu=None).size
 
     copy = 4 * KNOWN_SHAPES["smollm2-135m"].parameters
     assert asked(4) - asked(1) == 3 * copy
@@ -169,8 +169,19 @@ def test_vllm_wakes_beside_all_that_an_update_may_leave() -> None:
     for cache, fitting in ((16.0, True), (40.0, False)):
         _, params, _ = experiment("paper_alfworld", engine={"name": "vllm", "cache_gib": cache})
         assert fits(params, QWEN, EIGHT) == fitting
-    most = demand(params, QWEN, on_gpu=True)
+    most = demand(params, QWEN, gpu=80 * GB)
     assert most.phase == "sampling" and most.size / GB == pytest.approx(91, abs=1.5)
+
+
+def test_a_small_reference_stays_on_its_gpu_and_counts_in_every_phase() -> None:
+    """Qwen2.5-1.5B in bfloat16 takes 3.1 GB: less than a twentieth of 80 GB and more than one of 48. vLLM
+    needs the memory that it would hold."""
+    local = {"name": "local"}
+    for engine, gpu, counts in ((local, 80, True), (local, 48, False), (None, 80, False)):
+        _, params, _ = experiment("paper_alfworld", **({} if engine is None else {"engine": engine}))
+        most = demand(params, QWEN, gpu=gpu * GB)
+        assert most.phase == ("updating" if engine else "sampling")
+        assert most.parts.get("reference: weights") == (2 * QWEN.parameters if counts else None)
 
 
 def test_zero_2_has_a_bucket_of_one_size_for_every_model_and_a_cpu_only_fills_it() -> None:
@@ -193,7 +204,7 @@ def test_without_training_steps_the_memory_is_that_of_playing_and_imitating() ->
     _, params, shape = experiment("smollm2", "imitation")
     parts = training_memory(params, shape, read_configuration(params.training.deepspeed))
     imitating = sum(imitation_memory(params, shape).values())
-    assert demand(params, shape, on_gpu=True).size == imitating
+    assert demand(params, shape, gpu=80 * GB).size == imitating
     assert memory_by_phase(parts, False, True)["updating"] > 0
 
 

@@ -40,7 +40,7 @@ CASES = {
     "vocabulary in chunks in bfloat16": (8, 64, 16, 1024, 150_000, 64, "bfloat16"),
     "fan-out": (2040, 3, 8, 4096, 64, 256, "float32"),
     "activations": (2047, 1, 1, 2048, 64, 256, "float32"),
-    "checkpointed": (1020, 4, 4, 4096, 64, 256, "float32"),
+    "checkpointed": (2044, 3, 2, 2048, 64, 256, "float32"),
     "low-rank changes": (2047, 1, 1, 2048, 64, 256, "float32"),
     "imitation": (508, 4, 16, 1024, 64, 256, "float32"),
 }

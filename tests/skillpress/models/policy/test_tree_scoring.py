@@ -14,14 +14,13 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from skillpress.core.chains import Pairs
 from skillpress.models.policy import tree_attention
-from skillpress.models.policy.agreement import example_pairs
 from skillpress.models.policy.attention import apply_soft_cap, use_attention
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
-from skillpress.models.policy.scoring import ResponseScorer, Scorer, pack_responses
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.models.policy.tree_scoring import TreeRows, TreeScorer, why_not
 from tests.support.models.families import FAMILIES, family
+from tests.support.models.tree_gradients import Pair, branches, scored
 
-Pair = tuple[tuple[int, ...], tuple[int, ...]]
 WINDOWED = ["Cohere2", "Gemma2", "Gemma3Text", "Mistral"]
 AS_BLOCKS = [name for name in FAMILIES if name not in ("GPT2", "Gemma2")]
 """Families whose layers take block masks: GPT-2's do not, and a soft cap needs the written-out attention."""
@@ -39,24 +38,6 @@ def made(name: str) -> PreTrainedModel:
     model = family(name, torch.float64)
     apply_soft_cap(model)
     return model
-
-
-def branches(model: PreTrainedModel) -> list[Pair]:
-    """Groups, a growing context with two branches, and a prompt that begins as another does."""
-    rows = example_pairs(model)
-    grown = rows[0][0] + rows[0][1] + (7, 8)
-    return [*rows, (grown, (9, 4, 5)), (grown, (9, 4, 6, 3)), ((*rows[2][0][:-3], 3), (4, 4))]
-
-
-def scored(scorer: Scorer, rows: list[Pair]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities, and the gradients of all weights relative to the largest."""
-    scorer.model.zero_grad()
-    logprobs, _ = scorer(pack_responses(rows), 0.8)
-    (logprobs * torch.linspace(-1, 1, len(logprobs))).sum().backward()
-    found = torch.cat(
-        [weight.grad.flatten() for weight in scorer.model.parameters() if weight.grad is not None]
-    )
-    return logprobs.detach(), found / found.abs().max()
 
 
 def by_itself(model: PreTrainedModel, rows: list[Pair]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -191,14 +191,18 @@ def test_weighting_advantages_is_weighting_the_surrogate() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_reference_is_lent_to_a_gpu_and_its_pinned_weights_stay(steps: tuple[Step, ...]) -> None:
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_reference_stays_on_a_gpu_or_is_lent_to_it_from_pinned_memory(
+    steps: tuple[Step, ...], stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillpress.training.loop.reference.stays_on_gpu", lambda *_: stays)
     join_ranks(Ranks(), free_port())
     model = tiny_policy().model
     expected = Reference(model).prepare([samples(steps)], scoring_on(model, "cpu"))
     torch.nn.Module.to(model, "cuda")
     reference = Reference(model)
     weights = [*reference._scorer.parameters()]
-    assert all(weight.is_pinned() for weight in weights)
+    assert all(weight.is_cuda if stays else weight.is_pinned() for weight in weights)
     places = [weight.data_ptr() for weight in weights]
     found = reference.prepare([samples(steps)], scoring_on(model, "cuda"))
     ours, theirs = (each[0].reference_logprobs for each in (found, expected))
