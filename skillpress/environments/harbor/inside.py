@@ -16,12 +16,13 @@ import socket
 import subprocess
 import sys
 import tarfile
+from typing import IO, Any
 
 MOST_READ = 1 << 20
 """The most bytes of a file that are read, from its end."""
 
 
-def unpack(lines, asked):
+def unpack(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
     """Unpack a tar archive at ``/``."""
     content = bytearray()
     while len(content) < asked["bytes"] and (more := lines.read(asked["bytes"] - len(content))):
@@ -31,7 +32,7 @@ def unpack(lines, asked):
     return {}
 
 
-def remove(lines, asked):
+def remove(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
     """Remove files and folders, as far as they are there."""
     for path in asked["paths"]:
         if os.path.isdir(path) and not os.path.islink(path):
@@ -41,7 +42,7 @@ def remove(lines, asked):
     return {}
 
 
-def read(lines, asked):
+def read(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
     """The text of a file; null if there is none."""
     try:
         with open(asked["path"], "rb") as file:
@@ -51,10 +52,15 @@ def read(lines, asked):
         return {"text": None}
 
 
-def run(lines, asked):
+def run(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
     """Run a command to its end, or until the host sends a line; null is the code of one that was ended."""
     os.makedirs(asked["folder"], exist_ok=True)
-    output = open(asked["output"], "wb") if asked["output"] else None
+    with open(asked["output"] or os.devnull, "wb") as output:
+        return {"code": _code(asked, output if asked["output"] else None)}
+
+
+def _code(asked: dict[str, Any], output: IO[bytes] | None) -> int | None:
+    """The command's exit code; None if it was ended."""
     try:
         process = subprocess.Popen(
             asked["command"],
@@ -67,7 +73,7 @@ def run(lines, asked):
         )
     except OSError as error:
         print(f"{asked['command'][0]} cannot be started: {error}", file=sys.stderr, flush=True)
-        return {"code": 127}
+        return 127
     ends = os.pidfd_open(process.pid)
     ended, _, _ = select.select([ends, 0], [], [])
     os.close(ends)
@@ -75,10 +81,10 @@ def run(lines, asked):
     if code is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return {"code": code}
+    return code
 
 
-def main():
+def main() -> None:
     """Answer requests until the host has gone."""
     host = socket.socket(fileno=0)
     lines = host.makefile("rb", buffering=0)  # a line in a buffer would not wake ``select``

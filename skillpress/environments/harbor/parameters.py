@@ -43,8 +43,8 @@ class HarborParameters(ProgramSection):
     """Needs, by the names in which they are refused, that do not matter: such tasks are played without, as
     ``network``."""
     seconds: Positive = 900.0
-    """How long the agent may work where the task does not say (``agent.timeout_sec``). Neither the time of the
-    model counts nor that in which the agent waits for a processor."""
+    """How long the agent may work where ``agent.timeout_sec`` does not say. Neither the time of the model
+    counts nor that in which the agent waits for a processor."""
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes of an episode where the task does not say."""
 

@@ -137,6 +137,7 @@ def _build(task: HarborTask, place: Path, digest: str) -> None:
         remove_tree(new)
         _said(task, ["cp", "-a", "--", buildah("mount", container), str(new)], seconds)
         _said(task, ["chown", "-hR", f"{NOBODY}:{NOBODY}", str(new)], seconds)
+        _said(task, ["chmod", "-R", "u+rwX", str(new)], seconds)  # as root of the image could
     finally:
         buildah("rm", container)
         buildah("rmi", image)
@@ -172,6 +173,6 @@ def _check_buildah() -> None:
         )
     if os.geteuid():
         raise ParamsError(
-            f"environment.root: {BUILD} needs root, since only root unpacks files of other users; name a root "
-            f"that is unpacked already, or {MACHINE}"
+            f"environment.root: {BUILD} needs root, since only root unpacks files of other users; name a "
+            f"root that is unpacked already, or {MACHINE}"
         )

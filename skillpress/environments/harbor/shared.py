@@ -146,8 +146,8 @@ class InRoot(Isolated):
         own = Path(program).parent
         if self.root is not None and program.startswith("/usr/") and not (self.root / program[1:]).exists():
             raise ParamsError(
-                f"environment.run: {program} is in /usr, which the root {self.root} hides; use an installation "
-                "outside /usr, or add the program to the root"
+                f"environment.run: {program} is in /usr, which the root {self.root} hides; use an "
+                "installation outside /usr, or add the program to the root"
             )
         inside = self._inside(folder, variables, skills)
         files = {

@@ -93,7 +93,7 @@ class TaskToml(_Table):
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     agent: _Phase = Field(default_factory=_Phase)
     verifier: _Verifier = Field(default_factory=_Verifier)
-    environment: _Environment = Field(default_factory=_Environment)
+    environment: _Environment = Field(default_factory=lambda: _Environment.model_validate({}))
     solution: _Solution = Field(default_factory=_Solution)
     source: str | None = None
     steps: list[Any] = Field(default_factory=list)

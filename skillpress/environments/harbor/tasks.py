@@ -45,23 +45,17 @@ def playable(section: HarborParameters) -> list[HarborTask]:
     """
     tasks = read_tasks(section.folder)
     lacking = _lacking(section, tasks)
-    if lacking and not section.leave_out:
-        raise TaskError(
-            f"environment.tasks: {section.folder}: {len({name for names in lacking.values() for name in names})}"
-            f" of {len(tasks)} tasks need what is not offered with root {section.root}: "
-            + "; ".join(
-                f"{need} {len(names)} ({', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''})"
-                for need, names in sorted(lacking.items())
-            )
-            + ". environment.leave_out: true leaves them out; environment.play_without names needs that do "
-            "not matter"
-        )
     left = {name for names in lacking.values() for name in names}
+    if left and not section.leave_out:
+        said = "; ".join(f"{need} {_some(names)}" for need, names in sorted(lacking.items()))
+        raise TaskError(
+            f"environment.tasks: {section.folder}: {len(left)} of {len(tasks)} tasks need what is not "
+            f"offered with root {section.root}: {said}. environment.leave_out: true leaves them out; "
+            "environment.play_without names needs that do not matter"
+        )
     kept = [task for task in tasks if task.name not in left]
     if section.solves and (without := [task.name for task in kept if not task.solution.is_file()]):
-        raise TaskError(
-            f"environment.agent: oracle: {len(without)} tasks have no solution/solve.sh: {', '.join(without[:SHOWN])}"
-        )
+        raise TaskError(f"environment.agent: oracle: tasks without solution/solve.sh: {_some(without)}")
     if not kept:
         raise TaskError(f"environment.tasks: {section.folder}: none of {len(tasks)} tasks is left")
     return kept
@@ -89,6 +83,11 @@ def identities(section: HarborParameters) -> dict[str, str]:
 def check_tasks(tasks: Sequence[Task]) -> None:
     """Refuse tasks of another environment, and an id that occurs twice."""
     refuse_repetitions(tasks, ENVIRONMENT, "task", lambda task: task.task_id)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Their number, and the first of them."""
+    return f"{len(names)} ({', '.join([*names[:SHOWN], *(['...'] if len(names) > SHOWN else [])])})"
 
 
 def _lacking(section: HarborParameters, tasks: Sequence[HarborTask]) -> dict[str, list[str]]:

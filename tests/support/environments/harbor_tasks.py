@@ -64,7 +64,8 @@ def _sum(number: int) -> Kind:
 
 def _sort(number: int) -> Kind:
     return Kind("Sort names.txt in place.", {"names.txt": f"zoe\nname{number}\nadam\n"},
-                "sort -o names.txt names.txt\n", f'"$(tr "\\n" , < names.txt)" = adam,name{number},zoe,')  # fmt: skip
+                "sort -o names.txt names.txt\n",
+                f'"$(tr "\\n" , < names.txt)" = adam,name{number},zoe,')  # fmt: skip
 
 
 def _find(number: int) -> Kind:

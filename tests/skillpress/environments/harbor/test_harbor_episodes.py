@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -95,14 +96,15 @@ def test_an_agent_works_in_the_tasks_folder_and_rewards_of_its_own_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIVEN", "from-host")
+    tables = "[environment.env]\nSECRET = '${GIVEN}'\n[verifier.env]\nEXTRA = 'x'\n"
     task = write_task(
         tmp_path / "a",
-        settings=f"{NEW.format(name='a')}[environment.env]\nSECRET = '${{GIVEN}}'\n[verifier.env]\nEXTRA = 'x'\n"
-        .replace("[verifier]\ntimeout_sec = 30.0\n", ""),
+        settings=NEW.format(name="a").replace("[verifier]\ntimeout_sec = 30.0\n", "") + tables,
         dockerfile="FROM ubuntu\nENV MODE=slow\nWORKDIR /srv/work\nCOPY copied.txt .\n",
-        test='[ -d /logs/verifier/reward.json ] && exit\n[ "$EXTRA$MODE$HOME" = xslow/root ] && echo $(cat /etc/new)\n'
-        'echo "0.25" > /logs/verifier/reward.txt; exit 3\n',
-    )  # fmt: skip
+        test="[ -d /logs/verifier/reward.json ] && exit\n"
+        '[ "$EXTRA$MODE$HOME$(cat /etc/new)" = xslow/rootnew ] && echo 0.25 > /logs/verifier/reward.txt\n'
+        "exit 3\n",
+    )
     (task / "environment" / "copied.txt").write_text("as given\n")
     printed, info = played(tmp_path, [LOOKS, "done"])["a"]
     assert printed.split()[:5] == ["/srv/work", "0", "from-host-slow", "as", "given"]
@@ -195,12 +197,13 @@ def root(tmp_path: Path) -> Path:
         (folder / name).symlink_to(f"usr/{name}")
     for program in programs:
         shutil.copy(program, folder / "usr/bin")
-    for line in subprocess.run(
-        ["ldd", *programs, sys.executable], capture_output=True, text=True
-    ).stdout.split():
+    modules = Path(sysconfig.get_config_var("DESTSHARED") or "").glob("binascii*")
+    told = subprocess.run(["ldd", *programs, sys.executable, *modules], capture_output=True, text=True).stdout
+    for line in sorted(set(told.split())):
         if line.startswith("/lib") and Path(line).is_file():
             (folder / "usr" / line[1:]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(line, folder / "usr" / line[1:])
+    (folder / "usr" / "bin" / "sh").symlink_to("bash")
     (folder / "etc" / "only-here").write_text("of the root\n")
     if os.geteuid() == 0:
         for path in (folder, *folder.rglob("*")):
@@ -212,9 +215,8 @@ def root(tmp_path: Path) -> Path:
 
 @needs_own_python
 def test_an_episode_over_an_unpacked_root_changes_everything_but_the_root(root: Path, tmp_path: Path) -> None:
-    write_task(tmp_path / "tasks" / "a", test=(
-        "[ -e /usr/bin/env ] || [ \"$(cat /etc/only-here)\" != changed ] || echo 1 > /logs/verifier/reward.txt\n"
-    ))  # fmt: skip
+    holds = '! -e /usr/bin/env -a "$(cat /etc/only-here)" = changed'
+    write_task(tmp_path / "tasks" / "a", test=f"[ {holds} ] && echo 1 > /logs/verifier/reward.txt\n")
     replies = ["echo changed > /etc/only-here", "done"]
     before = sorted(path for path in root.rglob("*"))
     printed, info = played(tmp_path / "tasks", replies, root=str(root))["a"]
