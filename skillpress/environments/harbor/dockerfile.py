@@ -1,6 +1,6 @@
 """What of a task's Dockerfile matters here: the working directory, variables, and files that are copied.
 
-``RUN`` lines are of the image's build. They are named, and never run here.
+Only a build of the image runs ``RUN`` lines. Here they are named.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ORACLE = "oracle"
 """The agent that runs each task's own solution."""
 MACHINE, BUILD = "machine", "build"
-"""Values of ``root`` that are no folders."""
+"""Values of ``root`` that are not folders."""
 
 
 class HarborParameters(ProgramSection):
@@ -38,7 +38,7 @@ class HarborParameters(ProgramSection):
     """What tasks run over: ``build`` for their images, which buildah builds once; ``machine`` for this
     machine's ``/usr``, for tasks whose Dockerfile runs nothing; or a folder with an unpacked root."""
     leave_out: bool = False
-    """Whether tasks that need what is not offered here are left out; otherwise they are refused."""
+    """Whether tasks with needs that cannot be met here are left out; otherwise they are refused."""
     play_without: list[str] = Field(default_factory=list)
     """Needs, by the names in which they are refused, that do not matter: such tasks are played without, as
     ``network``."""
@@ -60,6 +60,11 @@ class HarborParameters(ProgramSection):
         """The folder of tasks: in the working directory, else in the lab."""
         here = Path.cwd() / self.tasks
         return here if here.is_dir() else ROOT / self.tasks
+
+    @property
+    def title(self) -> str:
+        """The folder of tasks, and who plays."""
+        return f"{self.folder.name} by {super().title}"
 
     @property
     def solves(self) -> bool:

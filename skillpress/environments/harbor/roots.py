@@ -41,6 +41,7 @@ class Roots:
             UserError: the folder cannot be a root, a program is missing, or overlays cannot be used here.
         """
         self._folder: Path | None = None
+        self._built: dict[str, Path] = {}
         self._build = root == BUILD
         if root == MACHINE:
             return
@@ -64,7 +65,11 @@ class Roots:
         Raises:
             TaskError: the image cannot be built.
         """
-        return built(task, cache()) if self._build else self._folder
+        if not self._build:
+            return self._folder
+        if task.name not in self._built:
+            self._built[task.name] = built(task, cache())
+        return self._built[task.name]
 
 
 def check_root(folder: Path) -> None:

@@ -16,7 +16,7 @@ from skillpress.environments.harbor.dockerfile import archive
 from skillpress.environments.harbor.parameters import HarborParameters
 from skillpress.environments.harbor.roots import Roots
 from skillpress.environments.harbor.tasks import playable
-from skillpress.environments.harbor.trial import Inside, Trial
+from skillpress.environments.harbor.trial import InsideRoot, TaskRun
 from skillpress.environments.program.shared import SharedEndpoint, variables_passed
 from skillpress.environments.program.verifier import Played, Verdict
 from skillpress.rollouts.programs.isolated import CERTIFICATES, DISK_MB, FILES, FORWARDER, HOME, Isolated
@@ -51,7 +51,7 @@ class SharedTrials(SharedEndpoint):
         roots = Roots(section.root)
         passed, copied = variables_passed(section), section.copied
         super().__init__(section, isolated=True)
-        launcher = Trials(section, roots, self._socket, passed=passed, copied=copied, skills=self._skills)
+        launcher = TaskRuns(section, roots, self._socket, passed=passed, copied=copied, skills=self._skills)
         self._launcher, self._verify = launcher, launcher.judge
         settings = [task.settings for task in tasks]
         played = max(each.agent.timeout_sec or section.seconds for each in settings)
@@ -60,7 +60,7 @@ class SharedTrials(SharedEndpoint):
         self.seconds = (1 + MOST_WAITED) * (played + tested) + building + START_SECONDS
 
 
-class Trials:
+class TaskRuns:
     """A ``Launcher`` of agents in the roots of their tasks, and the verifier of what they leave."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Trials:
         self._setting = AgentSetting(agent.variables, agent.files) if agent else None
         command = agent.run if agent else section.run if isinstance(section.run, list) else [sys.executable]
         self._command = [f"{HOME}/{part}" if part in copied else part for part in command]
-        self._trials: WeakValueDictionary[Path, Trial] = WeakValueDictionary()
+        self._trials: WeakValueDictionary[Path, TaskRun] = WeakValueDictionary()
 
     def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
         """See ``Launcher``."""
@@ -93,7 +93,7 @@ class Trials:
         copied = task.dockerfile.copied if self._section.replays_copies else ()
         files = archive(copied, task.context, [*FOLDERS, task.place])
         ours, theirs = socket.socketpair()
-        made = Trial(task, start, Inside(ours), files, solve=self._section.solves, ended=ended)
+        made = TaskRun(task, start, InsideRoot(ours), files, solve=self._section.solves, ended=ended)
         memory = task.settings.environment.memory_mb or self._section.memory_mb
         limits = replace(Isolated.limited(memory), disk_mb=task.settings.environment.storage_mb or DISK_MB)
         isolated = InRoot(

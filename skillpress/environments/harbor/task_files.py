@@ -1,4 +1,4 @@
-"""Tasks in Harbor's format: what their folders say, and what they need that is not offered here.
+"""Tasks in Harbor's format: what their folders say, and which of their needs cannot be met here.
 
 ``task.toml`` is read in the schema 1.4 and in the older form (``version``, ``memory = "2G"``,
 ``allow_internet``). Fields that are not known have no effect and are counted.
@@ -141,7 +141,7 @@ class HarborTask:
         return self.settings.environment.workdir or self.dockerfile.folder
 
     def needs(self, root: str) -> set[str]:
-        """Names of what it needs that is not offered with this ``environment.root``."""
+        """Names of its needs that cannot be met with this ``environment.root``."""
         settings = self.settings
         environment, phases = settings.environment, (settings.agent, settings.verifier)
         network = [environment.network_mode, *(phase.network_mode for phase in phases)]

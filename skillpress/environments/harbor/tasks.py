@@ -1,4 +1,4 @@
-"""A folder of tasks in Harbor's format as tasks; those that need what is not offered are counted by name."""
+"""A folder of tasks in Harbor's format as tasks. Needs that cannot be met here are counted by name."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ def make_tasks(section: HarborParameters, sizes: SplitSizes, seed: int) -> Itera
     if unknown:
         said = ", ".join(f"{name} {count}" for name, count in sorted(unknown.items()))
         _LOG.warning("note: environment.tasks: fields without effect, and number of tasks: %s", said)
+    if counts := dropped(section):
+        _LOG.warning(
+            "note: environment.leave_out: number of tasks by what they need: %s", counts[ENVIRONMENT]
+        )
     rows = [{"id": task.name, "prompt": task.instruction} for task in tasks]
     yield from divide(rows, sizes, seed, ENVIRONMENT, section.folder)
 
@@ -41,7 +45,7 @@ def playable(section: HarborParameters) -> list[HarborTask]:
     """The tasks that can be played here.
 
     Raises:
-        TaskError: a task needs what is not offered and ``leave_out`` is false, or none is left.
+        TaskError: a task's needs cannot be met and ``leave_out`` is false, or no task is left.
     """
     tasks = read_tasks(section.folder)
     lacking = _lacking(section, tasks)
@@ -49,8 +53,8 @@ def playable(section: HarborParameters) -> list[HarborTask]:
     if left and not section.leave_out:
         said = "; ".join(f"{need} {_some(names)}" for need, names in sorted(lacking.items()))
         raise TaskError(
-            f"environment.tasks: {section.folder}: {len(left)} of {len(tasks)} tasks need what is not "
-            f"offered with root {section.root}: {said}. environment.leave_out: true leaves them out; "
+            f"environment.tasks: {section.folder}: needs of {len(left)} of {len(tasks)} tasks cannot be met with "
+            f"root {section.root}: {said}. environment.leave_out: true leaves them out; "
             "environment.play_without names needs that do not matter"
         )
     kept = [task for task in tasks if task.name not in left]

@@ -40,7 +40,7 @@ ANSWER_SECONDS = 120.0
 """How long anything but a command may take inside, where an agent's processes could stop who answers."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 GOES_SECONDS = 1.0
-"""How long an isolation is waited for that was told to end, before it is killed."""
+"""How long an isolation may take to end by itself, before it is killed."""
 END_SECONDS = 30.0
 """How long a killed command may take to end."""
 
@@ -49,7 +49,7 @@ class GoneError(RuntimeError):
     """The isolation has ended, or does not speak as it should."""
 
 
-class Inside:
+class InsideRoot:
     """Carries out requests inside a root (``inside.py``), one after the other."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -121,12 +121,12 @@ class Inside:
 
 
 @dataclass(eq=False)
-class Trial:
+class TaskRun:
     """A ``Running``: the agent in a task's root, and then its tests."""
 
     task: HarborTask
     start: Start
-    inside: Inside
+    inside: InsideRoot
     files: bytes
     """An archive that is unpacked at ``/`` first."""
     solve: bool

