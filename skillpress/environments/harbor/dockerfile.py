@@ -19,6 +19,8 @@ from skillpress.core.errors import TaskError
 
 WITHOUT_EFFECT = frozenset({"FROM", "ARG", "EXPOSE", "CMD", "LABEL", "MAINTAINER", "STOPSIGNAL"})
 """Instructions that add nothing to the root. No container's command is started: the agent is."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The PATH of an image that sets none."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
 
 
@@ -65,7 +67,7 @@ def read_dockerfile(path: Path) -> Dockerfile:
     for line in lines:
         name, _, rest = line.partition(" ")
         name = name.upper()
-        rest = _filled(rest.strip(), {**arguments, **variables}) if name != "RUN" else rest
+        rest = _filled(rest.strip(), {"PATH": PATH, **arguments, **variables}) if name != "RUN" else rest
         try:
             words = shlex.split(rest) if name in ("ENV", "ARG", "COPY", "ADD") else [rest]
         except ValueError as error:

@@ -7,18 +7,20 @@ the user's cache. Its files then belong to the user who starts isolated processe
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.lab import ROOT
-from skillpress.core.storage import remove_tree
+from skillpress.core.storage import remove_tree, write_text
 from skillpress.environments.harbor.parameters import BUILD, MACHINE
 from skillpress.environments.harbor.task_files import HarborTask
 from skillpress.rollouts.sandbox.bubblewrap import PROBE_SECONDS, explain
@@ -128,6 +130,14 @@ def built(task: HarborTask, place: Path) -> Path:
     return found
 
 
+def image_of(root: Path | None) -> Mapping[str, Any]:
+    """The configuration of the image that a built root is of."""
+    assert root is not None
+    said = json.loads(root.with_name(f"{root.name}.json").read_text())
+    found: Mapping[str, Any] = said["OCIv1"].get("config", {})
+    return found
+
+
 def _build(task: HarborTask, place: Path, digest: str) -> None:
     image, new = f"localhost/skillpress-{digest}", place / f"{digest}.new"
     seconds = task.settings.environment.build_timeout_sec
@@ -139,6 +149,7 @@ def _build(task: HarborTask, place: Path, digest: str) -> None:
     buildah("bud", "--isolation", "chroot", "--tag", image, str(task.context))
     container = buildah("from", "--pull-never", image)
     try:
+        write_text(place / f"{digest}.json", buildah("inspect", container))
         remove_tree(new)
         _said(task, ["cp", "-a", "--", buildah("mount", container), str(new)], seconds)
         _said(task, ["chown", "-hR", f"{NOBODY}:{NOBODY}", str(new)], seconds)

@@ -12,9 +12,9 @@ from weakref import WeakValueDictionary
 
 from skillpress.core.errors import ParamsError
 from skillpress.environments.harbor import trial
-from skillpress.environments.harbor.dockerfile import archive
-from skillpress.environments.harbor.parameters import HarborParameters
-from skillpress.environments.harbor.roots import Roots
+from skillpress.environments.harbor.dockerfile import PATH, archive
+from skillpress.environments.harbor.parameters import BUILD, HarborParameters
+from skillpress.environments.harbor.roots import Roots, image_of
 from skillpress.environments.harbor.tasks import playable
 from skillpress.environments.harbor.trial import InsideRoot, TaskRun
 from skillpress.environments.program.shared import SharedEndpoint, variables_passed
@@ -90,6 +90,7 @@ class TaskRuns:
         """See ``Launcher``."""
         task = self._section.task_of(str(start.task["id"]))
         root = self._roots.of(task)
+        task = replace(task, image=image_of(root) if self._section.root == BUILD else {})
         copied = task.dockerfile.copied if self._section.replays_copies else ()
         files = archive(copied, task.context, [*FOLDERS, task.place])
         ours, theirs = socket.socketpair()
@@ -102,7 +103,7 @@ class TaskRuns:
             limits=limits,
             passed=self._passed,
             root=root,
-            path=task.variables().get("PATH", trial.PATH),
+            path=task.variables().get("PATH", PATH),
             connection=theirs,
             begin=made.begin,
         )
@@ -126,7 +127,7 @@ class InRoot(Isolated):
 
     root: Path | None = None
     """The unpacked root; None for this machine's ``/usr``."""
-    path: str = trial.PATH
+    path: str = PATH
     """The container's PATH."""
     connection: socket.socket = field(kw_only=True)
     """The end of a socket that is its standard input."""

@@ -10,7 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -114,6 +114,9 @@ class HarborTask:
     folder: Path
     settings: TaskToml
     instruction: str
+    image: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration of its built image, in the words of the Open Container Initiative; empty if there is
+    none."""
 
     @property
     def name(self) -> str:
@@ -138,7 +141,8 @@ class HarborTask:
     @property
     def place(self) -> str:
         """The working directory inside."""
-        return self.settings.environment.workdir or self.dockerfile.folder
+        given = self.settings.environment.workdir or self.image.get("WorkingDir")
+        return given or self.dockerfile.folder
 
     def needs(self, root: str) -> set[str]:
         """Names of its needs that cannot be met with this ``environment.root``."""
@@ -172,7 +176,8 @@ class HarborTask:
 
     def variables(self, *tables: str) -> dict[str, str]:
         """Variables of the image and of tables of task.toml; what they take from the host is filled in."""
-        found = dict(self.dockerfile.variables)
+        built = (each.partition("=") for each in self.image.get("Env") or ())
+        found = {**self.dockerfile.variables, **{name: value for name, _, value in built}}
         for table in ("environment", *tables):
             for name, value in getattr(self.settings, table).env.items():
                 found[name] = _FROM_HOST.sub(lambda said: os.environ.get(said[1], said[2] or ""), value)

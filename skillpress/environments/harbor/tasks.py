@@ -53,8 +53,8 @@ def playable(section: HarborParameters) -> list[HarborTask]:
     if left and not section.leave_out:
         said = "; ".join(f"{need} {_some(names)}" for need, names in sorted(lacking.items()))
         raise TaskError(
-            f"environment.tasks: {section.folder}: needs of {len(left)} of {len(tasks)} tasks cannot be met with "
-            f"root {section.root}: {said}. environment.leave_out: true leaves them out; "
+            f"environment.tasks: {section.folder}: needs of {len(left)} of {len(tasks)} tasks cannot be "
+            f"met with root {section.root}: {said}. environment.leave_out: true leaves them out; "
             "environment.play_without names needs that do not matter"
         )
     kept = [task for task in tasks if task.name not in left]

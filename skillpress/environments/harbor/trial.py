@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from skillpress.environments.harbor.dockerfile import folder_archive
+from skillpress.environments.harbor.dockerfile import PATH, folder_archive
 from skillpress.environments.harbor.task_files import HarborTask
 from skillpress.environments.program.verifier import Verdict
 from skillpress.rollouts.programs.launch import CRASHED, Running, tail
@@ -38,7 +38,6 @@ OF_AGENT = ("PATH", "HOME")
 """Variables of the container that an agent gets in a form of its own."""
 ANSWER_SECONDS = 120.0
 """How long anything but a command may take inside, where an agent's processes could stop who answers."""
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 GOES_SECONDS = 1.0
 """How long an isolation may take to end by itself, before it is killed."""
 END_SECONDS = 30.0

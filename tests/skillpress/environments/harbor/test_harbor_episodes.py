@@ -234,3 +234,20 @@ def test_a_root_whose_files_could_not_be_written_is_refused_with_the_remedy(
     os.chown(root, 0, 0)
     with pytest.raises(ParamsError, match=r"belongs to user 0, and episodes run as user 65534.*: chown -R"):
         played(tmp_path / "tasks", root=str(root))
+
+
+@needs_own_python
+@pytest.mark.skipif(shutil.which("buildah") is None or os.geteuid() != 0, reason="needs buildah, and root")
+def test_an_image_is_built_once_and_its_settings_hold(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    lines = "FROM scratch\nADD root.tar /\nENV MADE=by-build\nRUN echo $MADE > /etc/made\nWORKDIR /srv/work\n"
+    holds = '"$MADE$(cat /etc/made)$PWD" = by-buildby-build/srv/work'
+    test = f"[ {holds} ] && echo 1 > /logs/verifier/reward.txt\n"
+    task = write_task(tmp_path / "tasks" / "a", dockerfile=lines, test=test)
+    subprocess.run(["tar", "-C", root, "-cf", task / "environment" / "root.tar", "."], check=True)
+    for _ in range(2):
+        printed, info = played(tmp_path / "tasks", ["echo $MADE; pwd", "done"], root="build")["a"]
+        assert info.won and printed.split() == ["by-build", "/srv/work"], printed
+    assert len(list((tmp_path / "cache" / "skillpress" / "harbor").glob("*.json"))) == 1

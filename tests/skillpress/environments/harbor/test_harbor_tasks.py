@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from skillpress.core.errors import ParamsError, TaskError
-from skillpress.environments.harbor.dockerfile import Copied, archive, read_dockerfile
+from skillpress.environments.harbor.dockerfile import PATH, Copied, archive, read_dockerfile
 from skillpress.environments.harbor.parameters import HarborParameters
 from skillpress.environments.harbor.task_files import read_task
 from skillpress.environments.section import SplitSizes
@@ -133,6 +133,7 @@ FROM ubuntu:24.04
 ARG PLACE=srv
 ENV DATA=/data MODE="a b"
 ENV OLD form
+ENV PATH=/opt/bin:$PATH
 WORKDIR /$PLACE
 WORKDIR app
 # COPY commented.txt /
@@ -152,7 +153,8 @@ def test_a_dockerfile_gives_its_folder_its_variables_and_what_it_copies(tmp_path
     (tmp_path / "Dockerfile").write_text(FILE)
     found = read_dockerfile(tmp_path / "Dockerfile")
     assert found.folder == "/srv/app" and found.built == ["RUN"] and found.user == "root"
-    assert found.variables == {"DATA": "/data", "MODE": "a b", "OLD": "form"}
+    path = f"/opt/bin:{PATH}"
+    assert found.variables == {"DATA": "/data", "MODE": "a b", "OLD": "form", "PATH": path}
     assert found.copied == [
         Copied(["one.txt", "two.txt"], "/srv/app/sub", True),
         Copied(["three.txt"], "/data/named.txt", False),
