@@ -28,7 +28,8 @@ def unpack(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
     while len(content) < asked["bytes"] and (more := lines.read(asked["bytes"] - len(content))):
         content += more
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        archive.extractall("/", **({"filter": "fully_trusted"} if hasattr(tarfile, "data_filter") else {}))
+        archive.extraction_filter = lambda member, path: member  # the host made it
+        archive.extractall("/")
     return {}
 
 
