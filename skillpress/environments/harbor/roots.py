@@ -146,7 +146,8 @@ def _build(task: HarborTask, place: Path, digest: str) -> None:
     def buildah(*arguments: str) -> str:
         return _said(task, ["buildah", *storage, *arguments], seconds)
 
-    buildah("bud", "--isolation", "chroot", "--tag", image, str(task.context))
+    built_by_chroot = ["bud", "--isolation", "chroot", "--tag", image, str(task.context)]
+    buildah(*built_by_chroot)
     container = buildah("from", "--pull-never", image)
     try:
         write_text(place / f"{digest}.json", buildah("inspect", container))
