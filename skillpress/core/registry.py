@@ -20,6 +20,7 @@ ENVIRONMENTS = Registry(
         "code_repair": "skillpress.environments.code_repair.parameters:CodeRepairParameters",
         "countdown": "skillpress.environments.countdown.parameters:CountdownParameters",
         "gymnasium_text": "skillpress.environments.gymnasium_text.parameters:GymnasiumTextParameters",
+        "harbor": "skillpress.environments.harbor.parameters:HarborParameters",
         "notebook_qa": "skillpress.environments.notebook_qa.parameters:NotebookQaParameters",
         "openenv": "skillpress.environments.openenv.parameters:OpenEnvParameters",
         "program": "skillpress.environments.program.parameters:ProgramParameters",

@@ -131,7 +131,8 @@ def _the_environment_states_what_is_rewarded(params: Params) -> None:
 
 
 def _there_is_something_to_imitate(params: Params) -> None:
-    if params.imitation.demonstrations and not params.environment.has_oracle:
+    section = params.environment
+    if params.imitation.demonstrations and (not section.has_oracle or section.offers("make_reader")):
         raise ValueError(
             f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: there are no "
             f"demonstrations of this section's tasks of {params.environment.name} to imitate"

@@ -26,7 +26,7 @@ from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.storage import read_schema, write_json, write_text
 from skillpress.core.task_files import write_tasks
 from skillpress.core.trajectory import Task
-from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.section import ProgramSection
 from skillpress.environments.section import environment_class
 from skillpress.evaluation.statistics.unplayed import why_nothing_was_played
 from skillpress.experiment.params import Params
@@ -121,7 +121,7 @@ def prepare(chosen: Namespace) -> SkillTrial:
     """
     skills = read_skill_folders(chosen.skills, "--skills")
     arms = arms_of(skills, chosen.each)
-    mounted = issubclass(environment_class(chosen.environment), ProgramParameters)
+    mounted = issubclass(environment_class(chosen.environment), ProgramSection)
     _params(chosen, mounted, {"policy": {"model": chosen.model}})  # wrong ones wait for no server
     agent, player = choose(chosen)
     if isinstance(player, Chat):

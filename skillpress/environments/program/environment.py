@@ -27,7 +27,7 @@ from skillpress.core.interface import Info
 from skillpress.core.storage import remove_tree
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.opened_skills import opened_skills
-from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.section import ProgramSection
 from skillpress.environments.program.verifier import Played, Verify
 from skillpress.environments.text.spaces import AnyText
 from skillpress.rollouts.programs.endpoint import Endpoint
@@ -89,7 +89,7 @@ class ProgramEnvironment:
 
     def __init__(
         self,
-        section: ProgramParameters,
+        section: ProgramSection,
         endpoint: Endpoint,
         launcher: Launcher,
         verify: Verify,
@@ -141,7 +141,8 @@ class _Episode:
         self._folder.mkdir(mode=0o700)
         self._session: Session = environment._endpoint.open()
         self._running: Running | None = None
-        self._left, self._lives = environment._section.seconds, ATTEMPTS
+        self._seconds = self._left = environment._section.seconds_of(task)
+        self._lives = ATTEMPTS
         self._credited = 0.0
         """Seconds of waiting for a processor that were added to its time."""
         self._waiting: Waiting | None = None
@@ -233,7 +234,7 @@ class _Episode:
         """Add the time in which the program waited for a processor; return whether that was worth another
         look. A program must not fail because of what else the machine does."""
         waited = 0.0 if self._running is None else self._running.waited()
-        new = min(waited, MOST_WAITED * self._of._section.seconds) - self._credited
+        new = min(waited, MOST_WAITED * self._seconds) - self._credited
         if new < LEAST_CREDIT:
             return False
         self._credited += new
@@ -253,17 +254,17 @@ class _Episode:
 
     def _judged(self, end: Ended, done: str | None) -> StepResult:
         self._of._endpoint.end(self._session)
-        if end.why is not None:
-            lost = self._refused if self._refused and end.why == "crashed" else end.why
+        lost = self._refused if self._refused and end.why == "crashed" else end.why
+        if end.why is not None and end.why not in self._of._section.judged:
             return end.printed[-2000:], True, False, Info(lost=lost, action=done, measures=self._opened())
         verdict = self._of._verify(Played(self._spec, end.printed, self._folder, self._calls))
         info = Info(
             won=verdict.success,
-            lost=None if verdict.success else "unsuccessful",
+            lost=None if verdict.success else lost or verdict.lost,
             action=done,
             measures={**verdict.measures, **self._opened()},
         )
-        return end.printed[-2000:], True, False, info
+        return f"{end.printed[-2000:]}{verdict.said}", True, False, info
 
     def _opened(self) -> dict[str, float]:
         """A measure ``opened_skill/NAME`` for each skill that the program has opened, as far as it shows."""

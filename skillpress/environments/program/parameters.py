@@ -1,65 +1,23 @@
-"""Any program that asks for a model over HTTP, as an environment: its requests are observations, and the
-model's responses are actions (``skillpress/rollouts/programs``)."""
+"""Any program that asks for a model over HTTP, as an environment, with a verifier of yours."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Literal, Self
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import model_validator
 
-from skillpress.core.errors import ParamsError
-from skillpress.core.interface import Agent, AgentState, Environment, Info, Rendering
-from skillpress.core.lab import ROOT, found_here
-from skillpress.core.registry import CALL_READERS, lookup
-from skillpress.core.sections import NonNegative, Positive, PositiveInt, registered
+from skillpress.core.lab import found_here
+from skillpress.core.sections import Positive, PositiveInt
 from skillpress.core.trajectory import Task
-from skillpress.environments.program.agent_files import AgentFile, read_agent
-from skillpress.environments.section import (
-    AgentParts,
-    EnvironmentSection,
-    Hosting,
-    Projection,
-    SharedEnvironments,
-    SplitSizes,
-)
-from skillpress.environments.text.prompts import Prompted
-from skillpress.rollouts.programs.requests import Reply
-from skillpress.rollouts.programs.tool_calls import Reader
-from skillpress.skills.library.files import SkillFolder, read_skill_folders
+from skillpress.environments.program.section import ProgramSection, Reference
+from skillpress.environments.section import SharedEnvironments, SplitSizes
 
 
-def _a_reference(value: Any) -> Any:
-    """The value, unless it is a text that names no function."""
-    if isinstance(value, str) and not re.fullmatch(r"[\w.]+:\w+", value):
-        raise ValueError(
-            "must be module:function, such as my_lab.agent:solve, or a command as a list, such as "
-            "[python, agent.py]"
-        )
-    return value
-
-
-Command = Annotated[list[str], Field(min_length=1)]
-Reference = Annotated[str | Command, BeforeValidator(_a_reference)]
-"""``module:function``, importable from the lab's folder, or a command and its arguments."""
-
-
-class ProgramParameters(EnvironmentSection):
+class ProgramParameters(ProgramSection):
     """Which program plays, on which tasks, and who says whether it succeeded."""
 
-    hosting: ClassVar[Hosting] = "threads"
-    measures: ClassVar[tuple[str, ...] | None] = None
-
-    max_steps: PositiveInt = Field(validation_alias=AliasChoices("max_calls", "max_steps"))
-    """T: the most calls to the model in an episode. A call is a step, so both ``max_calls`` and the common
-    ``max_steps`` name it."""
-    run: Reference | None = None
-    """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
-    agent: str | None = None
-    """In place of ``run``: a coding agent by its name (docs/programs.md lists them), or a file that says how
-    another is started. The tasks have a field ``prompt``."""
     tasks: str
     """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory
     or the lab."""
@@ -67,41 +25,21 @@ class ProgramParameters(EnvironmentSection):
     """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
     mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
     JSON."""
-    rules: Annotated[str, Field(min_length=1)] | None = None
-    """A table of rules that names calls (``environments/calls/rules.py``), in the working directory or the
-    lab; null gives no call a skill."""
     verify_seconds: Positive = 120.0
     """How long the verifier may take for an episode. If it takes longer, the run ends with an error that
     names the task: without a verdict the episode has no reward."""
-    calls: Annotated[str, registered(CALL_READERS)] = "hermes"
-    """How the model's chat template writes calls of tools."""
     seconds: Positive
     """How long the program may work in an episode. Neither the time of the model counts nor that in which the
     program waits for a processor."""
     isolation: Literal["bubblewrap", "gvisor", "none"]
     """Isolation of a command: ``gvisor`` runs it on a kernel of its own and needs ``runsc``. A function runs
     in our worker, so only ``none`` is allowed for it."""
-    files: list[str] = Field(default_factory=list)
-    """Files and folders of the working directory or the lab that are copied into every episode's folder under
-    the same names, beside the files that a command names. An isolated command sees nothing else of the
-    lab."""
-    skills: str | None = None
-    """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab; null gives none. An
-    episode finds them wherever coding agents look: read-only behind isolation, as copies without it."""
-    pass_variables: list[str] = Field(default_factory=list)
-    """Names of this process's environment variables that an isolated command gets as well. Without isolation
-    a command gets all of them."""
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
-    gather_seconds: NonNegative | None = None
-    """How long a batch of the engine ``local`` waits for further requests after its first. Without a value it
-    waits until every open episode has asked or ended, so that a repeated experiment has the same batches."""
 
     @model_validator(mode="after")
     def _of_commands(self) -> Self:
         """Refuse promises that nothing would keep."""
-        if (self.run is None) == (self.agent is None):
-            raise ValueError("run, agent: exactly one of them says what plays")
         if isinstance(self.run, str):
             if self.isolation != "none":
                 raise ValueError(
@@ -120,70 +58,12 @@ class ProgramParameters(EnvironmentSection):
                 )
         if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
-        for name in self.files:
-            if Path(name).is_absolute() or ".." in Path(name).parts:
-                raise ValueError(f"files: {name!r} must be a path in the working directory or the lab")
         return self
-
-    @property
-    def copied(self) -> dict[str, Path]:
-        """Maps names in an episode's folder to what is copied there: the files that the command names by a
-        relative path, and ``files``.
-
-        Raises:
-            ParamsError: one of ``files`` is not there.
-        """
-        command = self.run if isinstance(self.run, list) else []
-        if command and Path(command[0]).parent.name == "bin":  # the program of an installation
-            command = command[1:]
-        found = {part: path for part in command if (path := _file_of_lab(part))}
-        for name in self.files:
-            places = [folder / name for folder in (Path.cwd(), ROOT)]
-            path = next((place for place in places if place.exists()), None)
-            if path is None:
-                raise ParamsError(
-                    f"environment.files: {name!r} is neither in {places[0].parent} nor in {places[1].parent}"
-                )
-            found[name] = path
-        return found
-
-    def given_skills(self) -> tuple[SkillFolder, ...]:
-        """The skills that ``skills`` names, checked; ``ParamsError`` if one breaks a rule of the format."""
-        if self.skills is None:
-            return ()
-        here = Path.cwd() / self.skills
-        return read_skill_folders(here if here.is_dir() else ROOT / self.skills, "environment.skills")
-
-    @property
-    def title(self) -> str:
-        """The program's own name."""
-        if isinstance(self.run, str):
-            return self.run.replace(":", ".")
-        return Path(self.agent or (self.run or [""])[-1]).stem
-
-    def agent_file(self) -> AgentFile | None:
-        """How the coding agent is started; None if ``run`` says what plays."""
-        return None if self.agent is None else read_agent(self.agent)
-
-    @property
-    def gathering(self) -> float | None:
-        """Same as ``gather_seconds``."""
-        return self.gather_seconds
-
-    def make_reader(self) -> Reader:
-        """What reads the calls in the model's responses."""
-        found: Reader = lookup(CALL_READERS, self.calls, "environment.calls")
-        return found
 
     @property
     def tasks_file(self) -> Path:
         """The file of tasks: in the working directory, else in the lab."""
         return found_here(self.tasks)
-
-    @property
-    def rules_file(self) -> Path:
-        """The table of rules, if there is one: in the working directory, else in the lab."""
-        return found_here(self.rules or "")
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         from skillpress.environments.program.tasks import make_tasks
@@ -195,55 +75,15 @@ class ProgramParameters(EnvironmentSection):
 
         check_tasks(tasks)
 
-    def make(self) -> Environment[Reply]:
-        return self.make_shared(1)()
-
-    def make_projection(self) -> Projection:
-        from skillpress.environments.program.skills import projection
-
-        return projection(self)
-
-    def explorer_actions(self, info: Info) -> Sequence[Reply]:
-        return [Reply("")]
-
-    def prompt(self, state: AgentState) -> str:
-        """What a request adds to earlier ones, for what shows an episode as text. The agent renders requests
-        with the model's chat template."""
-        return state.observation
-
-    def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
-        return dict.fromkeys(("requests", "compact"), lambda history: Prompted(self, history=None))
+    def seconds_of(self, task: Task) -> float:
+        return self.seconds
 
     def make_shared(self, slots: int) -> SharedEnvironments:
         from skillpress.environments.program.shared import SharedPrograms
 
         return SharedPrograms(self, slots)
 
-    def make_agent(self, parts: AgentParts) -> Agent:
-        from skillpress.rollouts.programs.agent import ProgramAgent
-
-        return ProgramAgent(
-            render=parts.encode_request,
-            budget=parts.budget,
-            read=self.make_reader(),
-            decode=parts.decode,
-            reward=parts.reward,
-            engine=parts.engine,
-            sampling=parts.sampling,
-        )
-
     def inputs(self) -> Mapping[str, str]:
         from skillpress.environments.program.tasks import identities
 
         return identities(self)
-
-
-def _file_of_lab(part: str) -> Path | None:
-    """The file that a part of a command names by a relative path; None if it names none."""
-    try:
-        if part.startswith("-") or Path(part).is_absolute() or ".." in Path(part).parts:
-            return None
-        path = found_here(part)
-        return path if path.is_file() else None
-    except (OSError, ValueError):  # not a path but a text, such as a program behind -c
-        return None

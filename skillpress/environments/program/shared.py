@@ -10,7 +10,8 @@ from skillpress.core.lab import ROOT
 from skillpress.core.temporary import TemporaryFolder
 from skillpress.environments.program.environment import ProgramEnvironment
 from skillpress.environments.program.parameters import ProgramParameters
-from skillpress.environments.program.verifier import verifier
+from skillpress.environments.program.section import ProgramSection
+from skillpress.environments.program.verifier import Verify, verifier
 from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.functions import START_SECONDS, Functions
 from skillpress.rollouts.programs.isolated import Isolated
@@ -22,47 +23,26 @@ from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.workers.pool import cores
 
 
-class SharedPrograms:
-    """See ``section.SharedEnvironments``."""
+class SharedEndpoint:
+    """See ``section.SharedEnvironments``: what the programs of every environment share."""
 
-    def __init__(self, section: ProgramParameters, slots: int) -> None:
+    _launcher: Launcher
+    _verify: Verify
+    seconds: float
+    """Maximum time of a start or a step."""
+
+    def __init__(self, section: ProgramSection, *, isolated: bool) -> None:
         """Args:
-            slots: the number of programs at once.
-
-        Raises:
-            UserError: the program or its verifier cannot be imported, isolation cannot be built here, or a
-                file or a variable that the section names is missing.
-        """
-        self._section, self._verify = section, verifier(section.verify, section.verify_seconds)
-        self._isolated = section.isolation != "none"
-        if section.isolation != "none":
-            check_isolation(section.isolation)
-        passed, copied = _passed(section), section.copied
+        isolated: whether programs reach the endpoint by a forwarder inside their isolation."""
+        self._section, self._isolated = section, isolated
         end_orphans()
         self._folder = TemporaryFolder("programs")
         private = self._folder.path / "socket"
         private.mkdir(mode=0o700)
-        socket = private / "endpoint"
-        self._endpoint = Endpoint(socket)
+        self._socket = private / "endpoint"
+        self._endpoint = Endpoint(self._socket)
         given = section.given_skills()
-        skills = MountedSkills.of(given, self._folder.path / "skills") if given else None
-        self._skills = skills
-        agent = section.agent_file()
-        self._launcher: Launcher
-        if isinstance(section.run, str):
-            self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
-        else:
-            command = agent.run if agent else section.run or []
-            isolated = None
-            if section.isolation != "none":
-                limits = Isolated.limited(section.memory_mb)
-                isolated = Isolated(
-                    socket, command, limits=limits, passed=passed, isolation=section.isolation
-                )
-            setting = AgentSetting(agent.variables, agent.files) if agent else None
-            self._launcher = Commands(command, isolated, copied, skills=skills, setting=setting)
-        self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS
-        """Maximum time of a start or a step."""
+        self._skills = MountedSkills.of(given, self._folder.path / "skills") if given else None
 
     def __call__(self) -> ProgramEnvironment:
         """See ``SharedEnvironments``."""
@@ -83,7 +63,39 @@ class SharedPrograms:
         self._folder.remove()
 
 
-def _passed(section: ProgramParameters) -> dict[str, str]:
+class SharedPrograms(SharedEndpoint):
+    """What programs with a verifier of the user's share."""
+
+    def __init__(self, section: ProgramParameters, slots: int) -> None:
+        """Args:
+            slots: the number of programs at once.
+
+        Raises:
+            UserError: the program or its verifier cannot be imported, isolation cannot be built here, or a
+                file or a variable that the section names is missing.
+        """
+        self._verify = verifier(section.verify, section.verify_seconds)
+        if section.isolation != "none":
+            check_isolation(section.isolation)
+        passed, copied = variables_passed(section), section.copied
+        super().__init__(section, isolated=section.isolation != "none")
+        agent = section.agent_file()
+        if isinstance(section.run, str):
+            self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
+        else:
+            command = agent.run if agent else section.run or []
+            isolated = None
+            if section.isolation != "none":
+                limits = Isolated.limited(section.memory_mb)
+                isolated = Isolated(
+                    self._socket, command, limits=limits, passed=passed, isolation=section.isolation
+                )
+            setting = AgentSetting(agent.variables, agent.files) if agent else None
+            self._launcher = Commands(command, isolated, copied, skills=self._skills, setting=setting)
+        self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS
+
+
+def variables_passed(section: ProgramSection) -> dict[str, str]:
     """The variables that isolated commands get from this process.
 
     Raises:

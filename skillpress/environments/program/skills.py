@@ -12,7 +12,7 @@ from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.trajectory import Skills, Task, Trajectory
 from skillpress.environments.calls.rules import RuleProjection, read_rules
 from skillpress.environments.calls.steps import acted
-from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.section import ProgramSection
 
 
 class ProgramProjection:
@@ -35,7 +35,7 @@ NO_RULES = ProgramProjection(RuleProjection(()))
 """φ of a section without rules: nothing has a skill."""
 
 
-def projection(section: ProgramParameters) -> ProgramProjection:
+def projection(section: ProgramSection) -> ProgramProjection:
     """φ by the table that ``environment.rules`` names.
 
     Raises:

@@ -19,6 +19,7 @@ from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.section import ProgramSection
 from skillpress.environments.program.skills import projection
 from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
@@ -37,6 +38,20 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
     rows = list(_rows(path))
     if parameters.agent is not None:
         _check_prompts(path, parameters.agent, rows)
+    yield from divide(rows, sizes, seed, ENVIRONMENT, path)
+
+
+def divide(
+    rows: Sequence[Mapping[str, Any]], sizes: SplitSizes, seed: int, environment: str, path: Path
+) -> Iterator[Task]:
+    """Rows as the tasks of an environment: a row names its split, or the seed chooses one.
+
+    Args:
+        path: where they are from, for errors.
+
+    Raises:
+        TaskError: there are too few of them.
+    """
     named = [str(row.get("split") or "") for row in rows]
     free = [row for row, split in zip(rows, named, strict=True) if not split]
     order = generator(seed, "program tasks").permutation(len(free))
@@ -50,7 +65,7 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
                 f"environment.tasks: {path} has {len(rows)} tasks, of which {len(chosen)} are left for "
                 f"tasks.{split}, which asks for {size}"
             )
-        yield from (_task(row, split, seed) for row in chosen)
+        yield from (_task(row, split, seed, environment) for row in chosen)
 
 
 def _check_prompts(path: Path, agent: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -70,7 +85,11 @@ def identities(parameters: ProgramParameters) -> dict[str, str]:
         TaskError: the file of tasks cannot be read.
         ParamsError: the table of rules is wrong; the message names what and the remedy.
     """
-    files = {"environment.tasks": parameters.tasks_file}
+    return of_program(parameters, {"environment.tasks": parameters.tasks_file})
+
+
+def of_program(parameters: ProgramSection, files: dict[str, Path]) -> dict[str, str]:
+    """A hash of each of these files, and of what a program's section names beside its tasks."""
     if parameters.rules is not None:
         projection(parameters)  # before minutes are spent
         files["environment.rules"] = parameters.rules_file
@@ -80,7 +99,7 @@ def identities(parameters: ProgramParameters) -> dict[str, str]:
     try:
         found = {name: blake2b(file.read_bytes()).hexdigest()[:32] for name, file in files.items()}
     except OSError as error:
-        raise TaskError(f"environment.tasks: {parameters.tasks_file} cannot be read: {error}") from error
+        raise TaskError(f"environment.tasks: {error.filename} cannot be read: {error}") from error
     if (agent := parameters.agent_file()) is not None:
         told = json.dumps([agent.model_dump(mode="json"), agent.version()], sort_keys=True)
         found[f"environment.agent: {parameters.agent}"] = blake2b(told.encode()).hexdigest()[:32]
@@ -92,11 +111,11 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     refuse_repetitions(tasks, ENVIRONMENT, "task", lambda task: task.task_id)
 
 
-def _task(row: Mapping[str, Any], split: str, seed: int) -> Task:
+def _task(row: Mapping[str, Any], split: str, seed: int, environment: str) -> Task:
     identity = str(row["id"])
     return Task(
         identity,
-        ENVIRONMENT,
+        environment,
         seed=derive(seed, identity),
         spec=dict(row),
         split=split,

@@ -28,6 +28,10 @@ class Verdict:
     success: bool
     measures: Mapping[str, float] = field(default_factory=dict)
     """Further facts in numbers."""
+    lost: str = "unsuccessful"
+    """The outcome of a program that ended by itself without success."""
+    said: str = ""
+    """What follows the program's output in the record."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ FILES = {
 """Files of the system that programs look into; the host's own are not shown."""
 CERTIFICATES = "/etc/ssl/certs"
 """Public certificates, without which some HTTP clients do not start."""
-IN_MEMORY = ("/tmp", "/dev/shm")
+IN_MEMORY = ("/", "/tmp", "/dev/shm")
 MARKS_OF_INSTALLATIONS = (
     "pyvenv.cfg",
     "lib/node_modules",
@@ -96,13 +96,20 @@ class Isolated:
             output: the descriptor of its stdout and stderr.
             skills: maps places below HOME to folders that appear there read-only.
         """
+        inside = self._inside(folder, variables, skills)
+        command = self._beside_forwarder([self._program, *arguments])
+        if self.isolation == "gvisor":
+            return start_in_gvisor([sys.executable, "-I", FIRST, *command], inside, folder.parent, output)
+        return start_isolated([sys.executable, "-I", *command], inside, output=output)
+
+    def _inside(self, folder: Path, variables: Mapping[str, str], skills: Mapping[str, Path]) -> Inside:
         birth = spawner()
         binds = [Bind(HOME, birth.writable(folder), writable=True), Bind(SOCKET, birth.shown(self.socket))]
         if os.path.isdir(CERTIFICATES):
             binds.append(Bind(CERTIFICATES, Path(CERTIFICATES)))
         binds += [Bind(str(path), birth.shown(path)) for path in self._shown]
         binds += [Bind(f"{HOME}/{place}", birth.shown(path)) for place, path in skills.items()]
-        inside = Inside(
+        return Inside(
             home=HOME,
             disk_mb=self.limits.disk_mb,
             ip_sockets=self.limits.ip_sockets,
@@ -111,12 +118,11 @@ class Isolated:
             files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
             variables={"PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}", **self.passed, **variables},
         )
-        command = [self._program, *arguments]
+
+    def _beside_forwarder(self, command: Sequence[str]) -> list[str]:
+        """The script that runs a command beside the forwarder, with its arguments."""
         limits = [str(LARGEST_FILE), str(self.limits.processes + MORE_PROCESSES)]
-        python, forwarder = [sys.executable, "-I"], [FORWARDER, str(PORT), SOCKET, *limits, *command]
-        if self.isolation == "gvisor":
-            return start_in_gvisor([*python, FIRST, *forwarder], inside, folder.parent, output)
-        return start_isolated([*python, *forwarder], inside, output=output)
+        return [FORWARDER, str(PORT), SOCKET, *limits, *command]
 
     @cached_property
     def _program(self) -> str:

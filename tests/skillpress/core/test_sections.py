@@ -69,7 +69,13 @@ def test_a_section_of_another_kind_is_refused() -> None:
         Whole.model_validate({"engine": Whole.model_validate({"engine": SERVER})})
 
 
-SECTIONS = {"core/sections.py", "core/registry.py", "environments/section.py", "experiment/indistinct.py"}
+SECTIONS = {
+    "core/sections.py",
+    "core/registry.py",
+    "environments/section.py",
+    "environments/program/section.py",
+    "experiment/indistinct.py",
+}
 """Files that look up names, besides every ``parameters.py``; the last compares experiments' shapings."""
 BELOW = ("core", "skills", "rollouts", "environments", "models", "training", "experiment")
 """The layers that receive their parts. The layers above read commands, which also name parts."""

@@ -27,7 +27,7 @@ def test_an_environments_alphabet_has_no_doubles(name: str) -> None:
     """An environment whose sections state their rules has no alphabet without a section."""
     found = projection_without_keys(name)
     assert found is not None
-    states_rules = name in ("gymnasium_text", "openenv", "program")
+    states_rules = name in ("gymnasium_text", "harbor", "openenv", "program")
     assert len(set(found.alphabet)) == len(found.alphabet) and (len(found.alphabet) > 1) != states_rules
 
 

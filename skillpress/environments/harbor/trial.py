@@ -1,0 +1,262 @@
+"""One episode of a task in its root: what the host asks for inside, from the files to the reward.
+
+The agent and the tests run in one isolation, one after the other, so what the agent has started still runs
+when the tests look. The tests come in when the agent has ended. As in Harbor's shared mode, an agent could
+change the programs by which it is tested.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from skillpress.environments.harbor.dockerfile import PATH, folder_archive
+from skillpress.environments.harbor.task_files import HarborTask
+from skillpress.environments.program.verifier import Verdict
+from skillpress.rollouts.programs.launch import CRASHED, Running, tail
+from skillpress.rollouts.programs.session import Ended
+from skillpress.rollouts.programs.start import Start
+from skillpress.rollouts.sandbox.limits import MOST_WAITED
+from skillpress.rollouts.workers.ranks import exit_in_words
+
+VERIFY_SECONDS = 600.0
+"""How long tests may take where the task does not say."""
+REWARD_JSON, REWARD_TEXT = "/logs/verifier/reward.json", "/logs/verifier/reward.txt"
+PRINTED_BY_TESTS, PRINTED_BY_ORACLE = "/logs/verifier/test-stdout.txt", "/logs/agent/oracle.txt"
+NO_REWARD = "no_reward"
+"""The outcome of an episode whose tests have left no reward that can be read."""
+MOST_ANSWERED = 8 << 20
+"""The longest answer from inside, in bytes."""
+OF_AGENT = ("PATH", "HOME")
+"""Variables of the container that an agent gets in a form of its own."""
+ANSWER_SECONDS = 120.0
+"""How long anything but a command may take inside, where an agent's processes could stop who answers."""
+GOES_SECONDS = 1.0
+"""How long an isolation may take to end by itself, before it is killed."""
+END_SECONDS = 30.0
+"""How long a killed command may take to end."""
+
+
+class GoneError(RuntimeError):
+    """The isolation has ended, or does not speak as it should."""
+
+
+class InsideRoot:
+    """Carries out requests inside a root (``inside.py``), one after the other."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lines = connection.makefile("rb")
+
+    def unpack(self, tar: bytes) -> None:
+        """Unpack an archive at ``/``."""
+        self._ask({"do": "unpack", "bytes": len(tar)}, tar)
+
+    def remove(self, *paths: str) -> None:
+        """Remove files and folders."""
+        self._ask({"do": "remove", "paths": paths})
+
+    def read(self, path: str) -> str | None:
+        """A file's text, or its end; None if there is none."""
+        found = self._ask({"do": "read", "path": path}).get("text")
+        return found if isinstance(found, str) else None
+
+    def run(
+        self,
+        command: Sequence[str],
+        folder: str,
+        variables: Mapping[str, str] | None = None,
+        *,
+        more: Mapping[str, str] | None = None,
+        output: str | None = None,
+        seconds: float | None = None,
+    ) -> int | None:
+        """The exit code of a command; None if ``end`` has ended it.
+
+        Args:
+            variables: its environment; None for that of the isolation and ``more``.
+            output: the file of what it prints; None for the episode's.
+            seconds: how long an answer is waited for; None for as long as it takes."""
+        asked = {"command": command, "folder": folder, "variables": variables, "more": more or {}}
+        code = self._ask({"do": "run", **asked, "output": output}, seconds=seconds).get("code")
+        return code if isinstance(code, int) else None
+
+    def end(self) -> None:
+        """End the command that runs, if one does; called from another thread."""
+        self._send(b'{"do": "end"}\n')
+
+    def close(self) -> None:
+        """End the conversation: who waits for an answer gets a ``GoneError``."""
+        with suppress(OSError):  # it has ended already
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+    def _ask(
+        self, asked: Mapping[str, Any], content: bytes = b"", seconds: float | None = ANSWER_SECONDS
+    ) -> dict[str, Any]:
+        self._connection.settimeout(seconds)
+        self._send(json.dumps(asked).encode() + b"\n" + content)
+        try:
+            line = self._lines.readline(MOST_ANSWERED)
+            said = json.loads(line) if line else None
+        except (OSError, ValueError) as error:
+            raise GoneError(f"{asked['do']}: {error}") from error
+        if not isinstance(said, dict):
+            raise GoneError(f"{asked['do']}: no answer")
+        return said
+
+    def _send(self, content: bytes) -> None:
+        try:
+            self._connection.sendall(content)
+        except OSError as error:
+            raise GoneError(str(error)) from error
+
+
+@dataclass(eq=False)
+class TaskRun:
+    """A ``Running``: the agent in a task's root, and then its tests."""
+
+    task: HarborTask
+    start: Start
+    inside: InsideRoot
+    files: bytes
+    """An archive that is unpacked at ``/`` first."""
+    solve: bool
+    """Whether the task's solution is run in place of an agent."""
+    ended: Callable[[Ended], None]
+    """Told once that the agent has ended."""
+    process: Running = field(init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _told: bool = False
+    _gone: threading.Event = field(default_factory=threading.Event, repr=False)
+    _agent: threading.Thread | None = None
+
+    def begin(self, command: Sequence[str]) -> None:
+        """Start the agent by its command, or the task's solution."""
+        self._agent = threading.Thread(target=self._play, args=(command,), name="trial", daemon=True)
+        self._agent.start()
+
+    def gone(self, end: Ended) -> None:
+        """The isolation has ended, and the agent with it."""
+        self._gone.set()
+        self._tell(end)
+
+    def stop(self) -> None:
+        """See ``Running``. An isolation that ends by itself is gone at once; who collects the processes of a
+        killed one may take seconds."""
+        self.inside.close()
+        self._gone.wait(GOES_SECONDS)
+        self.process.stop()
+
+    def waited(self) -> float:
+        """See ``Running``."""
+        return self.process.waited()
+
+    def judge(self) -> Verdict:
+        """Run the tests and read the reward."""
+        assert self._agent is not None
+        try:
+            if self._agent.is_alive():
+                self.inside.end()
+                self._agent.join(END_SECONDS)
+            if self._agent.is_alive():
+                return _unjudged(f"the agent still ran {END_SECONDS:g} s after its end")
+            self.inside.remove(REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS, "/tests")
+            self.inside.unpack(folder_archive(self.task.folder / "tests", "/tests"))
+            in_time = self._test()
+            found = {path: self.inside.read(path) for path in (REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS)}
+        except GoneError as error:
+            return _unjudged(f"the isolation ended while the tests ran: {error}")
+        return verdict(found, in_time)
+
+    def _play(self, command: Sequence[str]) -> None:
+        try:
+            self.inside.unpack(self.files)
+            if self.solve:
+                code = self._solve()
+            else:
+                own = {name: value for name, value in self.task.variables().items() if name not in OF_AGENT}
+                code = self.inside.run(command, self.task.place, more=own)
+        except GoneError:
+            return  # ``gone`` says why
+        printed = tail(self.start.printed)
+        if code == 0:
+            self._tell(Ended(None, printed))
+        elif code is not None:
+            self._tell(Ended(CRASHED, f"{printed}\nThe program ended with {exit_in_words(code)}."))
+
+    def _solve(self) -> int | None:
+        self.inside.unpack(folder_archive(self.task.folder / "solution", "/solution"))
+        return self._script("/solution/solve.sh", PRINTED_BY_ORACLE, "solution", None)
+
+    def _test(self) -> bool:
+        """Run test.sh; whether it ended in its time, beside what it waited for a processor."""
+        seconds = self.task.settings.verifier.timeout_sec or VERIFY_SECONDS
+        before, credit = self.waited(), 0.0
+        over = threading.Event()
+
+        def watch() -> None:
+            nonlocal credit
+            until = time.monotonic() + seconds
+            while not over.wait(max(0.0, until - time.monotonic())):
+                new = min(self.waited() - before, MOST_WAITED * seconds) - credit
+                if new < 0.05:
+                    self.inside.end()
+                    return
+                credit, until = credit + new, time.monotonic() + new
+
+        watching = threading.Thread(target=watch, name="tests", daemon=True)
+        watching.start()
+        try:
+            most = (1 + MOST_WAITED) * seconds + END_SECONDS
+            code = self._script("/tests/test.sh", PRINTED_BY_TESTS, "verifier", most)
+        finally:
+            over.set()
+            watching.join(END_SECONDS)
+        return code is not None
+
+    def _script(self, path: str, output: str, table: str, seconds: float | None) -> int | None:
+        """Run a script of the task with the container's variables and those of a table of task.toml."""
+        variables = {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+        variables |= self.task.variables(table)
+        return self.inside.run(["bash", path], self.task.place, variables, output=output, seconds=seconds)
+
+    def _tell(self, end: Ended) -> None:
+        with self._lock:
+            told, self._told = self._told, True
+        if not told:
+            self.ended(end)
+
+
+def verdict(found: Mapping[str, str | None], in_time: bool) -> Verdict:
+    """The verdict by the files that the tests left, by path: success is a reward of 1 or more."""
+    printed = (found.get(PRINTED_BY_TESTS) or "")[-2000:]
+    if not in_time:
+        return _unjudged(f"tests/test.sh did not end within its time\n{printed}")
+    kind = REWARD_JSON if found.get(REWARD_JSON) is not None else REWARD_TEXT
+    text = found.get(kind)
+    if text is None:
+        return _unjudged(f"tests/test.sh left neither {REWARD_JSON} nor {REWARD_TEXT}\n{printed}")
+    try:
+        said = json.loads(text) if kind == REWARD_JSON else float(text)
+        rewards = dict(said) if isinstance(said, dict) else {"reward": said}
+        if not rewards or not all(
+            isinstance(each, int | float) and math.isfinite(each) for each in rewards.values()
+        ):
+            raise ValueError("must be finite numbers")
+        measures = {str(name): float(value) for name, value in rewards.items()}
+    except (ValueError, TypeError) as error:
+        return _unjudged(f"{kind} holds {text[:200]!r}: {error}\n{printed}")
+    reward = measures.get("reward", next(iter(measures.values())))
+    return Verdict(reward >= 1, {**measures, "reward": reward})
+
+
+def _unjudged(why: str) -> Verdict:
+    return Verdict(False, lost=NO_REWARD, said=f"\n{why}")
