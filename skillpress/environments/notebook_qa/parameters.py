@@ -108,11 +108,7 @@ class QuestionParameters(EnvironmentSection):
     @property
     def index_home(self) -> Path:
         """The folder of search indexes."""
-        chosen = self.indexes or os.environ.get(INDEXES_VARIABLE)
-        if chosen:
-            return Path(chosen).expanduser()
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return home / "skillpress" / "indexes"
+        return index_home(self.indexes)
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         from skillpress.environments.notebook_qa.tasks import make_tasks
@@ -197,6 +193,15 @@ class NotebookQaParameters(QuestionParameters):
         from skillpress.environments.notebook_qa.environment import share
 
         return share(self, slots)
+
+
+def index_home(named: str) -> Path:
+    """The folder of search indexes: the one named, or else the variable's or that in the user's cache."""
+    chosen = named or os.environ.get(INDEXES_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "skillpress" / "indexes"
 
 
 def _digest(file: Path) -> str:
