@@ -24,6 +24,7 @@ ENVIRONMENTS = Registry(
         "openenv": "skillpress.environments.openenv.parameters:OpenEnvParameters",
         "program": "skillpress.environments.program.parameters:ProgramParameters",
         "search": "skillpress.environments.search.parameters:SearchParameters",
+        "shop": "skillpress.environments.shop.parameters:ShopParameters",
         "textworld_cooking": "skillpress.environments.textworld_cooking.parameters:CookingParameters",
         "workshop": "skillpress.environments.workshop.parameters:WorkshopParameters",
     },
