@@ -33,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     search = open_search(chosen.passages, index_home(str(chosen.indexes or "")))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with listen(chosen.host, chosen.port) as listening, suppress(KeyboardInterrupt):  # the usual way to end it
+    with (
+        listen(chosen.host, chosen.port) as listening,
+        suppress(KeyboardInterrupt),
+    ):  # the usual way to end it
         if not is_loopback(chosen.host):
             _LOG.warning("warning: --host %s: %s", chosen.host, OPEN)
         name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host

@@ -104,9 +104,7 @@ class SearchEpisodes:
 
 def information(found: Sequence[Passage], most: int) -> str:
     """The passages as the agent sees them; ``most`` is the maximum number of characters of each."""
-    lines = [
-        f"Doc {number}(Title: {each.title}) {each.text[:most]}" for number, each in enumerate(found, 1)
-    ]
+    lines = [f"Doc {number}(Title: {each.title}) {each.text[:most]}" for number, each in enumerate(found, 1)]
     told = "\n".join(lines).strip()
     return f"\n\n<information>{told}</information>\n\n"
 

@@ -1,8 +1,8 @@
 """A demonstrator that knows the gold titles and the answer.
 
-It uses short actions: it searches for the question, its entities, and candidates that name a missing page, and keeps a search that
-finds a gold title or brings the answer among the candidates. It answers when both are there. Where a question
-names no gold titles, the answer alone decides.
+It uses short actions: it searches for the question, for its entities, and for candidates that name a missing
+page. It keeps a search that finds a gold title or brings the answer among the candidates, and answers when
+both are there. Where a question names no gold titles, the answer alone decides.
 """
 
 from __future__ import annotations

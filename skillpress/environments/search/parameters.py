@@ -35,8 +35,8 @@ class SearchParameters(QuestionParameters):
     """Measured at the last step."""
 
     retriever: str = ""
-    """URL of a retriever, as ``skillpress serve-retriever`` starts one. If empty, it is $SKILLPRESS_RETRIEVER,
-    or else ``paragraphs.parquet`` is searched in this process."""
+    """URL of a retriever, as ``skillpress serve-retriever`` starts one. If empty, it is
+    ``$SKILLPRESS_RETRIEVER``, or else ``paragraphs.parquet`` is searched in this process."""
     top_k: Annotated[int, Field(ge=1, le=100)] = 3
     """Number of passages that a search returns."""
     passage_characters: Annotated[int, Field(ge=100)] = 2000

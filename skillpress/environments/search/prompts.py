@@ -15,7 +15,7 @@ from skillpress.environments.text.prompts import GameRendering, last_turns, note
 
 OPENING = """\
 Answer the question. To look something up, write a query between <search> and </search>; the best {top_k} \
-passages come back between <information> and </information>. Reason between <think> and </think> before every \
+passages come back between <information> and </information>. Reason in <think> and </think> before every \
 query and before the answer. When you know the answer, write it between <answer> and </answer>: a few words, \
 such as a name, a date, a number, yes or no.
 Question: {question}

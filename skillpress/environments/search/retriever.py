@@ -106,8 +106,9 @@ class RetrieverServer:
             return tuple(map(_passage, found))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise RetrieverError(
-                f"environment.retriever: {self._url}{PATH} answers {body[:SHOWN].decode(errors='replace')!r}, "
-                f"which is not Search-R1's protocol ({type(error).__name__}: {error})"
+                f"environment.retriever: {self._url}{PATH} answers "
+                f"{body[:SHOWN].decode(errors='replace')!r}, which is not Search-R1's protocol "
+                f"({type(error).__name__}: {error})"
             ) from error
 
 

@@ -114,7 +114,9 @@ def _catalogue(products: str, instructions: str, attributes: str, size: int, hom
         if (wish := _wish(made[asin], row, instructions)) is not None
     ]
     if not wishes:
-        raise UserError(f"environment.instructions: {instructions} has no instruction for a product of {products}")
+        raise UserError(
+            f"environment.instructions: {instructions} has no instruction for a product of {products}"
+        )
     return Catalogue(made, wishes, home)
 
 
@@ -215,7 +217,9 @@ def _json(file: str, kind: type[Any]) -> Any:
     except ValueError as error:
         raise UserError(f"{file}: is not JSON: {error}") from error
     if not isinstance(found, kind):
-        raise UserError(f"{file}: holds a JSON {type(found).__name__}; WebShop's file holds a {kind.__name__}")
+        raise UserError(
+            f"{file}: holds a JSON {type(found).__name__}; WebShop's file holds a {kind.__name__}"
+        )
     return found
 
 

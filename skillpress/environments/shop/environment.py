@@ -27,6 +27,8 @@ from skillpress.environments.text.spaces import AnyText
 ON_A_PAGE, MOST_RESULTS = 10, 50
 WRONG_PURCHASE = "wrong_purchase"
 BACK, NEXT, PREVIOUS, BUY = "back to search", "next >", "< prev", "buy now"
+THANKS, SCORE = "Thank you for your purchase!", "Your score"
+"""The last page, from which the report's figure of the score is read."""
 INSPECTED = ("description", "features", "reviews")
 Page = Literal["search", "results", "product", "description", "features", "reviews"]
 _ACTION = re.compile(r"(search|click)\[(.*)\]", re.DOTALL | re.IGNORECASE)
@@ -95,7 +97,7 @@ class Shop:
         return shown(self._state), self._info()
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Search or click, in either wording: WebShop's, or short actions (``open 3``, ``choose 2``, ``buy``)."""
+        """Search or click, in WebShop's wording or by short actions (``open 3``, ``choose 2``, ``buy``)."""
         if self._over:
             raise RuntimeError("the episode is over; call reset first")
         state = replace(self._state, steps=self._state.steps + 1)
@@ -107,7 +109,8 @@ class Shop:
         self._over = bought or truncated
         invalid = None if following else "unreadable" if said is None else "not_on_the_page"
         info = self._info(None if said is None else f"{said[0]}[{said[1]}]", invalid, bought)
-        return shown(self._state), bought, truncated, info
+        seen = f"{THANKS} [SEP] {SCORE} [SEP] {info.measures['score']:.4f}" if bought else shown(self._state)
+        return seen, bought, truncated, info
 
     def _after(self, state: ShopState, kind: str, text: str) -> ShopState | None:
         """The state after an action; None if the page does not offer it."""
@@ -183,7 +186,9 @@ def read_action(action: str, state: ShopState) -> tuple[str, str] | None:
     match = _SHORT.fullmatch(text)
     if match is None:
         return None
-    things = [each.asin.lower() for each in state.listed] if match[1] == "open" else [v for _, v in state.values]
+    things = (
+        [each.asin.lower() for each in state.listed] if match[1] == "open" else [v for _, v in state.values]
+    )
     number = int(match[2])
     return ("click", things[number - 1]) if 1 <= number <= len(things) else None
 
@@ -232,6 +237,9 @@ def _parts(state: ShopState) -> Iterator[str]:
             yield from product.reviews
         case _:
             for name, values in product.options.items():
-                yield from (name, *(f"{value} (chosen)" if state.chosen.get(name) == value else value for value in values))
+                yield from (
+                    name,
+                    *(f"{value} (chosen)" if state.chosen.get(name) == value else value for value in values),
+                )
             yield from (product.title, f"Price: ${product.price:.2f}", "Description", "Features", "Reviews")
             yield "Buy Now"

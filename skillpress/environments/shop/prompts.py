@@ -1,8 +1,8 @@
 """The shop in words.
 
-``text``, for pretrained models, shows the page as WebShop does. ``compact``, for a policy trained from scratch
-on any catalogue, has no words for products: it shows by numbers how many content words of the instruction
-each title has, whether the price fits, and which values of options the instruction names.
+``text``, for pretrained models, shows the page as WebShop does. ``compact``, for a policy made from scratch,
+has no words for products. It shows how many content words of the instruction each title has, whether the
+price fits, and which values of options the instruction names.
 
     results 1 1 new n5 fits 2 seen n2 over
     product n4 fits 1 asked chosen 2 plain open 3 asked open features
@@ -93,7 +93,10 @@ def _evidence(state: ShopState, product: Product) -> tuple[str, str]:
     if product is state.product:
         told += [product.description] * ("description" in state.inspected)
         told += product.features * ("features" in state.inspected)
-    return f"n{min(near(state, ' '.join(told)), MOST_NEAR)}", "fits" if product.price <= state.most else "over"
+    return (
+        f"n{min(near(state, ' '.join(told)), MOST_NEAR)}",
+        "fits" if product.price <= state.most else "over",
+    )
 
 
 def _words() -> tuple[str, ...]:

@@ -29,9 +29,7 @@ def scored(wanted: Wanted, target: Product, bought: Product, chosen: Mapping[str
         chosen: maps options to the values that were chosen.
     """
     attributes = sum(any(alike(each, other) for other in bought.attributes) for each in wanted.attributes)
-    options = sum(
-        any(alike(value, other) for other in chosen.values()) for value in wanted.options.values()
-    )
+    options = sum(any(alike(value, other) for other in chosen.values()) for value in wanted.options.values())
     price, kind = float(bought.price <= wanted.most), kind_of(target, bought)
     parts = len(wanted.attributes) + len(wanted.options) + 1
     return {

@@ -16,9 +16,9 @@ KINDS = {
     "running shoes": ("lightweight", "waterproof", "wide fit", "memory foam", "non slip", "vegan leather"),
     "rain jacket": ("waterproof", "packable", "hooded", "fleece lined", "reflective", "slim fit"),
     "desk lamp": ("dimmable", "usb powered", "adjustable arm", "energy saving", "glare free", "cordless"),
-    "water bottle": ("leak proof", "double walled", "bpa free", "wide mouth", "dishwasher safe", "insulated"),
-    "throw blanket": ("machine washable", "super soft", "fleece lined", "reversible", "hypoallergenic", "knitted"),
-    "phone case": ("shock proof", "wireless charging", "slim fit", "waterproof", "card holder", "scratch proof"),
+    "water bottle": ("leak proof", "double walled", "bpa free", "wide mouth", "easy to clean", "insulated"),
+    "throw blanket": ("machine washable", "soft", "fleece lined", "reversible", "allergy free", "knitted"),
+    "phone case": ("shock proof", "thin edges", "slim fit", "waterproof", "card holder", "see through"),
     "backpack": ("laptop sleeve", "waterproof", "packable", "padded straps", "reflective", "anti theft"),
     "yoga mat": ("non slip", "extra thick", "latex free", "foldable", "machine washable", "eco friendly"),
 }  # fmt: skip
@@ -60,8 +60,8 @@ def _wanted(product: Product, random: Random) -> Wanted:
     attributes = tuple(random.sample(product.attributes, 2))
     options = {name: random.choice(values) for name, values in product.options.items()}
     asked = (
-        f"I want a {product.query} that is {attributes[0]} and {attributes[1]}, in the color {options['color']} "
-        f"and the size {options['size']}"
+        f"I want a {product.query} that is {attributes[0]} and {attributes[1]}, in the color "
+        f"{options['color']} and the size {options['size']}"
     )
     most = highest(product.price)
     return Wanted(

@@ -176,9 +176,7 @@ class LanguageAgent(EngineAgent[_Asked]):
 
     def _tokens_of(self, tokens: TokenIds, characters: int) -> int:
         """The fewest tokens whose text has this many characters."""
-        return bisect_left(
-            range(len(tokens)), characters, key=lambda count: len(self.decode(tokens[:count]))
-        )
+        return bisect_left(range(len(tokens)), characters, key=lambda count: len(self.decode(tokens[:count])))
 
 
 SECONDS = 600.0

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,9 @@ def test_what_is_no_server_is_refused_with_its_key(url: str) -> None:
 def test_a_server_that_does_not_answer_is_named_after_its_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(RetrieverError, match=rf"environment.retriever: {url} did not answer within 0.3 sec"):
+        with pytest.raises(
+            RetrieverError, match=rf"environment.retriever: {url} did not answer within 0.3 sec"
+        ):
             RetrieverServer(url, 0.1)("Rome", 1)
     with pytest.raises(RetrieverError, match=r"its last error: ConnectError.*serve-retriever --passages"):
         RetrieverServer(url, 0.1)("Rome", 1)

@@ -142,7 +142,13 @@ def test_the_text_prompt_is_the_question_and_the_turns_and_says_when_it_is_the_l
 def test_skills_tell_a_first_query_a_further_one_a_repeated_one_and_an_answer(
     parameters: SearchParameters, tasks: list[Task]
 ) -> None:
-    said = [QUERY.format("the film Ada"), QUERY.format("Paul"), QUERY.format("Film, Ada!"), "go", ANSWER.format("x")]
+    said = [
+        QUERY.format("the film Ada"),
+        QUERY.format("Paul"),
+        QUERY.format("Film, Ada!"),
+        "go",
+        ANSWER.format("x"),
+    ]
     trajectory = made_trajectory(steps=[made_step(action=each) for each in said])
     found = parameters.make_projection()(tasks[0], trajectory)
     assert found == (("Search",), ("FollowUp",), ("Repeat",), (), ("Answer",))
