@@ -70,8 +70,8 @@ def read_action(action: str, desk: Desk) -> tuple[Kind, str] | None:
         text = action[start + len(f"<{kind}>") : end].strip()
         return (kind, text) if text else None
     match = _SHORT.fullmatch(" ".join(action.split()))
-    text = match and _named(match, desk)
-    return (KINDS[match[1] == "answer"], text) if match and text else None
+    named = _named(match, desk) if match else None
+    return (KINDS[match[1] == "answer"], named) if match and named else None
 
 
 def short_words(desk: Desk, may_search: bool) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gymnasium.spaces import Space
+
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa import desk as desks
@@ -35,8 +37,8 @@ NO_SEARCH = "This is the last step, which has no search."
 class SearchEpisodes:
     """One question at a time."""
 
-    action_space = AnyText(max(LONGEST_QUERY, LONGEST_ANSWER))
-    observation_space = AnyText(1 << 20)
+    action_space: Space[str] = AnyText(max(LONGEST_QUERY, LONGEST_ANSWER))
+    observation_space: Space[str] = AnyText(1 << 20)
 
     def __init__(self, parameters: SearchParameters) -> None:
         self._parameters, self._retrieve = parameters, retriever_of(parameters)

@@ -147,7 +147,9 @@ def _products(file: str, attributes: Mapping[str, Any]) -> Iterable[Product]:
 def _options(found: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     options = {
         str(name).strip().lower(): tuple(
-            dict.fromkeys(str(value["value"]).strip().replace("/", " | ").lower() for value in values)
+            dict.fromkeys(
+                " ".join(str(value["value"]).replace("/", " | ").lower().split()) for value in values
+            )
         )
         for name, values in found.items()
         if values

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from gymnasium.spaces import Space
+
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa.candidates import content_words
@@ -29,13 +31,18 @@ WRONG_PURCHASE = "wrong_purchase"
 BACK, NEXT, PREVIOUS, BUY = "back to search", "next >", "< prev", "buy now"
 THANKS, SCORE = "Thank you for your purchase!", "Your score"
 """The last page, from which the report's figure of the score is read."""
-INSPECTED = ("description", "features", "reviews")
-Page = Literal["search", "results", "product", "description", "features", "reviews"]
+Inspection = Literal["description", "features", "reviews"]
+Page = Literal["search", "results", "product", Inspection]
+INSPECTED: tuple[Inspection, ...] = ("description", "features", "reviews")
 _ACTION = re.compile(r"(search|click)\[(.*)\]", re.DOTALL | re.IGNORECASE)
 _SHORT = re.compile(r"(open|choose) (\d{1,2})")
-_BUTTONS = {
-    "next": NEXT, "previous": PREVIOUS, "back": BACK, "buy": BUY, **{name: name for name in INSPECTED},
-}  # fmt: skip
+_BUTTONS: dict[str, str] = {
+    "next": NEXT,
+    "previous": PREVIOUS,
+    "back": BACK,
+    "buy": BUY,
+    **dict(zip(INSPECTED, INSPECTED, strict=True)),
+}
 """Short actions to the buttons that they click."""
 
 
@@ -81,8 +88,8 @@ class ShopState:
 class Shop:
     """One instruction at a time."""
 
-    action_space = AnyText(2000)
-    observation_space = AnyText(1 << 20)
+    action_space: Space[str] = AnyText(2000)
+    observation_space: Space[str] = AnyText(1 << 20)
 
     def __init__(self, parameters: ShopParameters) -> None:
         self._max_steps = parameters.max_steps
@@ -125,16 +132,17 @@ class Shop:
             return state
         if text == BACK:
             return replace(state, page="search", found=(), product=None, chosen={}, inspected=())
-        if text in INSPECTED:
-            return replace(state, page=text, inspected=(*state.inspected, text))
+        for name in INSPECTED:
+            if text == name:
+                return replace(state, page=name, inspected=(*state.inspected, name))
         if text in (NEXT, PREVIOUS):
             return _turned(state, text)
         if state.page == "results":
             product = next(each for each in state.listed if each.asin.lower() == text)
             opened = (*state.opened, product.asin)
             return replace(state, page="product", product=product, chosen={}, inspected=(), opened=opened)
-        name = next(name for name, value in state.values if value == text)
-        return replace(state, chosen={**state.chosen, name: text})
+        option = next(option for option, value in state.values if value == text)
+        return replace(state, chosen={**state.chosen, option: text})
 
     def _info(self, said: str | None = None, invalid: str | None = None, bought: bool = False) -> Info:
         state, measures = self._state, dict.fromkeys(ShopParameters.measures, 0.0)

@@ -1,7 +1,7 @@
 """φ for the shop: what an action does to the purchase.
 
 ``click[...]`` on anything but a button chooses an option or opens a product, which their forms tell: a
-product's code is ten letters and digits that begin with B.
+product's code is ten letters and digits that begin with B or a digit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RULES = (
     (r"click\[(?:description|features|reviews|attributes)\]", "Inspect"),
     (r"click\[back to search\]", "Restart"),
     (r"click\[(?:next >|< prev)\]", "Turn"),
-    (r"click\[b[0-9a-z]{9}\]", "Open"),
+    (r"click\[[b0-9][0-9a-z]{9}\]", "Open"),
     (r"click\[.+\]", "Choose"),
 )
 """(pattern of a whole action in lower case, its skill); the first that matches decides."""

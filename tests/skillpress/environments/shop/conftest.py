@@ -79,7 +79,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def section(files: dict[str, str]) -> ShopParameters:
-    return ShopParameters(name="shop", max_steps=12, **files)
+    return ShopParameters.model_validate({"name": "shop", "max_steps": 12, **files})
 
 
 @pytest.fixture(scope="session")
