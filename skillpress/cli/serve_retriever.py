@@ -1,16 +1,19 @@
-"""``skillpress serve-retriever``: BM25 over a file of passages, by Search-R1's HTTP protocol.
+"""``skillpress serve-retriever``: find passages of a file, by Search-R1's HTTP protocol.
 
     skillpress serve-retriever --passages paragraphs.parquet --port 8900
+    skillpress serve-retriever --passages paragraphs.parquet --encoder FOLDER --prefixes 'query: ' 'passage: '
     SKILLPRESS_RETRIEVER=http://127.0.0.1:8900 skillpress run --params params/search.yaml
 
 The file is Parquet with id, title and text, or JSON lines with id and contents (title, line break, text). Its
-index is made once, in the folder of --indexes.
+index is made once, in the folder of --indexes. It is searched by BM25, or with --encoder by the vectors of a
+sentence-embedding model, which needs the layer train.
 """
 
 from __future__ import annotations
 
 import logging
 import signal
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +22,7 @@ from skillpress.core.arguments import CommandParser, whole
 from skillpress.core.web import is_loopback, server_of
 from skillpress.environments.notebook_qa.parameters import index_home
 from skillpress.environments.notebook_qa.search import open_search
+from skillpress.environments.search.retriever import Retriever
 from skillpress.environments.search.server import retriever_app
 from skillpress.integrations.serving.server import listen
 
@@ -31,7 +35,7 @@ OPEN = "anyone who can reach the port can search; there is no password"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C or SIGTERM; returns the exit code."""
     chosen = _parser().parse_args(arguments)
-    search = open_search(chosen.passages, index_home(str(chosen.indexes or "")))
+    retrieve = _retriever(chosen)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (
         listen(chosen.host, chosen.port) as listening,
@@ -42,8 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
         address = f"http://{name}:{listening.getsockname()[1]}"
         print(f"ready: {address} finds passages of {chosen.passages} (Ctrl-C ends it)", flush=True)
-        server_of(retriever_app(search.passages)).run(sockets=[listening])
+        server_of(retriever_app(retrieve)).run(sockets=[listening])
     return 0
+
+
+def _retriever(chosen: Namespace) -> Retriever:
+    home = index_home(str(chosen.indexes or ""))
+    if chosen.encoder is None:
+        return open_search(chosen.passages, home).passages
+    from skillpress.environments.search.dense import DenseSearch  # with transformers
+
+    return DenseSearch(chosen.passages, chosen.encoder, home, tuple(chosen.prefixes)).passages
 
 
 def _parser() -> CommandParser:
@@ -51,6 +64,10 @@ def _parser() -> CommandParser:
     parser.add_argument("--passages", required=True, type=Path, metavar="FILE", help="Parquet or .jsonl")
     parser.add_argument(
         "--indexes", type=Path, metavar="DIR", help="default: $SKILLPRESS_INDEXES, or the user's cache"
+    )
+    parser.add_argument("--encoder", type=Path, metavar="FOLDER", help="a sentence-embedding model, not BM25")
+    parser.add_argument(
+        "--prefixes", nargs=2, default=("", ""), metavar=("QUERY", "PASSAGE"), help="what the encoder expects"
     )
     parser.add_argument(
         "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"

@@ -28,7 +28,7 @@ LARGEST_REQUEST = 16 << 20
 """Maximum number of bytes of a request."""
 
 
-class Asked(BaseModel):
+class RetrievalRequest(BaseModel):
     """The body of a request."""
 
     queries: list[str]
@@ -46,7 +46,7 @@ def retriever_app(retrieve: Retriever) -> Starlette:
             if len(body) > LARGEST_REQUEST:
                 return _refused(413, f"a request has at most {LARGEST_REQUEST >> 20} MiB")
         try:
-            asked = Asked.model_validate_json(bytes(body), strict=True)
+            asked = RetrievalRequest.model_validate_json(bytes(body), strict=True)
         except ValidationError as error:
             return _refused(422, str(error))
         found = await run_in_threadpool(lambda: [retrieve(query, asked.topk) for query in asked.queries])

@@ -13,15 +13,22 @@ from typing import Any
 
 import httpx
 import pytest
+import torch
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+from skillpress.core.errors import UserError
 from skillpress.core.trajectory import Task
 from skillpress.core.web import server_of
 from skillpress.environments import environment_class
 from skillpress.environments.notebook_qa.search import open_search
+from skillpress.environments.search.dense import DenseSearch
 from skillpress.environments.search.parameters import RETRIEVER_VARIABLE, SearchParameters
 from skillpress.environments.search.retriever import RetrieverError, RetrieverServer
 from skillpress.environments.search.server import retriever_app
@@ -152,3 +159,35 @@ def test_the_command_serves_json_lines_until_it_is_told_to_end(tmp_path: Path) -
             assert process.wait(30) == 0
         finally:
             process.kill()
+
+
+@pytest.mark.heavy
+def test_an_encoder_finds_the_passage_whose_vector_is_nearest(tmp_path: Path) -> None:
+    """A passage is nearest to itself, and vectors are made once for a corpus, an encoder and a prefix."""
+    corpus().write_parquet(tmp_path / "p.parquet")
+    encoder = write_encoder(tmp_path / "encoder")
+    search = DenseSearch(tmp_path / "p.parquet", encoder, tmp_path, ("", "passage: "))
+    title, text = corpus().select("title", "text").row(3)
+    (found, second) = search.passages(f"passage: {title}\n{text}", 2)
+    assert (found.title, found.text) == (title, text) and found.score == pytest.approx(1.0, abs=1e-4)
+    assert found.score > second.score
+    (made,) = tmp_path.glob("vectors-*")
+    before = (made / "vectors.npy").stat().st_mtime_ns
+    DenseSearch(tmp_path / "p.parquet", encoder, tmp_path, ("", "passage: "))
+    DenseSearch(tmp_path / "p.parquet", encoder, tmp_path)
+    assert (made / "vectors.npy").stat().st_mtime_ns == before
+    assert len(list(tmp_path.glob("vectors-*"))) == 2
+    with pytest.raises(UserError, match="absent: holds no model"):
+        DenseSearch(tmp_path / "p.parquet", tmp_path / "absent", tmp_path)
+
+
+def write_encoder(folder: Path) -> Path:
+    """A small encoder with random weights that reads words."""
+    torch.manual_seed(0)
+    words = {word for row in corpus().iter_rows() for text in row for word in text.split()}
+    tokenizer = Tokenizer(WordLevel({word: n for n, word in enumerate(["?", *sorted(words)])}, unk_token="?"))
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    BertModel(BertConfig(vocab_size=len(words) + 1, **sizes)).save_pretrained(folder)
+    return folder
