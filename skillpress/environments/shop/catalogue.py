@@ -49,7 +49,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Wish:
     """What an instruction asks for."""
 
     asin: str
@@ -62,11 +62,11 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class Stock:
     """All products, the wishes for them, and the search."""
 
     products: Mapping[str, Product]
-    wanted: Sequence[Wanted]
+    wanted: Sequence[Wish]
     home: Path
 
     @cached_property
@@ -87,7 +87,7 @@ class Catalogue:
         return tuple(self.products[found.id] for found in self._search.passages(query, most))
 
 
-def catalogue_of(section: ShopParameters) -> Catalogue:
+def catalogue_of(section: ShopParameters) -> Stock:
     """The section's catalogue.
 
     Raises:
@@ -98,11 +98,11 @@ def catalogue_of(section: ShopParameters) -> Catalogue:
 
 
 @cache
-def _catalogue(products: str, instructions: str, attributes: str, size: int, home: Path) -> Catalogue:
+def _catalogue(products: str, instructions: str, attributes: str, size: int, home: Path) -> Stock:
     if not products:
         from skillpress.environments.shop.synthetic import synthetic
 
-        return Catalogue(*synthetic(size), home)
+        return Stock(*synthetic(size), home)
     instructed = _json(instructions, dict)
     known = _json(attributes, dict) if attributes else instructed
     made = {each.asin: each for each in _products(products, known)}
@@ -117,7 +117,7 @@ def _catalogue(products: str, instructions: str, attributes: str, size: int, hom
         raise UserError(
             f"environment.instructions: {instructions} has no instruction for a product of {products}"
         )
-    return Catalogue(made, wishes, home)
+    return Stock(made, wishes, home)
 
 
 def _products(file: str, attributes: Mapping[str, Any]) -> Iterable[Product]:
@@ -161,13 +161,13 @@ def _attributes(found: Any) -> tuple[str, ...]:
     return tuple(map(str, found.get("attributes", ()))) if isinstance(found, dict) else ()
 
 
-def _wish(product: Product, row: Any, file: str) -> Wanted | None:
+def _wish(product: Product, row: Any, file: str) -> Wish | None:
     """An instruction; None if it asks for no attribute, as some generated ones."""
     try:
         attributes, options = row.get("instruction_attributes") or (), row.get("instruction_options") or {}
         if not attributes or not row.get("instruction"):
             return None
-        return Wanted(
+        return Wish(
             asin=product.asin,
             instruction=priced(str(row["instruction"]).strip().rstrip("."), highest(product.price)),
             attributes=tuple(map(str, attributes)),

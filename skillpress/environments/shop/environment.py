@@ -20,7 +20,7 @@ from gymnasium.spaces import Space
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa.candidates import content_words
-from skillpress.environments.shop.catalogue import Catalogue, Product, catalogue_of
+from skillpress.environments.shop.catalogue import Product, Stock, catalogue_of
 from skillpress.environments.shop.parameters import ShopParameters
 from skillpress.environments.shop.score import scored
 from skillpress.environments.shop.tasks import wanted_by
@@ -93,7 +93,7 @@ class Shop:
 
     def __init__(self, parameters: ShopParameters) -> None:
         self._max_steps = parameters.max_steps
-        self._catalogue: Catalogue = catalogue_of(parameters)
+        self._catalogue: Stock = catalogue_of(parameters)
         self._over = True
 
     def reset(self, task: Task) -> tuple[str, Info]:

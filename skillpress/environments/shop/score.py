@@ -16,12 +16,12 @@ from difflib import SequenceMatcher
 
 from skillpress.environments.notebook_qa.answers import normalized
 from skillpress.environments.notebook_qa.candidates import content_words
-from skillpress.environments.shop.catalogue import Product, Wanted
+from skillpress.environments.shop.catalogue import Product, Wish
 
 ALIKE = 0.85
 
 
-def scored(wanted: Wanted, target: Product, bought: Product, chosen: Mapping[str, str]) -> dict[str, float]:
+def scored(wanted: Wish, target: Product, bought: Product, chosen: Mapping[str, str]) -> dict[str, float]:
     """``score``, and its parts ``type``, ``attributes``, ``options`` and ``price`` as shares.
 
     Args:
@@ -42,7 +42,7 @@ def scored(wanted: Wanted, target: Product, bought: Product, chosen: Mapping[str
 
 
 def kind_of(target: Product, bought: Product) -> float:
-    """How far two products are of one kind: 0, 0.1, 0.5 or 1."""
+    """How alike two products are in kind: 0, 0.1, 0.5 or 1."""
     if target.asin == bought.asin:
         return 1.0
     wanted = content_words(target.title)
@@ -54,7 +54,7 @@ def kind_of(target: Product, bought: Product) -> float:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two attributes or values are the same but for their spelling."""
+    """Whether two attributes or values differ at most in their spelling."""
     left, right = normalized(one), normalized(other)
     return left == right or SequenceMatcher(None, left, right, autojunk=False).ratio() > ALIKE
 

@@ -24,7 +24,7 @@ _COMPILED = tuple((re.compile(pattern, re.DOTALL), skill) for pattern, skill in 
 
 
 class ShopProjection(ActionProjection):
-    """φ(τ), at most one skill per step; a text that is no action has none."""
+    """φ(τ), at most one skill per step; another text has none."""
 
     alphabet: tuple[str, ...] = tuple(skill for _, skill in RULES)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from skillpress.core.seeds import derive
-from skillpress.environments.shop.catalogue import Product, Wanted, highest, priced
+from skillpress.environments.shop.catalogue import Product, Wish, highest, priced
 
 KINDS = {
     "running shoes": ("lightweight", "waterproof", "wide fit", "memory foam", "non slip", "vegan leather"),
@@ -27,7 +27,7 @@ COLOURS = ("black", "white", "navy", "forest green", "burgundy", "mustard", "tea
 SIZES = ("small", "medium", "large", "x-large")
 
 
-def synthetic(size: int) -> tuple[dict[str, Product], list[Wanted]]:
+def synthetic(size: int) -> tuple[dict[str, Product], list[Wish]]:
     """``size`` products by asin, and an instruction for each."""
     products = [_product(number, Random(derive(0, "shop product", number))) for number in range(size)]
     wanted = [_wanted(each, Random(derive(0, "shop instruction", each.asin))) for each in products]
@@ -56,7 +56,7 @@ def _product(number: int, random: Random) -> Product:
     )
 
 
-def _wanted(product: Product, random: Random) -> Wanted:
+def _wanted(product: Product, random: Random) -> Wish:
     attributes = tuple(random.sample(product.attributes, 2))
     options = {name: random.choice(values) for name, values in product.options.items()}
     asked = (
@@ -64,6 +64,6 @@ def _wanted(product: Product, random: Random) -> Wanted:
         f"{options['color']} and the size {options['size']}"
     )
     most = highest(product.price)
-    return Wanted(
+    return Wish(
         asin=product.asin, instruction=priced(asked, most), attributes=attributes, options=options, most=most
     )

@@ -8,7 +8,7 @@ from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.environments.section import SplitSizes
-from skillpress.environments.shop.catalogue import Wanted, catalogue_of
+from skillpress.environments.shop.catalogue import Wish, catalogue_of
 from skillpress.environments.shop.parameters import ShopParameters
 
 
@@ -43,11 +43,11 @@ def make_tasks(section: ShopParameters, sizes: SplitSizes, seed: int) -> Iterato
         )
 
 
-def wanted_by(task: Task) -> Wanted:
+def wanted_by(task: Task) -> Wish:
     """What a task asks for.
 
     Raises:
-        KeyError: it is no task of the shop.
+        KeyError: the task has another environment.
     """
     spec = task.spec
-    return Wanted(spec["asin"], spec["instruction"], tuple(spec["attributes"]), spec["options"], spec["most"])
+    return Wish(spec["asin"], spec["instruction"], tuple(spec["attributes"]), spec["options"], spec["most"])

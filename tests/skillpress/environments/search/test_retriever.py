@@ -188,6 +188,11 @@ def write_encoder(folder: Path) -> Path:
     tokenizer = Tokenizer(WordLevel({word: n for n, word in enumerate(["?", *sorted(words)])}, unk_token="?"))
     tokenizer.pre_tokenizer = WhitespaceSplit()
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
     BertModel(BertConfig(vocab_size=len(words) + 1, **sizes)).save_pretrained(folder)
     return folder

@@ -12,7 +12,7 @@ from skillpress.core.errors import TaskError, UserError
 from skillpress.core.interface import AgentState, Turn
 from skillpress.core.trajectory import Task
 from skillpress.environments.section import SplitSizes
-from skillpress.environments.shop.catalogue import Product, Wanted, catalogue_of, price_of
+from skillpress.environments.shop.catalogue import Product, Wish, catalogue_of, price_of
 from skillpress.environments.shop.parameters import ShopParameters
 from skillpress.environments.shop.score import kind_of, scored
 from tests.support.episodes import made_step, made_trajectory
@@ -118,7 +118,7 @@ def test_the_type_of_a_purchase(title: str, query: str, kind: float) -> None:
 
 
 def test_the_score_counts_attributes_options_and_price() -> None:
-    wanted = Wanted("a", "i", ("machine washable", "soft"), {"size": "large"}, 30.0)
+    wanted = Wish("a", "i", ("machine washable", "soft"), {"size": "large"}, 30.0)
     target = Product("a", "blanket", 25.0, attributes=("machine washable", "soft"))
     other = Product("b", "blanket", 35.0, attributes=("Machine-washable!",))
     assert scored(wanted, target, target, {"size": "Large"})["score"] == 1.0
