@@ -23,7 +23,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from skillpress.core.errors import UserError
+from skillpress.core.errors import UserError, is_user_error
 from skillpress.core.trajectory import Task
 from skillpress.core.web import server_of
 from skillpress.environments import environment_class
@@ -32,6 +32,7 @@ from skillpress.environments.search.dense import DenseSearch
 from skillpress.environments.search.parameters import RETRIEVER_VARIABLE, SearchParameters
 from skillpress.environments.search.retriever import RetrieverError, RetrieverServer
 from skillpress.environments.search.server import retriever_app
+from skillpress.rollouts.collection import BrokenEnvironmentError, ThreadVectorEnv
 from tests.support.environments.films import corpus
 from tests.support.integrations.running import running
 
@@ -99,6 +100,21 @@ def test_a_server_that_does_not_answer_is_named_after_its_deadline() -> None:
             RetrieverServer(url, 0.1)("Rome", 1)
     with pytest.raises(RetrieverError, match=r"its last error: ConnectError.*serve-retriever --passages"):
         RetrieverServer(url, 0.1)("Rome", 1)
+
+
+def test_a_run_without_its_server_ends_with_a_mistake_that_names_the_server(
+    parameters: SearchParameters, tasks: list[Task]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    played = ThreadVectorEnv(parameters.model_copy(update={"retriever": url, "seconds": 0.1}).make)
+    played.start({0: tasks[0]})
+    list(played.completed(60.0))
+    played.step({0: "search question"})
+    with pytest.raises(BrokenEnvironmentError, match=f"retriever: {url} did not answer") as caught:
+        played.completed(60.0)
+    assert is_user_error(caught.value)
+    played.close()
 
 
 def answering(*answers: tuple[int, str]) -> Starlette:
