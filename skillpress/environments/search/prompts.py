@@ -1,7 +1,7 @@
 """Question answering by search in words, for pretrained models.
 
 ``text`` asks for Search-R1's tags in our own words. The turns follow each other as they do there: thought and
-query, then the passages. The released prompt itself can be a prompt file, read by ``policy.parser: search``.
+query, then the passages. The released prompt itself can be a prompt file.
 ``compact``, for policies trained from scratch, is that of ``notebook_qa``.
 """
 

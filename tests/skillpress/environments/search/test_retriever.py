@@ -177,7 +177,6 @@ def test_the_command_serves_json_lines_until_it_is_told_to_end(tmp_path: Path) -
             process.kill()
 
 
-@pytest.mark.heavy
 def test_an_encoder_finds_the_passage_whose_vector_is_nearest(tmp_path: Path) -> None:
     """A passage is nearest to itself, and vectors are made once for a corpus, an encoder and a prefix."""
     corpus().write_parquet(tmp_path / "p.parquet")

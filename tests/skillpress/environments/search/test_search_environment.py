@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -137,6 +138,21 @@ def test_the_text_prompt_is_the_question_and_the_turns_and_says_when_it_is_the_l
     assert told.endswith("answer now.\n") and rendering.continuation(state).startswith(observation)
     parsed = search(rendering.response("answer yes", replace(info, action=ANSWER.format("yes"))))
     assert (parsed.action, parsed.invalid) == (ANSWER.format("yes"), None)
+
+
+def test_a_prompt_of_ones_own_is_answered_in_the_same_tags(
+    parameters: SearchParameters, environment: SearchEpisodes, tasks: list[Task], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.jinja").write_text(
+        "{{ own.question }}{% for t in history %}{{ t.observation }}{% endfor %}"
+    )
+    rendering = parameters.rendering(str(tmp_path / "mine.jinja"), 2)
+    observation, info = environment.reset(tasks[0])
+    state = AgentState(tasks[0], observation, info, (Turn("<information>", "", QUERY.format("a")),))
+    assert rendering.prompt(state) == f"{tasks[0].spec['question']}<information>"
+    assert rendering.continuation(state) == observation and rendering.parser == "search"
+    said = rendering.response("answer yes", replace(info, action=ANSWER.format("yes")))
+    assert search(said).action == ANSWER.format("yes")
 
 
 def test_skills_tell_a_first_query_a_further_one_a_repeated_one_and_an_answer(
