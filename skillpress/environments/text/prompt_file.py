@@ -47,7 +47,7 @@ class PromptFile:
 
     @property
     def parser(self) -> str:
-        """That of the rendering ``text``."""
+        """The parser of the rendering ``text``."""
         return self.usual.parser
 
     def prompt(self, state: AgentState) -> str:
