@@ -143,6 +143,11 @@ COMMANDS = {
         layers=("serve",),
         runs_code=True,
     ),
+    "serve-retriever": Command(
+        "skillpress.cli.serve_retriever",
+        "find passages of a file for environment: {name: search}, by Search-R1's protocol",
+        layers=("qa",),
+    ),
     "upgrade": Command("skillpress.cli.upgrade", "bring a lab's files to the installed version", in_lab=True),
     "doctor": Command("skillpress.cli.doctor", "what is installed, what works here, and how to get the rest"),
 }

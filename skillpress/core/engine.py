@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from skillpress.core.logprobs import EqualByValue, Logprobs, as_logprobs
@@ -45,6 +45,16 @@ class Completion(EqualByValue):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "logprobs", as_logprobs(self.logprobs))
+
+    def beginning(self, count: int) -> Completion:
+        """The first ``count`` tokens, as if the response had ended there."""
+        spans = (replace(span, end=min(span.end, count)) for span in self.weight_spans if span.start < count)
+        return replace(
+            self,
+            token_ids=self.token_ids[:count],
+            logprobs=self.logprobs[:count],
+            weight_spans=tuple(spans),
+        )
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,9 @@ class ParsedAction(Generic[Act]):
     a program's ``Reply``."""
     invalid: str | None = None
     """Why the format is wrong; None if it is right. The environment still gets an action, if there is one."""
+    end: int | None = None
+    """Number of characters of the response that count; the agent drops the tokens behind them. None keeps
+    all."""
 
 
 class Parser(Protocol):

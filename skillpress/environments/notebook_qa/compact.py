@@ -21,9 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skillpress.core.interface import AgentState, Info, ScratchVocabulary
-from skillpress.environments.notebook_qa.desk import MOST_CANDIDATES, MOST_ENTITIES, MOST_TITLES, Desk
-from skillpress.environments.notebook_qa.environment import NotebookState
-from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
+from skillpress.environments.notebook_qa.desk import (
+    MOST_CANDIDATES,
+    MOST_ENTITIES,
+    MOST_TITLES,
+    Desk,
+    DeskState,
+)
 from skillpress.environments.text.prompts import last_turns, own_state
 from skillpress.environments.text.words import UNKNOWN, ended_vocabulary, split_words
 
@@ -63,14 +67,14 @@ class CompactRendering:
 
     def prompt(self, state: AgentState) -> str:
         """A prompt of at most :func:`longest` words, all of them from :func:`all_words`."""
-        desk = own_state(state, NotebookState).desk
+        desk = own_state(state, DeskState).desk
         words = ["ask", *_asked(desk)[:QUESTION_WORDS], "titles", *_titles(desk), "answers", *_answers(desk)]
         words += ["did", *self._did(state)]
         return " ".join(word if word in _KNOWN else UNKNOWN for word in words)
 
     def continuation(self, state: AgentState) -> str:
         """The current titles and answers."""
-        desk = own_state(state, NotebookState).desk
+        desk = own_state(state, DeskState).desk
         words = ["failed"] if state.info.invalid else []
         return " ".join([*words, "titles", *_titles(desk), "answers", *_answers(desk)])
 
@@ -132,6 +136,6 @@ def longest(history: int) -> int:
 _DESK = len(("titles", "answers")) + 3 * MOST_TITLES + 5 * MOST_CANDIDATES
 
 
-def vocabulary(parameters: NotebookQaParameters, history: int) -> ScratchVocabulary:
+def vocabulary(history: int) -> ScratchVocabulary:
     """The words of the compact rendering."""
     return ended_vocabulary(all_words(), longest(history), 1 + _DESK)

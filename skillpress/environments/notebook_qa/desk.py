@@ -66,6 +66,17 @@ class Desk:
         return tuple((first + ranked(offered))[:MOST_CANDIDATES])
 
 
+@dataclass(frozen=True)
+class DeskState:
+    """What a rendering may show. The agent has seen all of it."""
+
+    question: str
+    desk: Desk
+    steps: int
+    """Number of steps taken so far."""
+    steps_left: int
+
+
 def first_desk(question: str) -> Desk:
     """The desk with only the question."""
     found = [match["quoted"] or match["name"] for match in _ENTITY.finditer(question)]

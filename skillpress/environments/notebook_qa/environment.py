@@ -21,7 +21,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa import desk as desks
 from skillpress.environments.notebook_qa.actions import COMPUTED, read_action, short_words
 from skillpress.environments.notebook_qa.answers import exact_match, f1, f1_rule, has_answer
-from skillpress.environments.notebook_qa.desk import Desk, first_desk
+from skillpress.environments.notebook_qa.desk import DeskState, first_desk
 from skillpress.environments.notebook_qa.notebook import (
     KEEP,
     MOST_IN_A_SECTION,
@@ -53,14 +53,9 @@ hundred."""
 
 
 @dataclass(frozen=True)
-class NotebookState:
-    """What a rendering may show. The agent has seen all of it."""
+class NotebookState(DeskState):
+    """What a rendering may show, with the notepad."""
 
-    question: str
-    desk: Desk
-    steps: int
-    """Number of steps taken so far."""
-    steps_left: int
     notepad: Mapping[str, str] = field(default_factory=dict)
     """Maps sections to their texts."""
 

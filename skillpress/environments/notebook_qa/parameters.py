@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
@@ -39,14 +40,18 @@ Difficulty = Literal["all", "easy", "hard"]
 QUESTIONS, PARAGRAPHS = "questions.parquet", "paragraphs.parquet"
 
 
-class NotebookQaParameters(EnvironmentSection):
-    """Which questions are asked, what may be searched, and the limits of the code."""
+class QuestionOracle(Oracle, Protocol):
+    """A demonstrator of short actions."""
+
+    def way(self, task: Task) -> list[str] | None:
+        """Short actions that win; None if there are none."""
+        ...
+
+
+class QuestionParameters(EnvironmentSection):
+    """Which questions are asked, and where they and the paragraphs are."""
 
     hosting: ClassVar[Hosting] = "threads"
-    measures: ClassVar[tuple[str, ...]] = ("exact_match", "f1", "has_answer", "executed")
-    """``executed`` is measured at every step: whether its code ran without an error. The others are measured
-    only at the last step."""
-    notepad: ClassVar[bool] = True
     libraries: ClassVar[tuple[str, ...]] = ("tantivy",)
 
     data: str = ""
@@ -75,19 +80,11 @@ class NotebookQaParameters(EnvironmentSection):
     objectivity: str = ""
     """Parquet file with a model's ratings of training questions (``skillpress judge-questions``); those not
     rated 1 for objectivity and for temporal stability are dropped. If empty, regular expressions decide."""
-    top_k: Annotated[int, Field(ge=1)] = 5
-    """Number of hits of a search that does not specify it."""
-    cell_seconds: Annotated[float, Field(gt=0)] = 30.0
-    """Maximum time of one cell, including its searches."""
-    episode_seconds: Annotated[float, Field(gt=0)] = 300.0
-    """Maximum total time of an episode's cells, without the policy's own time."""
-    memory_mb: Annotated[int, Field(ge=16)] = 512
-    """Memory of the interpreter and all processes that it starts."""
-    isolation: Kind = "bubblewrap"
-    """Isolation of the sandboxes. ``gvisor`` runs each on a kernel of its own and needs ``runsc``."""
-    output_characters: Annotated[int, Field(ge=100, le=40_000)] = 4000
-    """Maximum number of characters of a cell's output that the agent sees; longer output is cut in the
-    middle."""
+
+    @property
+    def data_files(self) -> tuple[str, ...]:
+        """The files in :attr:`folder` that its episodes read."""
+        return QUESTIONS, PARAGRAPHS
 
     @property
     def folder(self) -> Path:
@@ -103,7 +100,7 @@ class NotebookQaParameters(EnvironmentSection):
                 f"{QUESTIONS} and {PARAGRAPHS} in either (docs/question_answering.md says what they hold)"
             )
         folder = Path(named).expanduser()
-        for name in (QUESTIONS, PARAGRAPHS):
+        for name in self.data_files:
             if not (folder / name).is_file():
                 raise UserError(f"environment.data: {folder} lacks {name}; docs/question_answering.md has it")
         return folder
@@ -111,11 +108,7 @@ class NotebookQaParameters(EnvironmentSection):
     @property
     def index_home(self) -> Path:
         """The folder of search indexes."""
-        chosen = self.indexes or os.environ.get(INDEXES_VARIABLE)
-        if chosen:
-            return Path(chosen).expanduser()
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return home / "skillpress" / "indexes"
+        return index_home(self.indexes)
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         from skillpress.environments.notebook_qa.tasks import make_tasks
@@ -125,7 +118,50 @@ class NotebookQaParameters(EnvironmentSection):
     def check_tasks(self, tasks: Sequence[Task]) -> None:
         from skillpress.environments.notebook_qa.tasks import check_tasks
 
-        check_tasks(tasks)
+        check_tasks(tasks, self.name)
+
+    @abstractmethod
+    def make_oracle(self) -> QuestionOracle:
+        self._lacks("make_oracle")
+
+    def vocabulary(self, history: int) -> ScratchVocabulary:
+        from skillpress.environments.notebook_qa.compact import vocabulary
+
+        return vocabulary(history)
+
+    def inputs(self) -> Mapping[str, str]:
+        named = [Path(self.objectivity)] if self.objectivity else []
+        files = [*(self.folder / name for name in self.data_files), *named]
+        return {file.name: _digest(file) for file in files}
+
+    def dropped(self) -> Mapping[str, Mapping[str, int]]:
+        """Maps data set to reason to the number of questions left out for it, including ``kept``."""
+        from skillpress.environments.notebook_qa.tasks import dropped
+
+        return dropped(self)
+
+
+class NotebookQaParameters(QuestionParameters):
+    """Which questions are asked, what may be searched, and the limits of the code."""
+
+    measures: ClassVar[tuple[str, ...]] = ("exact_match", "f1", "has_answer", "executed")
+    """``executed`` is measured at every step: whether its code ran without an error. The others are measured
+    only at the last step."""
+    notepad: ClassVar[bool] = True
+
+    top_k: Annotated[int, Field(ge=1)] = 5
+    """Number of hits of a search that does not specify it."""
+    cell_seconds: Annotated[float, Field(gt=0)] = 30.0
+    """Maximum time of one cell, including its searches."""
+    episode_seconds: Annotated[float, Field(gt=0)] = 300.0
+    """Maximum total time of an episode's cells, without the policy's own time."""
+    memory_mb: Annotated[int, Field(ge=16)] = 512
+    """Memory of the interpreter and all processes that it starts."""
+    isolation: Kind = "bubblewrap"
+    """Isolation of the sandboxes. ``gvisor`` runs each on a kernel of its own and needs ``runsc``."""
+    output_characters: Annotated[int, Field(ge=100, le=40_000)] = 4000
+    """Maximum number of characters of a cell's output that the agent sees; longer output is cut in the
+    middle."""
 
     def make(self) -> Environment:
         from skillpress.environments.notebook_qa.environment import make
@@ -148,12 +184,7 @@ class NotebookQaParameters(EnvironmentSection):
             **scaffolds(self),
         }
 
-    def vocabulary(self, history: int) -> ScratchVocabulary:
-        from skillpress.environments.notebook_qa.compact import vocabulary
-
-        return vocabulary(self, history)
-
-    def make_oracle(self) -> Oracle:
+    def make_oracle(self) -> QuestionOracle:
         from skillpress.environments.notebook_qa.oracle import CompactOracle
 
         return CompactOracle(self)
@@ -163,16 +194,14 @@ class NotebookQaParameters(EnvironmentSection):
 
         return share(self, slots)
 
-    def inputs(self) -> Mapping[str, str]:
-        named = [Path(self.objectivity)] if self.objectivity else []
-        files = [self.folder / QUESTIONS, self.folder / PARAGRAPHS, *named]
-        return {file.name: _digest(file) for file in files}
 
-    def dropped(self) -> Mapping[str, Mapping[str, int]]:
-        """Maps data set to reason to the number of questions left out for it, including ``kept``."""
-        from skillpress.environments.notebook_qa.tasks import dropped
-
-        return dropped(self)
+def index_home(named: str) -> Path:
+    """The folder of search indexes: the one named, or else the variable's or that in the user's cache."""
+    chosen = named or os.environ.get(INDEXES_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "skillpress" / "indexes"
 
 
 def _digest(file: Path) -> str:

@@ -21,8 +21,7 @@ from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa.difficulty import hops, is_of
-from skillpress.environments.notebook_qa.oracle import CompactOracle
-from skillpress.environments.notebook_qa.parameters import QUESTIONS, NotebookQaParameters
+from skillpress.environments.notebook_qa.parameters import QUESTIONS, QuestionParameters
 from skillpress.environments.notebook_qa.questions import (
     judged,
     question_key,
@@ -35,7 +34,7 @@ from skillpress.environments.splits import refuse_repetitions
 ENVIRONMENT = "notebook_qa"
 OTHER_HOPS, OTHER_DIFFICULTY, OUT_OF_REACH = "other_hops", "other_difficulty", "out_of_reach"
 REPEATED = "repeated"
-"""Additional reasons to those of ``questions.py``: for the first three see ``NotebookQaParameters``; the last
+"""Additional reasons to those of ``questions.py``: for the first three see ``QuestionParameters``; the last
 one is for repeated evaluation questions."""
 COLUMNS = {
     "id": pl.String(),
@@ -49,7 +48,7 @@ COLUMNS = {
 """The columns of ``questions.parquet``."""
 
 
-def make_tasks(parameters: NotebookQaParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+def make_tasks(parameters: QuestionParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
     """Yield the tasks of all splits.
 
     Raises:
@@ -58,7 +57,7 @@ def make_tasks(parameters: NotebookQaParameters, sizes: SplitSizes, seed: int) -
     """
     chosen = _chosen(parameters)
     for split, count in (("train", sizes.train), ("validation", sizes.validation), ("test", sizes.test)):
-        tasks = [_task(row, split) for row in chosen[split].iter_rows(named=True)]
+        tasks = [_task(row, split, parameters.name) for row in chosen[split].iter_rows(named=True)]
         if len(tasks) < count:
             key = "test_on" if split == "test" else "train_on"
             raise TaskError(
@@ -68,7 +67,7 @@ def make_tasks(parameters: NotebookQaParameters, sizes: SplitSizes, seed: int) -
         yield from spread(tasks, count, seed)
 
 
-def dropped(parameters: NotebookQaParameters) -> Mapping[str, Mapping[str, int]]:
+def dropped(parameters: QuestionParameters) -> Mapping[str, Mapping[str, int]]:
     """Maps data set to reason to the number of questions left out for it, including ``kept``."""
     counted = _chosen(parameters)["dropped"].group_by("dataset", "reason").len().sort("dataset", "reason")
     found: dict[str, dict[str, int]] = {}
@@ -77,7 +76,7 @@ def dropped(parameters: NotebookQaParameters) -> Mapping[str, Mapping[str, int]]
     return found
 
 
-def questions_to_judge(parameters: NotebookQaParameters) -> pl.DataFrame:
+def questions_to_judge(parameters: QuestionParameters) -> pl.DataFrame:
     """The training questions (``dataset``, ``id``, ``question``, ``answers``) that a model may rate: those
     that the rules keep which its ratings do not replace, whether or not short actions can answer them."""
     training = _training(_rows(parameters), parameters, rated=True)
@@ -92,24 +91,24 @@ def spread(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
     return sorted(drawn, key=lambda task: derive(seed, "question order", task.task_id))
 
 
-def check_tasks(tasks: Sequence[Task]) -> None:
+def check_tasks(tasks: Sequence[Task], environment: str = ENVIRONMENT) -> None:
     """Refuse a task set that does not consist of questions, or repeats one."""
     keys = pl.DataFrame({"question": [str(task.spec.get("question", "")) for task in tasks]})
     by_task = dict(
         zip((task.task_id for task in tasks), keys.select(question_key()).to_series(), strict=True)
     )
-    refuse_repetitions(tasks, ENVIRONMENT, "question", lambda task: by_task[task.task_id])
+    refuse_repetitions(tasks, environment, "question", lambda task: by_task[task.task_id])
 
 
-def _chosen(parameters: NotebookQaParameters) -> Mapping[str, pl.DataFrame]:
-    return _chosen_once(parameters.model_dump_json())
+def _chosen(parameters: QuestionParameters) -> Mapping[str, pl.DataFrame]:
+    return _chosen_once(type(parameters), parameters.model_dump_json())
 
 
 @lru_cache(1)
-def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
+def _chosen_once(kind: type[QuestionParameters], section: str) -> Mapping[str, pl.DataFrame]:
     """Maps each split to its questions, and ``dropped`` to all questions considered, each with the reason or
     null."""
-    parameters = NotebookQaParameters.model_validate_json(section)
+    parameters = kind.model_validate_json(section)
     rows = _rows(parameters)
     trains, is_dev = pl.col("dataset").is_in(parameters.train_on), pl.col("split") == "dev"
     tests = pl.col("dataset").is_in(parameters.test_on) & ((pl.col("split") == "test") | (is_dev & ~trains))
@@ -127,12 +126,12 @@ def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
     return {**kept, "dropped": pl.concat(splits.values()).select("dataset", "reason")}
 
 
-def _rows(parameters: NotebookQaParameters) -> pl.DataFrame:
+def _rows(parameters: QuestionParameters) -> pl.DataFrame:
     file = parameters.folder / QUESTIONS
     return read_columns(file, COLUMNS, str(file)).with_columns(hops())
 
 
-def _training(rows: pl.DataFrame, parameters: NotebookQaParameters, rated: bool) -> pl.DataFrame:
+def _training(rows: pl.DataFrame, parameters: QuestionParameters, rated: bool) -> pl.DataFrame:
     """The training questions, each with the reason by the rules or null; see ``questions.judged``."""
     is_train = pl.col("split") == "train"
     questions = rows.filter(pl.col("dataset").is_in(parameters.train_on), is_train)
@@ -149,35 +148,35 @@ def _repetitions(questions: pl.DataFrame, elsewhere: pl.DataFrame) -> pl.DataFra
     return questions.with_columns(reason=pl.when(repeated).then(pl.lit(REPEATED)))
 
 
-def _of_hops(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.DataFrame:
+def _of_hops(questions: pl.DataFrame, parameters: QuestionParameters) -> pl.DataFrame:
     if not parameters.hops:
         return questions
     other = ~pl.col("hops").is_in(parameters.hops).fill_null(False)
     return questions.with_columns(reason=pl.coalesce("reason", pl.when(other).then(pl.lit(OTHER_HOPS))))
 
 
-def _in_reach(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.DataFrame:
+def _in_reach(questions: pl.DataFrame, parameters: QuestionParameters) -> pl.DataFrame:
     """Drop the questions that short actions cannot answer, if the section asks for it."""
     if not parameters.reachable:
         return questions
-    demonstrator = CompactOracle(parameters)
+    demonstrator = parameters.make_oracle()
     reasons = [
         OUT_OF_REACH
-        if row["reason"] is None and demonstrator.way(_task(row, "train")) is None
+        if row["reason"] is None and demonstrator.way(_task(row, "train", parameters.name)) is None
         else row["reason"]
         for row in questions.iter_rows(named=True)
     ]
     return questions.with_columns(pl.Series("reason", reasons, pl.String))
 
 
-def _task(row: Mapping[str, object], split: str) -> Task:
+def _task(row: Mapping[str, object], split: str, environment: str) -> Task:
     """A question's task. Its stratum consists of the data set and the hops."""
     many = row["hops"]
     hops_in_words = f"{many} hop{'' if many == 1 else 's'}" if many else "unknown hops"
     spec = {name: row[name] for name in ("question", "answers", "dataset", "supporting_titles")}
     return Task(
         task_id=f"{row['dataset']}/{row['id']}",
-        environment=ENVIRONMENT,
+        environment=environment,
         seed=0,
         spec=spec,
         split=split,

@@ -2,7 +2,7 @@
 
 A checkpoint that another project trained is so evaluated on that project's prompt. The file is a Jinja
 template of the user turn; :data:`FIELDS` is what it may use. It is rendered in Jinja's sandbox, so it reaches
-nothing else. Responses are read by ``policy.parser``, or by ``tagged``.
+nothing else. Responses are read by ``policy.parser``, or as those of ``text``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.lab import found_here
-from skillpress.environments.text.prompts import GameRendering, last_turns, steps_taken, tagged_answer
+from skillpress.environments.text.prompts import GameRendering, last_turns, steps_taken
 
 if TYPE_CHECKING:
     from skillpress.environments.section import EnvironmentSection
@@ -43,8 +43,12 @@ class PromptFile:
     file: Path
     template: Template
     usual: GameRendering
-    """The environment's rendering ``text``, which knows the possible actions."""
-    parser: str = "tagged"
+    """The environment's rendering ``text``, which knows the possible actions and the form of answers."""
+
+    @property
+    def parser(self) -> str:
+        """The parser of the rendering ``text``."""
+        return self.usual.parser
 
     def prompt(self, state: AgentState) -> str:
         """The template's text for this state.
@@ -78,7 +82,7 @@ class PromptFile:
 
     def response(self, action: str, info: Info) -> str:
         """The action in the environment's own wording, in the tags that the parser reads."""
-        return tagged_answer(self.usual.thought, info.action or action)
+        return self.usual.response(action, info)
 
 
 def prompt_file(section: EnvironmentSection, name: str, history: int) -> PromptFile:

@@ -18,6 +18,7 @@ FIGURES = Registry(
         "code_repair": "skillpress.evaluation.paper.code_repair:FIGURES",
         "countdown": "skillpress.evaluation.paper.countdown:FIGURES",
         "notebook_qa": "skillpress.evaluation.paper.notebook_qa:FIGURES",
+        "shop": "skillpress.evaluation.paper.shop:FIGURES",
         "textworld_cooking": "skillpress.evaluation.paper.textworld_cooking:FIGURES",
     },
 )

@@ -14,6 +14,7 @@ so that a policy can be trained to do without the knowledge.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -160,6 +161,8 @@ class LanguageAgent(EngineAgent[_Asked]):
             parsed = self.state_update.read(response)
         else:
             parsed = self.parse(response)
+        if parsed.end is not None:
+            completion = completion.beginning(self._tokens_of(completion.token_ids, parsed.end))
         return Decision(
             prompt_ids=asked.prompt,
             response_ids=completion.token_ids,
@@ -170,6 +173,10 @@ class LanguageAgent(EngineAgent[_Asked]):
             kind=asked.kind,
             plain_prompt_ids=asked.plain,
         )
+
+    def _tokens_of(self, tokens: TokenIds, characters: int) -> int:
+        """The fewest tokens whose text has this many characters."""
+        return bisect_left(range(len(tokens)), characters, key=lambda count: len(self.decode(tokens[:count])))
 
 
 SECONDS = 600.0

@@ -17,9 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment
 from skillpress.core.trajectory import Task
-from skillpress.rollouts.collection.vector import BrokenEnvironmentError, StepResult
+from skillpress.rollouts.collection.vector import BrokenEnvironmentError, RefusedEnvironmentError, StepResult
 
 SECONDS = 300.0
 """Maximum time for one start or step."""
@@ -172,7 +173,8 @@ class ThreadVectorEnv:
         asked, slot.asked = slot.asked, None
         if isinstance(answer, Exception):
             self.forget(slot.number)
-            raise BrokenEnvironmentError(
+            kind = RefusedEnvironmentError if isinstance(answer, UserError) else BrokenEnvironmentError
+            raise kind(
                 f"{_named(slot)}: {asked} failed: {type(answer).__name__}: {answer}", slot.number
             ) from answer
         self._found.append((slot.number, answer))

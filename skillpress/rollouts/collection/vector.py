@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 
@@ -25,6 +26,10 @@ class BrokenEnvironmentError(RuntimeError):
         """``slot``: the slot of the environment, if the code that raises the error knows it."""
         super().__init__(message)
         self.slot = slot
+
+
+class RefusedEnvironmentError(BrokenEnvironmentError, UserError):
+    """The same, where the user can correct what is wrong, such as a server that does not run."""
 
 
 @dataclass(frozen=True, slots=True)

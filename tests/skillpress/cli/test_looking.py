@@ -91,6 +91,7 @@ LOOKING = {
     "export": [["export", "--format", "atif", PLAYED, "--output", "OUT/a", "--tokenizer", "models/evil"]],
     "skills": [["skills", "log.jsonl", "--output", "OUT/skills"], ["skills", ".", "--output", "OUT/more"]],
     "rules": [["rules", "log.jsonl", "--output", "OUT/rules.yaml"]],
+    "serve-retriever": [["serve-retriever", "--passages", "log.jsonl", "--indexes", "OUT/indexes"]],
     "upgrade": [["upgrade", "--dry-run"]],
     "doctor": [["doctor"]],
 }  # fmt: skip

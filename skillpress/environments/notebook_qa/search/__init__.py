@@ -7,17 +7,21 @@ implements it on an index on disk (made by ``index.py``).
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillpress.environments.notebook_qa.search.backend import CachedSearch, Hit, SearchBackend, SearchError
+
+if TYPE_CHECKING:
+    from skillpress.environments.notebook_qa.search.tantivy_search import TantivySearch
 
 __all__ = ["CachedSearch", "Hit", "SearchBackend", "SearchError", "open_search"]
 
 
-def open_search(paragraphs: str | Path, home: str | Path) -> SearchBackend:
+def open_search(paragraphs: str | Path, home: str | Path) -> TantivySearch:
     """BM25 over a corpus on disk.
 
     Args:
-        paragraphs: Parquet file with ``id``, ``title`` and ``text``.
+        paragraphs: Parquet file with ``id``, ``title`` and ``text``, or JSON lines (see ``index.py``).
         home: folder of indexes; the index of the corpus is made there the first time.
 
     Raises:

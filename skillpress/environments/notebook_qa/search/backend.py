@@ -38,6 +38,17 @@ class Hit:
     """Id in the corpus; empty if the backend has none."""
 
 
+@dataclass(frozen=True)
+class Passage:
+    """A whole paragraph found by a search."""
+
+    title: str
+    text: str
+    score: float
+    """Higher is better; comparable only within one search."""
+    id: str
+
+
 class SearchBackend(Protocol):
     """Finds paragraphs. Any text is a query: no character has a special meaning, and none raises an error.
     Only the first ``texts.LONGEST_QUERY`` characters of a query are used."""

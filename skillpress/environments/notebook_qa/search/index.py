@@ -1,9 +1,10 @@
-"""The index of a corpus: made once from its Parquet file, and found again by a hash of the file.
+"""The index of a corpus: made once from its file, and found again by a hash of the file.
 
-A corpus has one row per paragraph with ``id``, ``title`` and ``text``. The name of its index folder is a hash
-of the file's contents, of this module's ``INDEX_VERSION``, and of tantivy's version. So an existing folder is
-complete and up to date. If two processes make it at the same time, the second finds the first one's result. A
-single thread writes it, so that paragraphs are in the corpus' order.
+A corpus has one row per paragraph with ``id``, ``title`` and ``text``. It is a Parquet file, or JSON lines
+with ``id`` and ``contents``: the title in the first line, the text behind it. The name of its index folder is
+a hash of the file's contents, of this module's ``INDEX_VERSION``, and of tantivy's version. So an existing
+folder is complete and up to date. If two processes make it at the same time, the second finds the first one's
+result. A single thread writes it, so that paragraphs are in the corpus' order.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def index_of(paragraphs: str | Path, home: str | Path) -> Path:
     """
     corpus = Path(paragraphs)
     if not corpus.is_file():
-        raise SearchError(f"{corpus}: no such file; name the Parquet file with the corpus' paragraphs")
+        raise SearchError(
+            f"{corpus}: no such file; name the Parquet or .jsonl file with the corpus' paragraphs"
+        )
     folder = Path(home) / f"paragraphs-{_digest(corpus)}"
     if not folder.is_dir():
         rows = read_corpus(corpus)
@@ -55,14 +58,20 @@ def read_corpus(corpus: Path) -> pl.DataFrame:
     Raises:
         SearchError: see :func:`index_of`.
     """
+    lines = corpus.suffix == ".jsonl"
     try:
-        columns = pl.read_parquet_schema(corpus)
-        lacking = [name for name in CORPUS_COLUMNS if columns.get(name) != pl.String]
+        found = pl.scan_ndjson(corpus) if lines else pl.scan_parquet(corpus)
+        columns = found.collect_schema()
+        lacking = [
+            name for name in (("contents",) if lines else CORPUS_COLUMNS) if columns.get(name) != pl.String
+        ]
         if lacking:
             raise SearchError(f"{corpus}: lacks the text columns {', '.join(lacking)}; has {dict(columns)}")
-        rows = pl.read_parquet(corpus, columns=list(CORPUS_COLUMNS))
+        rows = (_of_lines(found) if lines else found).select(CORPUS_COLUMNS).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise SearchError(f"{corpus}: not a readable Parquet file ({error})") from error
+        raise SearchError(
+            f"{corpus}: not a readable {'file of JSON lines' if lines else 'Parquet file'} ({error})"
+        ) from error
     if rows.is_empty():
         raise SearchError(f"{corpus}: holds no paragraphs")
     for name in CORPUS_COLUMNS:
@@ -75,6 +84,16 @@ def read_corpus(corpus: Path) -> pl.DataFrame:
             "shorten it"
         )
     return rows
+
+
+def _of_lines(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """``id``, ``title`` and ``text`` from ``id`` and ``contents``."""
+    parts = pl.col("contents").str.splitn("\n", 2)
+    return rows.select(
+        pl.col("id").cast(pl.String),
+        title=parts.struct.field("field_0"),
+        text=parts.struct.field("field_1").fill_null(""),
+    )
 
 
 def schema() -> tantivy.Schema:

@@ -14,7 +14,7 @@ from typing import Any
 import tantivy
 from tantivy import Occur, Query
 
-from skillpress.environments.notebook_qa.search.backend import Hit, SearchError
+from skillpress.environments.notebook_qa.search.backend import Hit, Passage, SearchError
 from skillpress.environments.notebook_qa.search.index import ANALYZER
 from skillpress.environments.notebook_qa.search.texts import (
     LONGEST_TITLE,
@@ -51,17 +51,29 @@ class TantivySearch:
 
     def search(self, query: str, top_k: int) -> tuple[Hit, ...]:
         """See ``SearchBackend``."""
-        check_top_k(top_k)
         words = query_words(query)
-        parts = [(Occur.Should, Query.term_query(self._schema, "words", word)) for word in words]
-        found = self._documents(Query.boolean_query(parts), top_k + _TIES)
-        best = sorted(found, key=lambda hit: (-hit[0], _number(hit[1])))[:top_k]
         return tuple(
             Hit(
+                title=found.title,
+                snippet=snippet(found.text, words, SNIPPET_CHARACTERS),
+                score=found.score,
+                paragraph_id=found.id,
+            )
+            for found in self.passages(query, top_k)
+        )
+
+    def passages(self, query: str, top_k: int) -> tuple[Passage, ...]:
+        """The same paragraphs as :meth:`search`, whole."""
+        check_top_k(top_k)
+        terms = (Query.term_query(self._schema, "words", word) for word in query_words(query))
+        found = self._documents(Query.boolean_query([(Occur.Should, term) for term in terms]), top_k + _TIES)
+        best = sorted(found, key=lambda hit: (-hit[0], _number(hit[1])))[:top_k]
+        return tuple(
+            Passage(
                 title=_stored(document, "title"),
-                snippet=snippet(_stored(document, "text"), words, SNIPPET_CHARACTERS),
+                text=_stored(document, "text"),
                 score=score,
-                paragraph_id=_stored(document, "id"),
+                id=_stored(document, "id"),
             )
             for score, document in best
         )

@@ -11,8 +11,10 @@ from skillpress.core.engine import Completion, Sampling
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, WeightSpan
+from skillpress.environments.search.actions import search
 from skillpress.rollouts.agents import OutcomeReward, RandomExplorer, decide
 from skillpress.rollouts.agents.engine_agent import EngineAnswerError
+from skillpress.rollouts.agents.state_updates import Concatenate
 from tests.support.rollouts.rote import agent, decode
 
 TASK = Task("t", "none", 0, {})
@@ -119,3 +121,14 @@ def test_the_random_explorer_is_uniform_and_decided_by_its_seed() -> None:
     assert [decision.parsed.action for decision in again] == drawn[:10]
     for action in "abc":
         assert drawn.count(action) == pytest.approx(1000, abs=4 * (3000 * 2 / 9) ** 0.5)
+
+
+def test_what_follows_the_end_that_a_parser_finds_is_no_part_of_the_decision() -> None:
+    player, _ = agent("<search>a</search> and a page", "<search>a</search>")
+    player.parse, player.state_update = search, Concatenate(1)
+    first, second = decide(player, [START, START], [0, 1])
+    assert first == second and first.parsed.action == "<search>a</search>"
+    assert decode(first.response_ids) == "<search>a</search>"
+    assert len(first.logprobs) == len(first.response_ids) == first.weight_spans[-1].end
+    following = player.update_state(START, first, "a page", Info())
+    assert following.context is not None and decode(following.context) == "a cliff<search>a</search>"

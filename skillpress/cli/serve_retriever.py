@@ -1,0 +1,78 @@
+"""``skillpress serve-retriever``: find passages of a file, by Search-R1's HTTP protocol.
+
+    skillpress serve-retriever --passages paragraphs.parquet --port 8900
+    skillpress serve-retriever --passages paragraphs.parquet --encoder FOLDER --prefixes 'query: ' 'passage: '
+    SKILLPRESS_RETRIEVER=http://127.0.0.1:8900 skillpress run --params params/search.yaml
+
+The file is Parquet with id, title and text, or JSON lines with id and contents (title, line break, text). Its
+index is made once, in the folder of --indexes. It is searched by BM25, or with --encoder by the vectors of a
+sentence-embedding model, which needs the layer train.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from skillpress.core.arguments import CommandParser, whole
+from skillpress.core.web import is_loopback, server_of
+from skillpress.environments.notebook_qa.parameters import index_home
+from skillpress.environments.notebook_qa.search import open_search
+from skillpress.environments.search.retriever import Retriever
+from skillpress.environments.search.server import retriever_app
+from skillpress.integrations.serving.server import listen
+
+_LOG = logging.getLogger(__name__)
+
+PORT = 8900
+OPEN = "anyone who can reach the port can search; there is no password"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until Ctrl-C or SIGTERM; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    retrieve = _retriever(chosen)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with (
+        listen(chosen.host, chosen.port) as listening,
+        suppress(KeyboardInterrupt),
+    ):  # the usual way to end it
+        if not is_loopback(chosen.host):
+            _LOG.warning("warning: --host %s: %s", chosen.host, OPEN)
+        name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
+        address = f"http://{name}:{listening.getsockname()[1]}"
+        print(f"ready: {address} finds passages of {chosen.passages} (Ctrl-C ends it)", flush=True)
+        server_of(retriever_app(retrieve)).run(sockets=[listening])
+    return 0
+
+
+def _retriever(chosen: Namespace) -> Retriever:
+    home = index_home(str(chosen.indexes or ""))
+    if chosen.encoder is None:
+        return open_search(chosen.passages, home).passages
+    from skillpress.environments.search.dense import DenseSearch  # with transformers
+
+    return DenseSearch(chosen.passages, chosen.encoder, home, tuple(chosen.prefixes)).passages
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="skillpress serve-retriever", description=__doc__)
+    parser.add_argument("--passages", required=True, type=Path, metavar="FILE", help="Parquet or .jsonl")
+    parser.add_argument(
+        "--indexes", type=Path, metavar="DIR", help="default: $SKILLPRESS_INDEXES, or the user's cache"
+    )
+    parser.add_argument("--encoder", type=Path, metavar="FOLDER", help="a sentence-embedding model, not BM25")
+    parser.add_argument(
+        "--prefixes", nargs=2, default=("", ""), metavar=("QUERY", "PASSAGE"), help="what the encoder expects"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"
+    )
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=PORT, help=f"0 takes a free one (default: {PORT})"
+    )
+    return parser
