@@ -107,11 +107,14 @@ def _prompts_have_room_for_what_is_given(params: Params) -> None:
 
 def _the_prompt_has_words_for_the_library(params: Params) -> None:
     library = params.skills.library
-    if library is not None and library.teacher is not None and params.policy.compact:
-        raise ValueError(
-            "skills.library.teacher writes sentences, which policy.rendering 'compact' cannot show; "
-            "use rendering text or paper, or set teacher to null"
-        )
+    if library is None or not params.policy.compact:
+        return
+    for name, given in (("teacher", library.teacher), ("folder", library.folder)):
+        if given is not None:
+            raise ValueError(
+                f"skills.library.{name} gives sentences, which policy.rendering 'compact' cannot show; "
+                f"use rendering text or paper, or set {name} to null"
+            )
 
 
 def _the_environment_states_what_is_rewarded(params: Params) -> None:

@@ -285,6 +285,7 @@ def _evolution(job: TrainingJob, experiment: Experiment, ranks: Ranks) -> Librar
         projection=job.params.environment.make_projection(),
         ranks=ranks,
         teacher=None if teacher is None else teacher.make(job.params.seed, job.checkpoints.folder),
+        library=section.beginning(),
     )
 
 

@@ -93,6 +93,11 @@ class Fingerprints:
             described |= prompt_identity(self.params.policy.rendering)
         if reads(stage.parameters, "policy.store"):
             described |= embedding_identity(self.params.policy.store)
+        library = self.params.skills.library
+        # Other stages read the section too, but training alone begins with the folder.
+        begins = all(reads(stage.parameters, key) for key in ("skills.library", "training.steps"))
+        if library is not None and library.folder and begins:
+            described["skills"] = library.identity()
         if reads(stage.parameters, "imitation.thoughts"):
             described |= thoughts_identity(self.params.imitation.thoughts)
         if reads(stage.parameters, "imitation.episodes"):

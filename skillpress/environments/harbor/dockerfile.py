@@ -86,7 +86,7 @@ def read_dockerfile(path: Path) -> Dockerfile:
             copied.append(found)
         elif name not in WITHOUT_EFFECT:
             built.append(name)
-    return Dockerfile(folder, variables, copied, built, user)
+    return Dockerfile(folder=folder, variables=variables, copied=copied, built=built, user=user)
 
 
 def archive(copied: Sequence[Copied], context: Path, folders: Sequence[str]) -> bytes:

@@ -94,7 +94,14 @@ class TaskRuns:
         copied = task.dockerfile.copied if self._section.replays_copies else ()
         files = archive(copied, task.context, [*FOLDERS, task.place])
         ours, theirs = socket.socketpair()
-        made = TaskRun(task, start, InsideRoot(ours), files, solve=self._section.solves, ended=ended)
+        made = TaskRun(
+            task=task,
+            start=start,
+            inside=InsideRoot(ours),
+            files=files,
+            solve=self._section.solves,
+            ended=ended,
+        )
         memory = task.settings.environment.memory_mb or self._section.memory_mb
         limits = replace(Isolated.limited(memory), disk_mb=task.settings.environment.storage_mb or DISK_MB)
         isolated = InRoot(

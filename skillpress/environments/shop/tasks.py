@@ -50,4 +50,10 @@ def wanted_by(task: Task) -> Wish:
         KeyError: the task has another environment.
     """
     spec = task.spec
-    return Wish(spec["asin"], spec["instruction"], tuple(spec["attributes"]), spec["options"], spec["most"])
+    return Wish(
+        asin=spec["asin"],
+        instruction=spec["instruction"],
+        attributes=tuple(spec["attributes"]),
+        options=spec["options"],
+        most=spec["most"],
+    )

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from skillpress.core.lab import ROOT
 from skillpress.core.registry import RETRIEVALS, TEACHERS, lookup
 from skillpress.core.sections import PositiveInt, Section, registered
+from skillpress.skills.library.files import SkillFolder, read_skill_folders
+from skillpress.skills.library.library import SkillLibrary, Version
 
 if TYPE_CHECKING:
     from skillpress.core.interface import Ask
@@ -58,6 +61,28 @@ class LibraryParameters(Section):
     """The most skills that an evolution adds: this many general ones, and this many per class that failed."""
     teacher: TeacherParameters | None
     """None uses phrases of the dictionary."""
+    folder: str | None = None
+    """A folder of skills (``NAME/SKILL.md``) that the library begins with, for tasks of all classes, in the
+    working directory or the lab; null begins with none."""
+
+    def beginning(self) -> SkillLibrary:
+        """The library before training: the skills of ``folder``, without their evidence.
+
+        Raises:
+            ParamsError: a skill breaks a rule of the format.
+        """
+        rules = tuple(skill.as_rule for skill in self._given())
+        return SkillLibrary((Version(0, (), rules),) if rules else ())
+
+    def identity(self) -> dict[str, str]:
+        """The name of each skill of ``folder`` with a hash of its files."""
+        return {skill.name: skill.digest for skill in self._given()}
+
+    def _given(self) -> tuple[SkillFolder, ...]:
+        if self.folder is None:
+            return ()
+        here = Path.cwd() / self.folder
+        return read_skill_folders(here if here.is_dir() else ROOT / self.folder, "skills.library.folder")
 
     def make_retrieval(self) -> Retrieval:
         """The retrieval, which chooses the skills that a task's prompts show."""

@@ -268,9 +268,13 @@ DEFAULT = ROOT / "params.yaml"
         ),
         ("skills: {library: {retrieval: by_task}}", "skills.library.top_k: missing"),
         (
+            "skills: {library: {retrieval: filler, top_k: 4, every: 5, new: 2, teacher: null, folder: mine}}",
+            "skills.library.folder gives sentences, which policy.rendering 'compact' cannot show; use",
+        ),
+        (
             "skills: {library: {retrieval: by_task, top_k: 4, every: 5, new: 2, teacher: {name: server, "
             "url: 'http://127.0.0.1:8000/v1', model: '', key_variable: '', max_new_tokens: 500}}}",
-            "teacher writes sentences, which policy.rendering 'compact' cannot show",
+            "teacher gives sentences, which policy.rendering 'compact' cannot show",
         ),
         ("evaluation: {votes: 4}", "evaluation.votes: is 4; must be odd"),
         ("policy: {width: 30}", "policy: width 30 must be a multiple of 2 x heads (4)"),
