@@ -14,7 +14,7 @@ from skillpress.evaluation.statistics.sign_flips import ERROR
 
 POWER = 0.8
 ASKED_ABOUT = 0.05
-"""The difference whose number of tasks is told if no other is asked about."""
+"""The usual difference whose number of tasks is calculated."""
 FEWEST = next(tasks for tasks in range(1, 99) if 2.0 ** (1 - tasks) <= ERROR)
 """With fewer tasks no result is significant, even if all tasks go one way."""
 

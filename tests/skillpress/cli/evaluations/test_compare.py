@@ -82,7 +82,7 @@ def test_what_is_not_the_same_is_not_compared(evaluate, tmp_path: Path, capsys) 
 def test_tasks_that_differ_in_a_prompt_are_the_same_by_the_fields_that_are_named(
     explored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As two files of a program's tasks with one order and two prompts."""
+    """Two files of a program's tasks may have one order and two prompts."""
     other, out = tmp_path / "other", tmp_path / "out"
     shutil.copytree(explored, other)
     asked = [

@@ -124,7 +124,7 @@ def test_a_killed_stage_goes_on_in_the_same_copies_and_no_step_is_there_twice(
         assert stage.stdout is not None and stage.stderr is not None
         run_id = stage.stdout.readline().strip()
         stage.send_signal(signal.SIGKILL)
-        stage.stderr.read()  # the recorder has ended, with all that it was told
+        stage.stderr.read()  # until the recorder has ended
     resumed = Recorder("train_policy", load_params(), "key")
     for step in (3, 4):  # the checkpoint was taken after step 2
         resumed.log_metrics({"reward": float(step)}, step)
