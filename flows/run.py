@@ -26,6 +26,7 @@ from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS
 from skillpress.pipeline.reproduce.workspace import add_variant_options, variant_of
 from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.tracking.mirrors import trackers
 
 CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
 """Prefect's variable. The stages say how far they are; Prefect's own lines of it are in its database."""
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         variant = variant_of(chosen)
         variant.values(ROOT)  # overlays are wrong within a second, before a server is started
+        trackers()
         os.environ.setdefault(CONSOLE_LEVEL, "WARNING")
         with interruptible("experiment", KEPT):
             server = None if secret.is_elsewhere() else OwnServer()

@@ -2,10 +2,12 @@
 
     skillpress compare results/floor results/mine
     skillpress compare grpo-0 segcost-0 --pair grpo-1 segcost-1 --pair grpo-2 segcost-2
+    skillpress compare results/one_prompt results/other_prompt --identity id
 
 Both must have played the same tasks, each the same number of times, with the same step budget. --pair adds
-further trainings of the same two methods; the tests then also say what would hold for other trainings. Prints
-the table and writes comparison.md and comparison.json.
+further trainings of the same two methods; the tests then also say what would hold for other trainings.
+--identity names the fields that make a task, so that others, such as a prompt, may differ. Prints the table
+and writes comparison.md and comparison.json.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from skillpress.cli.evaluations.folder import differences, splits_of
-from skillpress.cli.evaluations.pairs import Pair, check, read
+from skillpress.cli.evaluations.pairs import ID, Pair, check, fields_that_differ, read
 from skillpress.core.arguments import CommandParser, output_folder
 from skillpress.core.intervals import FEW_TASKS, ROUGH
 from skillpress.core.seeds import derive
@@ -24,6 +26,7 @@ from skillpress.evaluation.statistics import PairedTest, compare_trainings
 from skillpress.evaluation.statistics.bootstrap import RESAMPLES
 from skillpress.evaluation.statistics.budget import success_against_budget
 from skillpress.evaluation.statistics.episodes import episode_table
+from skillpress.evaluation.statistics.power import ASKED_ABOUT, what_it_shows
 from skillpress.evaluation.statistics.success import self_consistency
 from skillpress.pipeline.files import RESULTS
 
@@ -31,6 +34,8 @@ HEADS = (
     "tasks", "success", "A", "B", "B - A", "these weights", "p", "only A : only B", "McNemar p",
     "other trainings", "p", "divided by",
 )  # fmt: skip
+WHOLE = " (Pass@1)"
+"""Marks the row of the whole step budget."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ def rows(pairs: Sequence[Pair]) -> Iterator[ComparisonRow]:
                 _mean([success_against_budget(t, longest).success[test.budget - 1] for t in side])
                 for side in tables
             )
-            whole = " (Pass@1)" if test.budget == longest else ""
+            whole = WHOLE if test.budget == longest else ""
             success = f"within {test.budget}{whole}"
             yield ComparisonRow(
                 name, success, first=first_share, second=second_share, test=test, divided_by=episodes
@@ -86,11 +91,11 @@ def table(pairs: Sequence[Pair], found: Sequence[ComparisonRow]) -> str:
     lines += [f"- Tasks: {len(first.tasks)} of {first.record.played}, seed {first.record.seed}", ""]
     lines += [_line(HEADS), _line(["---"] * len(HEADS))]
     lines += [_line(_cells(row)) for row in found]
-    lines += ["", *(f"- {note}" for note in notes(pairs))]
+    lines += ["", *(f"- {note}" for note in notes(pairs, found))]
     return "\n".join(lines) + "\n"
 
 
-def notes(pairs: Sequence[Pair]) -> Iterator[str]:
+def notes(pairs: Sequence[Pair], found: Sequence[ComparisonRow]) -> Iterator[str]:
     """How to read the table, one sentence each."""
     first, second = pairs[0]
     yield (
@@ -106,6 +111,13 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         "McNemar: exact, on the first episode of each task (shown: tasks that only A won : only B won); made "
         "for one training of each alone."
     )
+    if len(pairs) == 1:
+        difference = abs(next(row.test.difference for row in found if row.success.endswith(WHOLE)))
+        temperature = first.record.parameters["evaluation"]["temperature"]
+        said = what_it_shows(
+            len(first.tasks), first.runs * first.votes, temperature, asked=difference or ASKED_ABOUT
+        )
+        yield f"{said.capitalize()} (Pass@1)."
     if len(pairs) > 1:
         yield f"Other trainings: 95% t interval over {len(pairs)} trainings of each method and the tasks."
     else:
@@ -115,6 +127,8 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     yield "Many tests: of twenty, one falls below 0.05 by luck alone."
     mine, theirs = ({**one.record.deciding, **one.deciding} for one in (first, second))
     differing = list(differences(mine, theirs))
+    if fields := fields_that_differ(first, second):
+        yield f"Tasks with one id differ in: {', '.join(fields)}."
     yield f"In what the evaluations differ (A's value first): {'; '.join(differing) or 'nothing'}."
 
 
@@ -125,16 +139,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("second", type=Path, metavar="B", help="another's")
     parser.add_argument("--pair", type=Path, nargs=2, action="append", default=[], metavar=("A", "B"),
                         help="another training of the same two methods; may be repeated")  # fmt: skip
+    parser.add_argument("--identity", action="append", default=[], metavar="FIELD",
+                        help=f"a field that makes a task, such as {ID}, while others may differ; may be "
+                        "repeated")  # fmt: skip
     parser.add_argument("--output", type=output_folder, default=str(RESULTS / "comparison"), metavar="FOLDER")
     chosen = parser.parse_args(arguments)
     pairs = [(read(one), read(other)) for one, other in ((chosen.first, chosen.second), *chosen.pair)]
-    check(pairs)
+    check(pairs, chosen.identity)
     found = list(rows(pairs))
     text = table(pairs, found)
     write_text(chosen.output / "comparison.md", text)
     write_json(
         chosen.output / "comparison.json",
-        {"notes": list(notes(pairs)), "rows": [asdict(row) for row in found]},
+        {"notes": list(notes(pairs, found)), "rows": [asdict(row) for row in found]},
     )
     print(text, end="")
     print(f"written to {chosen.output}")

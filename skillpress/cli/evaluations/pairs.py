@@ -46,6 +46,8 @@ class Finished:
         return self.steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
 
 
+ID = "id"
+"""The field that always makes a task."""
 Pair = tuple[Finished, Finished]
 """An evaluation of A and one of B, of the same tasks."""
 
@@ -60,8 +62,11 @@ def read(path: Path) -> Finished:
     return Finished(path, folder.read(), tuple(folder.tasks()), evaluation_steps(folder.rollouts()))
 
 
-def check(pairs: Sequence[Pair]) -> None:
+def check(pairs: Sequence[Pair], identity: Sequence[str] = ()) -> None:
     """Refuse evaluations that do not measure the same thing.
+
+    Args:
+        identity: the fields that make a task, beside its id; empty means all.
 
     Raises:
         UserError: they differ in the environment, in how often each task was played, or in the step
@@ -80,18 +85,35 @@ def check(pairs: Sequence[Pair]) -> None:
                     f"{reference.path} and {other.path}: {what} is {mine} in one and {theirs} in the other"
                 )
     for first, second in pairs:
-        check_tasks(first, second)
+        check_tasks(first, second, identity)
 
 
-def check_tasks(first: Finished, second: Finished) -> None:
+def check_tasks(first: Finished, second: Finished, identity: Sequence[str] = ()) -> None:
     """Refuse an evaluation beside itself, and two of different tasks."""
+    for name in identity:
+        if name != ID and not any(name in task.spec for task in first.tasks):
+            raise UserError(f"--identity: no task of {first.path} has a field {name}")
     if first.path.resolve() == second.path.resolve():
         raise UserError(f"{first.path} is compared with itself; name two evaluations")
     mine, theirs = (
-        {(task.task_id, repr(sorted(task.spec.items()))) for task in one.tasks} for one in (first, second)
+        {(task.task_id, repr(sorted(_wanted(task, identity)))) for task in one.tasks}
+        for one in (first, second)
     )
     if unlike := mine ^ theirs:
         raise UserError(
             f"{first.path} and {second.path} did not play the same tasks ({len(unlike)} are in one alone, "
-            f"such as {min(unlike)[0]}); evaluate both with the same --environment, --tasks and --seed"
+            f"such as {min(unlike)[0]}); evaluate both with the same --environment, --tasks and --seed. If "
+            "only fields such as a prompt differ, name those that make a task: --identity id"
         )
+
+
+def fields_that_differ(first: Finished, second: Finished) -> list[str]:
+    """The fields in which tasks with one id differ."""
+    theirs = {task.task_id: task.spec for task in second.tasks}
+    both = [(task.spec, theirs.get(task.task_id, task.spec)) for task in first.tasks]
+    names = {name for pair in both for spec in pair for name in spec}
+    return sorted(name for name in names if any(a.get(name) != b.get(name) for a, b in both))
+
+
+def _wanted(task: Task, identity: Sequence[str]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in task.spec.items() if not identity or name in identity]

@@ -19,7 +19,7 @@ from skillpress.cli.evaluations.players import PLAYERS, Player, choose
 from skillpress.cli.trial.arms import TrialArm, arms_of, interleaved
 from skillpress.cli.trial.metering import METER, MeteredChat, metered
 from skillpress.cli.trial.overlap import known_tasks, source_of
-from skillpress.cli.trial.price import TrialSize, price, what_it_shows
+from skillpress.cli.trial.price import TrialSize, price
 from skillpress.cli.trial.verdict import SkillTrialResult, as_json, episode_rows, judge, lines, overlap_lines
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.resume import ResumeStore, content_key
@@ -28,6 +28,7 @@ from skillpress.core.task_files import write_tasks
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.section import ProgramSection
 from skillpress.environments.section import environment_class
+from skillpress.evaluation.statistics.power import what_it_shows
 from skillpress.evaluation.statistics.unplayed import why_nothing_was_played
 from skillpress.experiment.params import Params
 from skillpress.logs.fields import Wanted
@@ -108,7 +109,7 @@ class SkillTrial:
         given = sum(len(skill.body) + len(skill.description) for skill in self.arms[0].skills)
         played = _finished(folder.store(self.key))
         yield from price(self.size, self.params, given, played)
-        yield what_it_shows(self.size, self.params)
+        yield what_it_shows(self.size.tasks, self.rollouts, self.params.evaluation.temperature)
         yield from overlap_lines(self.excluded, self.included, self.unmatched)
 
 

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from skillpress.evaluation.statistics.power import FEWEST, POWER, smallest_difference, tasks_for
 from skillpress.experiment.params import Params
-
-ASKED_ABOUT = 0.05
-"""The difference whose number of tasks is said."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +44,6 @@ def price(size: TrialSize, params: Params, given: int, played: pl.DataFrame) -> 
             f"{left:,} of {size.episodes:,} episodes are missing: they take about {_rest(played, left)}, and "
             "there is no verdict before"
         )
-
-
-def what_it_shows(size: TrialSize, params: Params) -> str:
-    """The smallest difference that the trial can show, and the tasks that a small one would need."""
-    alike = params.evaluation.temperature == 0
-    rollouts = 1 if alike else size.rollouts
-    why = "at temperature 0 a task's rollouts count as one" if alike else "rollouts independent"
-    found = smallest_difference(size.tasks, rollouts)
-    if found is None:
-        return f"power: {size.tasks} tasks can show nothing, whatever they say; {FEWEST} are the fewest"
-    return (
-        f"power: {100 * found:.1f} points or more are found with {POWER:.0%} ({size.tasks} tasks "
-        f"won half of the time, {why}); {100 * ASKED_ABOUT:.0f} points would need "
-        f"{tasks_for(ASKED_ABOUT, rollouts):,} tasks"
-    )
 
 
 def _rest(played: pl.DataFrame, left: int) -> str:

@@ -13,6 +13,8 @@ from skillpress.core.distributions import normal_quantile
 from skillpress.evaluation.statistics.sign_flips import ERROR
 
 POWER = 0.8
+ASKED_ABOUT = 0.05
+"""The usual difference whose number of tasks is calculated."""
 FEWEST = next(tasks for tasks in range(1, 99) if 2.0 ** (1 - tasks) <= ERROR)
 """With fewer tasks no result is significant, even if all tasks go one way."""
 
@@ -31,6 +33,20 @@ def smallest_difference(tasks: int, rollouts: int) -> float | None:
 def tasks_for(difference: float, rollouts: int) -> int:
     """The number of tasks with which a difference of shares is found with ``POWER``."""
     return max(FEWEST, ceil(_needed(difference, rollouts)))
+
+
+def what_it_shows(tasks: int, rollouts: int, temperature: float, asked: float = ASKED_ABOUT) -> str:
+    """The smallest difference that so many tasks can show, and the tasks that another would need."""
+    alike = temperature == 0
+    rollouts = 1 if alike else rollouts
+    why = "at temperature 0 a task's rollouts count as one" if alike else "rollouts independent"
+    found = smallest_difference(tasks, rollouts)
+    if found is None:
+        return f"power: {tasks} tasks can show nothing, whatever they say; {FEWEST} are the fewest"
+    return (
+        f"power: {100 * found:.1f} points or more are found with {POWER:.0%} ({tasks} tasks won half of the "
+        f"time, {why}); {100 * asked:.3g} points would need {tasks_for(asked, rollouts):,} tasks"
+    )
 
 
 def _needed(difference: float, rollouts: int) -> float:

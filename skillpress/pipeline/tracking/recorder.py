@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
@@ -28,6 +28,7 @@ from skillpress.core.redaction import hide_secrets_of_tracebacks, without_secret
 from skillpress.core.storage import make_folder, named_disk_errors, write_text
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
+from skillpress.pipeline.tracking.mirrors import trackers
 
 SETTING = "SKILLPRESS_TRACES"
 """Set in infra/settings.env. It is not a parameter: recording affects no result, so it reruns nothing."""
@@ -54,8 +55,9 @@ class Recorder:
             lock: the descriptor of the stage's lock, which is held until everything is recorded.
 
         Raises:
-            ParamsError: the setting for the number of recorded episodes is not a number.
+            ParamsError: the setting for recorded episodes is not a number, or that for trackers is wrong.
         """
+        trackers()
         self._most_traces = most_traces()
         self._kept, steps = kept_reports(stage, key)
         self._process = subprocess.Popen(
@@ -181,14 +183,14 @@ def main(stage: str, key: str, kept: str, steps: str) -> int:
     unfinished = Path(kept).with_suffix(RUN)
     try:
         known = unfinished.read_text(encoding="utf-8") if unfinished.exists() else None
-        run = StageRun(stage, params, key, known)
-        write_text(unfinished, run.run_id)
-        _reply(replies, run_id=run.run_id)
-        for line in Path(kept).read_text(encoding="utf-8").splitlines()[1 : int(steps) + 1]:
-            run.log_metrics(**json.loads(line))  # steps that were recorded are passed over
-        for line in lines:
-            message = json.loads(line)
-            getattr(run, message["call"])(**message["arguments"])
+        with closing(StageRun(stage, params, key, known)) as run:
+            write_text(unfinished, run.run_id)
+            _reply(replies, run_id=run.run_id)
+            for line in Path(kept).read_text(encoding="utf-8").splitlines()[1 : int(steps) + 1]:
+                run.log_metrics(**json.loads(line))  # steps that were recorded are passed over
+            for line in lines:
+                message = json.loads(line)
+                getattr(run, message["call"])(**message["arguments"])
     except (MlflowException, SQLAlchemyError, UserError, OSError) as error:
         why = str(error).partition("\n")[0] or type(error).__name__
         _reply(replies, error=without_secrets(f"{stage}'s run in MLflow: {why}"))

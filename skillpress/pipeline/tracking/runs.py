@@ -45,6 +45,7 @@ from skillpress.evaluation.paper.methods import flatten, method
 from skillpress.experiment.params import Params
 from skillpress.pipeline.revision import revision
 from skillpress.pipeline.tracking.episode_trace import StageRecord, log_traces
+from skillpress.pipeline.tracking.mirrors import MIRRORS, Mirrored, trackers
 
 EXPERIMENT = "skillpress"
 KEY = "skillpress.key"
@@ -188,17 +189,23 @@ class StageRun:
         self.parent_id = self._parent(params)
         self.run_id = self._nested(stage, pipeline_run_id(params), key, unfinished)
         self._logged_until: int | None = None
+        mirrored = Mirrored(_run_name(params), stage, self.run_id, _flat(params))
+        self._mirrors = [MIRRORS[name](mirrored) for name in trackers()]
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Log all metrics of a step in one call; a resumed stage does not log a step twice."""
         if step and step <= self._last_logged(next(iter(metrics))):
             return
         self._client.log_batch(self.run_id, metrics=points(metrics, step))
+        for mirror in self._mirrors:
+            mirror.log(metrics, step)
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
         """Log final figures, also to the experiment's own run, where experiments are compared."""
         for run_id in (self.run_id, self.parent_id):
             summarize(self._client, run_id, metrics)
+        for mirror in self._mirrors:
+            mirror.log(metrics, 0)
 
     def log_file(self, path: str | Path) -> None:
         """Keep a file as an artifact, also in the experiment's own run."""
@@ -239,6 +246,13 @@ class StageRun:
         """End both runs as ``FINISHED``, ``FAILED`` or ``KILLED``; the parent gets its last stage's."""
         for run_id in (self.run_id, self.parent_id):
             end_run(self._client, run_id, status)
+        self.close(well=status == "FINISHED")
+
+    def close(self, well: bool = False) -> None:
+        """Write everything that other trackers still hold; the runs in MLflow stay as they are."""
+        for mirror in self._mirrors:
+            mirror.finish(well)
+        self._mirrors = []
 
     def _parent(self, params: Params) -> str:
         identity = pipeline_run_id(params)
@@ -253,11 +267,8 @@ class StageRun:
         workspace = folder.name if folder.parent.name == "workspaces" else "default"
         tags = {"pipeline_run_id": identity, "level": "experiment", "workspace": workspace}
         tags |= {_PARENT: above} if above else {}
-        called = method(params).label[:LONGEST_NAME]
-        run = self._client.create_run(
-            self._experiment_id, tags=tags, run_name=f"{called} seed {params.seed} {identity[:6]}"
-        )
-        values = [Param(name, str(value)) for name, value in flatten(params.model_dump(mode="json"))]
+        run = self._client.create_run(self._experiment_id, tags=tags, run_name=_run_name(params))
+        values = [Param(name, value) for name, value in _flat(params).items()]
         self._client.log_batch(run.info.run_id, params=values)
         return str(run.info.run_id)
 
@@ -292,6 +303,15 @@ class StageRun:
                 history = []
             self._logged_until = max((point.step for point in history), default=0)
         return self._logged_until
+
+
+def _run_name(params: Params) -> str:
+    """The name of an experiment's run."""
+    return f"{method(params).label[:LONGEST_NAME]} seed {params.seed} {pipeline_run_id(params)[:6]}"
+
+
+def _flat(params: Params) -> dict[str, str]:
+    return {name: str(value) for name, value in flatten(params.model_dump(mode="json"))}
 
 
 def experiment_run(client: MlflowClient, experiment_id: str, identity: str) -> Run | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from skillpress.cli.command import main
 from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.task_files import read_tasks, write_tasks
+from skillpress.evaluation.statistics.power import tasks_for
 from skillpress.pipeline import exit_codes
 
 
@@ -73,3 +77,39 @@ def test_what_is_not_the_same_is_not_compared(evaluate, tmp_path: Path, capsys) 
     assert main(["compare", str(base), str(base)]) == exit_codes.USER_ERROR
     assert "is compared with itself" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_tasks_that_differ_in_a_prompt_are_the_same_by_the_fields_that_are_named(
+    explored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two files of a program's tasks may have one order and two prompts."""
+    other, out = tmp_path / "other", tmp_path / "out"
+    shutil.copytree(explored, other)
+    asked = [
+        replace(task, spec={**task.spec, "prompt": "Be brief."})
+        for task in read_tasks(other / "tasks.parquet")
+    ]
+    write_tasks(other / "tasks.parquet", asked)
+    compare = ["compare", str(explored), str(other), "--output", str(out)]
+    assert main(compare) == exit_codes.USER_ERROR
+    assert "10 are in one alone" not in (said := capsys.readouterr().err) and "--identity id" in said
+    assert main([*compare, "--identity", "idd"]) == exit_codes.USER_ERROR
+    assert f"--identity: no task of {explored} has a field idd" in capsys.readouterr().err
+    assert main([*compare, "--identity", "id"]) == 0
+    text = (out / "comparison.md").read_text()
+    assert "- Tasks with one id differ in: prompt." in text
+    assert "- Power: 45.9 points or more are found with 80% (10 tasks won half of the time" in text
+    assert "; 5 points would need " in text
+
+
+def test_a_difference_is_told_with_the_tasks_that_it_would_need(
+    evaluated: Path, explored: Path, tmp_path: Path
+) -> None:
+    assert main(["compare", str(explored), str(evaluated), "--output", str(tmp_path)]) == 0
+    (difference,) = (
+        abs(row["test"]["difference"])
+        for row in json.loads((tmp_path / "comparison.json").read_text())["rows"]
+        if row["success"].endswith("(Pass@1)")
+    )
+    needed = f"{100 * difference:.3g} points would need {tasks_for(difference, 3):,} tasks (Pass@1)."
+    assert needed in (tmp_path / "comparison.md").read_text()
