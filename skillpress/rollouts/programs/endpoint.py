@@ -1,9 +1,9 @@
 """The recording endpoint: an HTTP server for the programs of this process.
 
-``/e/KEY/v1/...`` and ``/v1/...`` with the key as API key (``Authorization: Bearer`` or ``x-api-key``) are the
-same. The server has a thread of its own and answers from memory; the work between request and answer is its
-clients' and the engine's. It listens on a Unix socket as well, which is the only way out of an isolated
-program.
+``/e/KEY/v1/...`` and ``/v1/...`` with the key as API key (``Authorization: Bearer``, ``x-api-key``,
+``x-goog-api-key``) are the same. The server has a thread of its own and answers from memory; the work between
+request and answer is its clients' and the engine's. It listens on a Unix socket as well, which is the only way
+out of an isolated program.
 
 No client is trusted. The server checks the key before it reads the body and counts bytes while they arrive.
 Every episode has a budget of its own, so that one program cannot take what the others need. Web pages are
@@ -43,6 +43,8 @@ MODEL = "policy"
 """The name of the one model; programs may ask for any name."""
 REMEMBERED = 100_000
 """The number of keys of ended episodes that are remembered; older keys are unknown."""
+KEYS = ("x-api-key", "x-goog-api-key")
+"""The headers in which clients send their key, beside ``Authorization``."""
 RETRIES = "x-stainless-retry-count"
 """The header in which the vendors' clients number their attempts."""
 LARGEST_BODY = 16 << 20
@@ -73,13 +75,19 @@ class Endpoint:
             socket_path.chmod(0o666)  # isolated programs run as another user; its folder keeps others out
             unix.listen(128)
             self._sockets.append(unix)
-        routes = [Route("/v1/models", self._models), Route("/e/{key}/v1/models", self._models)]
+        served = ("/v1/models", "/v1beta/models")
+        routes = [Route(f"{place}{path}", self._models) for path in served for place in ("", "/e/{key}")]
         # Claude Code asks for the head of its base before the first message.
         routes += [Route(path, _head, methods=["HEAD"]) for path in ("/", "/e/{key}", "/e/{key}/")]
         for form in forms():
-            serve = self._serving(form)
-            for path in (f"/v1{form.path}", f"/e/{{key}}/v1{form.path}", f"/e/{{key}}{form.path}"):
-                routes.append(Route(path, serve, methods=["POST"]))
+            served_here = [
+                (form.path, self._serving(form, False)),
+                (form.stream_path, self._serving(form, True)),
+                (form.count_path, self._counting(form)),
+            ]
+            for path, serve in served_here:
+                for place in (form.version, f"/e/{{key}}{form.version}", "/e/{key}") if path else ():
+                    routes.append(Route(place + path, serve, methods=["POST"]))
         patience = Patience(connections=connections)
         guarded = PageGuard(Starlette(routes=routes))
         self._server = server_of(guarded, patience, lifespan="off", timeout_keep_alive=60)
@@ -149,7 +157,8 @@ class Endpoint:
             RefusedRequestError: no episode has its key, or the episode has ended.
         """
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        key = request.path_params.get("key") or request.headers.get("x-api-key") or bearer
+        headers = (request.headers.get(name) for name in KEYS)
+        key = request.path_params.get("key") or next(filter(None, headers), bearer)
         if key in self._sessions:
             return self._sessions[key]
         raise (
@@ -163,10 +172,30 @@ class Endpoint:
             self._session(request)
         except RefusedRequestError as refused:
             return _json(vendor_error(refused), refused.status)
+        # One list in the vendors' three forms.
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "skillpress"}
-        return _json({"object": "list", "data": [model]})
+        model |= {"type": "model", "display_name": MODEL, "created_at": "1970-01-01T00:00:00Z"}
+        google = {"name": f"models/{MODEL}", "displayName": MODEL}
+        google_list = [google | {"supportedGenerationMethods": ["generateContent", "countTokens"]}]
+        return _json({"object": "list", "data": [model], "has_more": False, "models": google_list})
 
-    def _serving(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
+    def _counting(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
+        async def serve(request: Request) -> Response:
+            try:
+                with self._session(request).budget.body() as count:
+                    body = await _body(request, count)
+                    wanted = read_request(form, body.get("generateContentRequest") or body)
+                    tokens = round(wanted.size * self._session(request).tokens_per_character)
+            except RefusedRequestError as refused:
+                await _pass_over(request)
+                return _json(form.error(refused), refused.status, _headers(refused))
+            except ClientDisconnect:
+                return Response(status_code=400)
+            return _json(form.count(tokens))
+
+        return serve
+
+    def _serving(self, form: Form, streams: bool) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
             try:
                 with self._session(request).budget.body() as count:
@@ -182,8 +211,9 @@ class Endpoint:
                 return _json(form.error(refused), refused.status, _headers(refused))
             except ClientDisconnect:
                 return Response(status_code=400)
-            identity, model = session.key[-8:] + wanted.digest[:16], str(body.get("model") or MODEL)
-            if body.get("stream"):
+            identity = session.key[-8:] + wanted.digest[:16]
+            model = str(body.get("model") or request.path_params.get("model") or MODEL)
+            if streams or body.get("stream"):
                 # The answer is whole already. Sending it event by event would cost a thread's turn for each.
                 events = "".join(form.stream(identity, model, wanted, replies))
                 return Response(events, headers=_warnings(wanted), media_type="text/event-stream")

@@ -1,4 +1,4 @@
-"""What a program asks the model, in one form for all three dialects, and what it is answered.
+"""What a program asks the model, in one form for all dialects, and what it is answered.
 
 Sampling is the trainer's: temperature, top-p, top-k and the seed of a request are overruled. Two wishes are
 honoured, because they only stop a response early and so leave its tokens on-policy: ``max_tokens`` below
@@ -53,6 +53,12 @@ class ModelRequest:
         ]
         text = json.dumps([said, self.tools, self.max_tokens, self.stop], sort_keys=True, ensure_ascii=True)
         return blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def size(self) -> int:
+        """Characters of what the model is shown: messages, calls and tools."""
+        shown = [[m.content, m.thought, [[c.name, c.arguments] for c in m.calls]] for m in self.messages]
+        return len(json.dumps([shown, self.tools], ensure_ascii=False))
 
     def cut(self, text: str) -> str:
         """A response's text up to the first text that stops it, which the program does not see."""

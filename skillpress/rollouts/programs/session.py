@@ -83,6 +83,8 @@ class Session:
     """What the episode takes of the server now."""
     closed: Refusal | None = None
     """The refusal of late requests; None while the episode is played."""
+    tokens_per_character: float = 0.25
+    """Of the last answered request's prompt, for an estimate of the next one's tokens; before, a guess."""
     _inbox: queue.SimpleQueue[Waiting | Ended] = field(default_factory=queue.SimpleQueue)
     _seen: Counter[str] = field(default_factory=Counter)
     """How often each request was asked since the program began."""
@@ -114,7 +116,10 @@ class Session:
             [Asked(request, self._next_number(digest)) for _ in range(request.number)]
         )
         self._last[digest] = waiting, left
-        return list(await asyncio.gather(*(asyncio.shield(each.future) for each in waiting)))
+        replies = list(await asyncio.gather(*(asyncio.shield(each.future) for each in waiting)))
+        if replies[0].prompt_tokens:
+            self.tokens_per_character = replies[0].prompt_tokens / request.size
+        return replies
 
     def _next_number(self, digest: str) -> int:
         self._seen[digest] += 1

@@ -56,6 +56,8 @@ class Start:
             "OPENAI_API_KEY": self.key,
             "ANTHROPIC_BASE_URL": self.url,
             "ANTHROPIC_API_KEY": self.key,
+            "GOOGLE_GEMINI_BASE_URL": self.url,
+            "GEMINI_API_KEY": self.key,
             "SKILLPRESS_TASK": json.dumps(dict(self.task)),
             **NO_TELEMETRY,
             MARK: f"{os.getpid()}:{namespace()}:{self.key}",

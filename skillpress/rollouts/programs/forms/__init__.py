@@ -1,4 +1,4 @@
-"""The three forms in which clients ask a model: chat completions, responses, messages. One file each."""
+"""The forms in which clients ask a model: chat completions, responses, messages, Google's. One file each."""
 
 from __future__ import annotations
 
@@ -23,10 +23,18 @@ class Form:
     """The same as server-sent events."""
     error: Callable[[RefusedRequestError], dict[str, Any]]
     """The body of a refusal."""
+    version: str = "/v1"
+    """What stands before every path, behind an episode's address."""
+    stream_path: str = ""
+    """The path of streams; empty where the body says whether it wants one."""
+    count_path: str = ""
+    """The path that counts a request's tokens; empty for none."""
+    count: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
+    """A number of tokens to the body of its answer."""
 
 
 def forms() -> tuple[Form, ...]:
     """All forms."""
-    from skillpress.rollouts.programs.forms import chat, messages, responses
+    from skillpress.rollouts.programs.forms import chat, google, messages, responses
 
-    return chat.FORM, responses.FORM, messages.FORM
+    return chat.FORM, responses.FORM, messages.FORM, google.FORM

@@ -156,4 +156,4 @@ def _event(name: str, **content: Any) -> str:
     return event(json.dumps({"type": name, **content}, ensure_ascii=False), name)
 
 
-FORM = Form("/messages", read, write=write, stream=stream, error=error)
+FORM = Form("/messages", read, write=write, stream=stream, error=error, count_path="/messages/count_tokens")

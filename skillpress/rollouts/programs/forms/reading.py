@@ -1,4 +1,4 @@
-"""What the three forms share: reading texts, arguments, limits and choices, and what is refused in all."""
+"""What the forms share: reading texts, arguments, limits and choices, and what is refused in all."""
 
 from __future__ import annotations
 

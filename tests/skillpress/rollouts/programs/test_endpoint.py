@@ -391,5 +391,7 @@ def test_what_the_last_program_asked_without_an_answer_is_forgotten(endpoint: En
 
 def test_models_lists_the_policy(endpoint: Endpoint) -> None:
     session = endpoint.open()
-    found = httpx.get(f"{endpoint.address}/e/{session.key}/v1/models").json()
-    assert [model["id"] for model in found["data"]] == ["policy"]
+    for place in (f"/e/{session.key}/v1/models", "/v1beta/models"):
+        found = httpx.get(f"{endpoint.address}{place}", headers={"x-goog-api-key": session.key}).json()
+        assert [model["id"] for model in found["data"]] == ["policy"]
+        assert [model["name"] for model in found["models"]] == ["models/policy"]
