@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.operations --layer`` counts a layer's operations, eager and compiled. All layers are
 one function, for passes of all lengths. That holds for trees alone: the cached scorer's cache is a new object
-in every layer, and torch would compile each layer anew until it reaches its limit of 8.
+in every layer, and torch would compile a function for each layer until it reaches its limit of 8.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``/e/KEY/v1/...`` and ``/v1/...`` with the key as API key (``Authorization: Bearer``, ``x-api-key``,
 ``x-goog-api-key``) are the same. The server has a thread of its own and answers from memory; the work between
-request and answer is its clients' and the engine's. It listens on a Unix socket as well, which is the only way
-out of an isolated program.
+request and answer is its clients' and the engine's. It listens on a Unix socket as well, which is the only
+way out of an isolated program.
 
 No client is trusted. The server checks the key before it reads the body and counts bytes while they arrive.
 Every episode has a budget of its own, so that one program cannot take what the others need. Web pages are

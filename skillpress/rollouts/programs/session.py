@@ -84,7 +84,8 @@ class Session:
     closed: Refusal | None = None
     """The refusal of late requests; None while the episode is played."""
     tokens_per_character: float = 0.25
-    """Of the last answered request's prompt, for an estimate of the next one's tokens; before, a guess."""
+    """The ratio in the last answered request's prompt, from which the next one is estimated; a guess at
+    first."""
     _inbox: queue.SimpleQueue[Waiting | Ended] = field(default_factory=queue.SimpleQueue)
     _seen: Counter[str] = field(default_factory=Counter)
     """How often each request was asked since the program began."""

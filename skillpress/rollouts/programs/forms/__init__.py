@@ -24,7 +24,7 @@ class Form:
     error: Callable[[RefusedRequestError], dict[str, Any]]
     """The body of a refusal."""
     version: str = "/v1"
-    """What stands before every path, behind an episode's address."""
+    """The beginning of every path, behind an episode's address."""
     stream_path: str = ""
     """The path of streams; empty where the body says whether it wants one."""
     count_path: str = ""

@@ -35,7 +35,7 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
     for number, content in enumerate(listed(body, "contents")):
         messages += _messages(content, f"contents[{number}]")
     tools, dropped = _tools(body.get("tools") or ())
-    # What has no effect, under its own name.
+    # Fields without effect, under their own names.
     told = {name: value for name, value in body.items() if name not in HEARD} | dropped
     told |= {
         f"generationConfig.{name}": each for name, each in settings.items() if name not in SETTINGS_HEARD
@@ -138,7 +138,8 @@ def _result(result: Mapping[str, Any]) -> str:
 
 def _tools(tools: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, bool]]:
     """(the functions, the vendor's own tools as fields without effect)."""
-    found, dropped = [], {}
+    found: list[dict[str, Any]] = []
+    dropped: dict[str, bool] = {}
     for tool in map(_camel, tools):
         for declared in tool.pop("functionDeclarations", None) or ():
             schema = declared.get("parametersJsonSchema") or _lower(declared.get("parameters"))
