@@ -57,7 +57,7 @@ from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
 from skillpress.rollouts.programs.agent import ProgramAgent
 from skillpress.rollouts.programs.forms.chat import read
-from skillpress.rollouts.programs.functions import Functions
+from skillpress.rollouts.programs.functions import Called, Functions
 from skillpress.rollouts.programs.requests import Asked, ModelRequest
 from skillpress.rollouts.programs.session import Ended
 from skillpress.rollouts.programs.start import Start
@@ -302,7 +302,7 @@ def constant(episodes: int, calls: int) -> dict[str, float]:
     thread.start()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     found: dict[str, float] = {}
-    functions = Functions(section().run, len(os.sched_getaffinity(0)), (Path.cwd(),))  # type: ignore[arg-type]
+    functions = Functions(Called(str(section().run), [Path.cwd()]), len(os.sched_getaffinity(0)))
     try:
         run_all(functions, url, tasks(AT_ONCE, 1, False))
         with measured(found, episodes * calls):

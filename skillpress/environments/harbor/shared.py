@@ -19,13 +19,14 @@ from skillpress.environments.harbor.tasks import playable
 from skillpress.environments.harbor.trial import InsideRoot, TaskRun
 from skillpress.environments.program.shared import SharedEndpoint, variables_passed
 from skillpress.environments.program.verifier import Played, Verdict
-from skillpress.rollouts.programs.isolated import CERTIFICATES, DISK_MB, FILES, FORWARDER, HOME, Isolated
+from skillpress.rollouts.programs.isolated import CERTIFICATES, DISK_MB, FILES, HOME, Isolated
+from skillpress.rollouts.programs.isolated_process import FORWARDER
 from skillpress.rollouts.programs.launch import Commands, Running
 from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.session import Ended
 from skillpress.rollouts.programs.setting import AgentSetting
 from skillpress.rollouts.programs.start import Start
-from skillpress.rollouts.sandbox.isolation import start_isolated
+from skillpress.rollouts.sandbox.isolation import Inside, start_isolated
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.sandbox.spawner import spawner
@@ -141,13 +142,14 @@ class InRoot(Isolated):
     begin: Callable[[Sequence[str]], None] = field(kw_only=True)
     """Called with the agent's command when it was started."""
 
-    def start(
+    def _process(
         self,
         arguments: Sequence[str],
+        inside: Inside,
+        *,
         folder: Path,
-        variables: Mapping[str, str],
         output: int,
-        skills: Mapping[str, Path],
+        descriptors: Sequence[int],
     ) -> subprocess.Popen[bytes]:
         """See ``Isolated``."""
         program = self._program
@@ -157,7 +159,6 @@ class InRoot(Isolated):
                 f"environment.run: {program} is in /usr, which the root {self.root} hides; use an "
                 "installation outside /usr, or add the program to the root"
             )
-        inside = self._inside(folder, variables, skills)
         files = {
             FORWARDER: inside.files[FORWARDER],
             SCRIPT: Path(__file__).with_name("inside.py").read_bytes(),

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import model_validator
 
+from skillpress.core.errors import ParamsError
 from skillpress.core.lab import found_here
 from skillpress.core.sections import Positive, PositiveInt
 from skillpress.core.trajectory import Task
-from skillpress.environments.program.section import ProgramSection, Reference
+from skillpress.environments.program.section import ProgramSection, Reference, of_lab
 from skillpress.environments.section import SharedEnvironments, SplitSizes
 
 
 class ProgramParameters(ProgramSection):
     """Which program plays, on which tasks, and who says whether it succeeded."""
 
+    python: str | None = None
+    """The interpreter of the function that ``run`` names, such as that of another virtual environment, in the
+    working directory or the lab. It needs no package of ours, and is Python 3.9 or later. null is ours."""
     tasks: str
     """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory
     or the lab."""
@@ -32,8 +39,8 @@ class ProgramParameters(ProgramSection):
     """How long the program may work in an episode. Neither the time of the model counts nor that in which the
     program waits for a processor."""
     isolation: Literal["bubblewrap", "gvisor", "none"]
-    """Isolation of a command: ``gvisor`` runs it on a kernel of its own and needs ``runsc``. A function runs
-    in our worker, so only ``none`` is allowed for it."""
+    """``gvisor`` runs a command on a kernel of its own and needs ``runsc``. Isolated functions share a worker
+    and its limits."""
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
 
@@ -41,24 +48,47 @@ class ProgramParameters(ProgramSection):
     def _of_commands(self) -> Self:
         """Refuse promises that nothing would keep."""
         if isinstance(self.run, str):
-            if self.isolation != "none":
+            if self.isolation == "gvisor":
+                raise ValueError(f"isolation: gvisor is for commands, and run names the function {self.run}")
+            if self.files and self.isolation == "none":
                 raise ValueError(
-                    f"isolation: {self.isolation} is for commands, and run names the function {self.run}, "
-                    "which runs in our worker; name a command, or isolation: none"
-                )
-            if self.files:
-                raise ValueError(
-                    f"files: {self.files} are copied for commands, and run names the function {self.run}, "
-                    "which finds the lab's files where they are; leave them out"
+                    f"files: {self.files} are copied behind isolation, and the function {self.run} has none: "
+                    "it finds the lab's files where they are; leave them out"
                 )
             if self.skills:
                 raise ValueError(
                     f"skills: {self.skills} is copied for commands, and run names the function {self.run}, "
                     "which has no folder of its own; name a command"
                 )
+        elif self.python:
+            raise ValueError("python: is for a function; a command names its interpreter itself")
         if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
         return self
+
+    @property
+    def copied(self) -> dict[str, Path]:
+        """See ``ProgramSection``. An isolated worker finds the function's module in its home as well."""
+        if isinstance(self.run, list) or self.run is None or self.isolation == "none":
+            return super().copied
+        top = re.split("[.:]", self.run)[0]
+        return {name: path for name in (f"{top}.py", top) if (path := of_lab(name))} | super().copied
+
+    @property
+    def interpreter(self) -> str:
+        """The interpreter of a function.
+
+        Raises:
+            ParamsError: ``python`` names no program.
+        """
+        if self.python is None:
+            return sys.executable
+        found = found_here(str(Path(self.python).expanduser()))
+        if not os.access(found, os.X_OK):
+            raise ParamsError(
+                f"environment.python: {self.python!r} is no program; name an interpreter's path"
+            )
+        return os.path.abspath(found)  # its links are kept: by its own place it knows its packages
 
     @property
     def tasks_file(self) -> Path:

@@ -98,13 +98,9 @@ class ProgramSection(EnvironmentSection):
             command = command[1:]
         found = {part: path for part in command if (path := _file_of_lab(part))}
         for name in self.files:
-            places = [folder / name for folder in (Path.cwd(), ROOT)]
-            path = next((place for place in places if place.exists()), None)
-            if path is None:
-                raise ParamsError(
-                    f"environment.files: {name!r} is neither in {places[0].parent} nor in {places[1].parent}"
-                )
-            found[name] = path
+            if (there := of_lab(name)) is None:
+                raise ParamsError(f"environment.files: {name!r} is neither in {Path.cwd()} nor in {ROOT}")
+            found[name] = there
         return found
 
     def given_skills(self) -> tuple[SkillFolder, ...]:
@@ -175,6 +171,11 @@ class ProgramSection(EnvironmentSection):
             engine=parts.engine,
             sampling=parts.sampling,
         )
+
+
+def of_lab(name: str) -> Path | None:
+    """A file or folder of the working directory, or else of the lab; None if there is none."""
+    return next((place for folder in (Path.cwd(), ROOT) if (place := folder / name).exists()), None)
 
 
 def _file_of_lab(part: str) -> Path | None:

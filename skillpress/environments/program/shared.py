@@ -13,7 +13,7 @@ from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.section import ProgramSection
 from skillpress.environments.program.verifier import Verify, verifier
 from skillpress.rollouts.programs.endpoint import Endpoint
-from skillpress.rollouts.programs.functions import START_SECONDS, Functions
+from skillpress.rollouts.programs.functions import START_SECONDS, Apart, Called, Functions
 from skillpress.rollouts.programs.isolated import Isolated
 from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
 from skillpress.rollouts.programs.mounting import MountedSkills
@@ -40,6 +40,9 @@ class SharedEndpoint:
         private = self._folder.path / "socket"
         private.mkdir(mode=0o700)
         self._socket = private / "endpoint"
+        self._episodes = self._folder.path / "episodes"
+        self._episodes.mkdir()
+        self._episodes.chmod(0o711)  # an isolated program's user passes through, and lists nothing
         self._endpoint = Endpoint(self._socket)
         given = section.given_skills()
         self._skills = MountedSkills.of(given, self._folder.path / "skills") if given else None
@@ -52,7 +55,7 @@ class SharedEndpoint:
             self._launcher,
             self._verify,
             isolated=self._isolated,
-            folder=self._folder.path,
+            folder=self._episodes,
             skills=self._skills,
         )
 
@@ -80,16 +83,19 @@ class SharedPrograms(SharedEndpoint):
         passed, copied = variables_passed(section), section.copied
         super().__init__(section, isolated=section.isolation != "none")
         agent = section.agent_file()
+        run = [section.interpreter] if isinstance(section.run, str) else section.run
+        command = agent.run if agent else run or []
+        isolated = None
+        if section.isolation != "none":
+            limits = Isolated.limited(section.memory_mb)
+            isolated = Isolated(
+                self._socket, command, limits=limits, passed=passed, isolation=section.isolation
+            )
         if isinstance(section.run, str):
-            self._launcher = Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
+            apart = Apart(isolated, copied, self._episodes) if isolated else None
+            called = Called(section.run, (Path.cwd(), ROOT), python=command[0], apart=apart)
+            self._launcher = Functions(called, min(cores(), slots))
         else:
-            command = agent.run if agent else section.run or []
-            isolated = None
-            if section.isolation != "none":
-                limits = Isolated.limited(section.memory_mb)
-                isolated = Isolated(
-                    self._socket, command, limits=limits, passed=passed, isolation=section.isolation
-                )
             setting = AgentSetting(agent.variables, agent.files) if agent else None
             self._launcher = Commands(command, isolated, copied, skills=self._skills, setting=setting)
         self.seconds = (1 + MOST_WAITED) * section.seconds + section.verify_seconds + 3 * START_SECONDS

@@ -85,7 +85,8 @@ def main() -> int:
     threading.Thread(target=lambda: asyncio.run(_serve(listener, path)), daemon=True).start()
     _limit(int(file_bytes), int(processes))
     try:
-        code = subprocess.run(command, check=False).returncode
+        # It inherits what this process was given, and no descriptor that this process has made.
+        code = subprocess.run(command, check=False, close_fds=False).returncode
     except OSError as error:
         print(f"{command[0]} cannot be started: {error}", file=sys.stderr, flush=True)
         return 127

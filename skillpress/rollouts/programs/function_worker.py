@@ -1,9 +1,10 @@
 """The process that calls functions.
 
-    python -m skillpress.rollouts.programs.function_worker FD MODULE:FUNCTION [FOLDER...]
+    python function_worker.py FD MODULE:FUNCTION [FOLDER...]
 
 The module may be in one of the folders. The process reads a JSON line for each call, and writes one at the
-call's end. Async functions share one loop; others run in threads.
+call's end. Async functions share one loop; others run in threads. Its interpreter may have no package of
+ours, so it imports the standard library alone, of Python 3.9 or later.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import asyncio
 import inspect
 import json
 import os
+import select
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
-
-from skillpress.rollouts.workers.parent import end_with
 
 THREADS = 256
 """The most functions without ``async`` that run at once."""
@@ -29,8 +30,8 @@ LONGEST = 64 << 10
 
 def main(descriptor: int, name: str) -> None:
     """Serve until the other end closes."""
-    end_with(os.getppid())
     connection = socket.socket(fileno=descriptor)
+    threading.Thread(target=_end_after, args=(descriptor,), daemon=True).start()
     try:
         module, _, attribute = name.partition(":")
         function = getattr(import_module(module), attribute)
@@ -40,6 +41,14 @@ def main(descriptor: int, name: str) -> None:
     connection.sendall(ready)
     if ready == b"ready\n":
         asyncio.run(_serve(connection, function))
+
+
+def _end_after(descriptor: int) -> None:
+    """End this process, whatever it does, when the other end has closed."""
+    closed = select.poll()
+    closed.register(descriptor, 0)
+    closed.poll()
+    os._exit(0)
 
 
 async def _serve(connection: socket.socket, function: Callable[..., Any]) -> None:
@@ -81,11 +90,13 @@ async def _call(
         return
     except BaseException as error:  # noqa: BLE001  also SystemExit: a program may end so
         said["crashed"] = not (isinstance(error, SystemExit) and not error.code)
-        said["printed"] = "".join(traceback.format_exception(error))[-LONGEST:]
+        said["printed"] = "".join(traceback.format_exception(type(error), error, error.__traceback__))[
+            -LONGEST:
+        ]
     writer.write(json.dumps(said).encode() + b"\n")
     await writer.drain()
 
 
 if __name__ == "__main__":
-    sys.path[:0] = sys.argv[3:]
+    sys.path[:1] = sys.argv[3:]  # in place of this file's folder, whose modules are not for the function
     main(int(sys.argv[1]), sys.argv[2])

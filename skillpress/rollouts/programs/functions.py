@@ -3,51 +3,117 @@
 A worker serves many episodes at once, so that a client library is imported once and not for every episode. A
 function is called as ``function(task, base_url=..., api_key=...)``; its return value, which JSON must be able
 to say, is what it has printed. A worker that dies takes its episodes with it; they are ``lost``, so they
-begin again in the next worker.
+begin again in the next worker. Its interpreter may be that of another virtual environment. Isolated workers
+share the episodes' folders, and each has a home and limits of its own.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 
 from skillpress.core.http_clients import loopback_kept_direct
-from skillpress.rollouts.programs.launch import CRASHED, LOST, ProgramError
+from skillpress.rollouts.programs import function_worker
+from skillpress.rollouts.programs.isolated import HOME, Isolated
+from skillpress.rollouts.programs.isolated_process import IsolatedProcess
+from skillpress.rollouts.programs.launch import CRASHED, LOST, ProgramError, copy_files, tail, why_ended
 from skillpress.rollouts.programs.session import Ended
 from skillpress.rollouts.programs.start import NO_TELEMETRY, Start
-from skillpress.rollouts.sandbox.processes import waits
+from skillpress.rollouts.sandbox.isolation import VARIABLES, Bind
+from skillpress.rollouts.sandbox.processes import children_of_all, tree, waits
+from skillpress.rollouts.sandbox.spawner import spawner
 from skillpress.rollouts.workers.parent import die_with_parent
 
 START_SECONDS = 600.0
 """How long a worker may take to import the function."""
 STARTS = 10
 """How often a worker that is killed from outside while it imports is started, until that is an error."""
+WORKER = Path(function_worker.__file__)
+EPISODES, WORKER_INSIDE = "/episodes", f"/run/{WORKER.name}"
+"""Where isolated workers find the episodes' folders, and what they run."""
+OURS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+"""Variables that tell our interpreter where its packages are; another gets none of them."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The isolation of workers."""
+
+    isolated: Isolated
+    """Its command is the interpreter."""
+    files: Mapping[str, Path]
+    """Maps names in each worker's home to the files and folders that are copied there."""
+    episodes: Path
+    """The folder of the episodes' folders."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """What workers call."""
+
+    function: str
+    """``module:function``."""
+    paths: Sequence[Path] = ()
+    """Folders that the function's module may be imported from."""
+    python: str = sys.executable
+    """The workers' interpreter."""
+    apart: Apart | None = None
+    """None for no isolation."""
+
+    def start(self, descriptor: int) -> subprocess.Popen[bytes] | IsolatedProcess:
+        """Start a worker that reads calls from this descriptor."""
+        told = [str(descriptor), self.function]
+        if self.apart is not None:
+            return self._isolated(self.apart, told, descriptor)
+        ours = () if self.python == sys.executable else OURS
+        variables = {name: value for name, value in os.environ.items() if name not in ours}
+        return subprocess.Popen(
+            [self.python, str(WORKER), *told, *map(str, self.paths)],
+            env={**variables, **loopback_kept_direct(), **NO_TELEMETRY},
+            pass_fds=(descriptor,),
+            stdin=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
+        )
+
+    def _isolated(self, apart: Apart, told: Sequence[str], descriptor: int) -> IsolatedProcess:
+        root = Path(mkdtemp(dir=apart.episodes.parent))
+        root.chmod(0o711)  # the user of isolated programs passes through, and lists nothing
+        (root / "home").mkdir(mode=0o700)
+        copy_files(apart.files, root / "home")
+        path = f"{Path(self.python).parent}:{VARIABLES['PATH']}"
+        binds = [Bind(WORKER_INSIDE, WORKER), Bind(EPISODES, apart.episodes, writable=True)]
+        return apart.isolated.start(
+            [WORKER_INSIDE, *told, HOME],
+            root / "home",
+            {"PATH": path, **NO_TELEMETRY},
+            root / "printed.txt",
+            binds=binds,
+            descriptors=(descriptor,),
+        )
 
 
 class Functions:
     """A ``Launcher`` of one function."""
 
-    def __init__(self, function: str, processes: int, paths: tuple[Path, ...] = ()) -> None:
+    def __init__(self, called: Called, processes: int) -> None:
         """Args:
-            function: ``module:function``.
             processes: number of workers.
-            paths: folders that the function's module may be imported from.
 
         Raises:
-            ProgramError: the function cannot be imported.
+            ProgramError: the function cannot be imported, or the interpreter cannot be started.
         """
-        self._function, self._paths = function, paths
+        self._called = called
         self._workers: list[_Worker | None] = [None] * processes
         self._numbers = count()
         self._lock = threading.Lock()
@@ -78,10 +144,10 @@ class Functions:
         for _ in range(STARTS):
             if worker is not None and worker.alive:
                 return worker
-            starting = self._starter.submit(_Worker, self._function, self._paths)
+            starting = self._starter.submit(_Worker, self._called)
             worker = self._workers[place] = starting.result()
         raise ProgramError(
-            f"environment.run: {self._function}: {STARTS} workers were killed from outside while they "
+            f"environment.run: {self._called.function}: {STARTS} workers were killed from outside while they "
             "imported it"
         )
 
@@ -89,24 +155,16 @@ class Functions:
 class _Worker:
     """One process, with its open calls."""
 
-    def __init__(self, function: str, paths: tuple[Path, ...]) -> None:
+    def __init__(self, called: Called) -> None:
         self.waiting: dict[int, Callable[[Ended], None]] = {}
+        self._apart = called.apart
         ours, theirs = socket.socketpair()
         with theirs:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "skillpress.rollouts.programs.function_worker",
-                    str(theirs.fileno()),
-                    function,
-                    *map(str, paths),
-                ],
-                env={**os.environ, **loopback_kept_direct(), **NO_TELEMETRY},
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                preexec_fn=die_with_parent,
-            )
+            try:
+                self._begun = called.start(theirs.fileno())
+            except OSError as error:
+                ours.close()
+                raise ProgramError(f"environment.python: {called.python}: {error}") from error
         ours.settimeout(START_SECONDS)
         self._connection = ours
         self._lines = ours.makefile("rb")
@@ -117,10 +175,10 @@ class _Worker:
         if not self.alive:
             died = self._died()
             self._disconnect()
-            if not ready and died == -signal.SIGKILL:
+            if not ready and why_ended(died) == LOST:
                 return
             told = ready.decode(errors="replace").strip() or "its worker ended while it was imported"
-            raise ProgramError(f"environment.run: {function}: {told}")
+            raise ProgramError(f"environment.run: {called.function}: {told}{self._printed()}")
         ours.settimeout(None)
         threading.Thread(target=self._hear, name="functions", daemon=True).start()
 
@@ -138,12 +196,17 @@ class _Worker:
             "base_url": f"{start.url}/v1",
             "api_key": start.key,
         }
-        self._send(told | {"folder": str(start.folder)})
+        folder = start.folder
+        if self._apart is not None:
+            spawner().writable(folder)
+            folder = Path(EPISODES) / folder.relative_to(self._apart.episodes)
+        self._send(told | {"folder": str(folder)})
         return _Call(self, number, self.waits())
 
     def waits(self) -> dict[int, float]:
         """Seconds that each of its threads has waited for a processor."""
-        return waits([self.process.pid])
+        pid = self._begun.pid
+        return waits([pid] if self._apart is None else tree(pid, children_of_all()))
 
     def stop(self, number: int) -> None:
         """Cancel a call."""
@@ -152,8 +215,11 @@ class _Worker:
 
     def kill(self) -> None:
         """End the process."""
-        self.process.kill()
-        self.process.wait()
+        if isinstance(self._begun, IsolatedProcess):
+            self._begun.end()
+        else:
+            self._begun.kill()
+            self._begun.wait()
 
     def _first(self) -> bytes:
         """What it says first; nothing if it ends before."""
@@ -169,9 +235,20 @@ class _Worker:
     def _died(self) -> int:
         """The code with which it ends, or is ended."""
         with suppress(subprocess.TimeoutExpired):
-            return self.process.wait(1.0)
+            return self._wait(1.0)
         self.kill()
         return 0
+
+    def _wait(self, seconds: float | None = None) -> int:
+        return (self._begun.process if isinstance(self._begun, IsolatedProcess) else self._begun).wait(
+            seconds
+        )
+
+    def _printed(self) -> str:
+        """What an isolated worker has printed, and the limit that it exceeded."""
+        if not isinstance(self._begun, IsolatedProcess):
+            return ""
+        return f"\n{tail(self._begun.printed)}{self._begun.exceeded}"
 
     def _send(self, message: dict[str, object]) -> None:
         line = json.dumps(message).encode() + b"\n"
@@ -191,10 +268,10 @@ class _Worker:
         with self._lock:
             self.alive = False
             lost, self.waiting = self.waiting, {}
-        self.process.wait()
+        self._wait()
         self._disconnect()
         for ended in lost.values():
-            ended(Ended(LOST))
+            ended(Ended(LOST, self._printed()))
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from skillpress.rollouts.programs.isolated_process import FORWARDER, IsolatedProcess, opened
 from skillpress.rollouts.sandbox.gvisor import FIRST, start_in_gvisor
 from skillpress.rollouts.sandbox.isolation import VARIABLES, Bind, Inside, Kind, start_isolated
 from skillpress.rollouts.sandbox.limits import Limits
@@ -39,7 +40,6 @@ MORE_PROCESSES = 512
 OWN_PROGRAMS = Path(sys.prefix, "bin")
 """This interpreter's programs, which come first on the ``PATH`` inside."""
 SOCKET = "/run/endpoint.sock"
-FORWARDER = "/run/forwarder.py"
 FILES = {
     "/etc/passwd": f"agent:x:1000:1000::{HOME}:/bin/sh\n".encode(),
     "/etc/group": b"agent:x:1000:\n",
@@ -48,7 +48,6 @@ FILES = {
 """Files of the system that programs look into; the host's own are not shown."""
 CERTIFICATES = "/etc/ssl/certs"
 """Public certificates, without which some HTTP clients do not start."""
-IN_MEMORY = ("/", "/tmp", "/dev/shm")
 MARKS_OF_INSTALLATIONS = (
     "pyvenv.cfg",
     "lib/node_modules",
@@ -84,31 +83,49 @@ class Isolated:
         arguments: Sequence[str],
         folder: Path,
         variables: Mapping[str, str],
-        output: int,
-        skills: Mapping[str, Path],
-    ) -> subprocess.Popen[bytes]:
-        """Start the command.
+        printed: Path,
+        *,
+        binds: Sequence[Bind] = (),
+        descriptors: Sequence[int] = (),
+    ) -> IsolatedProcess:
+        """Start the command; the watchdog watches it from now on.
 
         Args:
             arguments: the command's, for this episode.
             folder: the episode's folder, with files of this process alone.
             variables: environment variables, beside those of every isolated process.
-            output: the descriptor of its stdout and stderr.
-            skills: maps places below HOME to folders that appear there read-only.
+            printed: the file of its stdout and stderr.
+            binds: what it finds beside, by paths of this process.
+            descriptors: the descriptors that it inherits.
         """
-        inside = self._inside(folder, variables, skills)
+        inside = self._inside(folder, variables, binds)
+        with opened(printed) as output:
+            process = self._process(arguments, inside, folder=folder, output=output, descriptors=descriptors)
+        writable = [folder, *(bind.source for bind in binds if bind.writable)]
+        return IsolatedProcess(process, writable, printed, self.limits, isolation=self.isolation)
+
+    def _process(
+        self,
+        arguments: Sequence[str],
+        inside: Inside,
+        *,
+        folder: Path,
+        output: int,
+        descriptors: Sequence[int],
+    ) -> subprocess.Popen[bytes]:
+        """The outermost process of the command."""
         command = self._beside_forwarder([self._program, *arguments])
         if self.isolation == "gvisor":
             return start_in_gvisor([sys.executable, "-I", FIRST, *command], inside, folder.parent, output)
-        return start_isolated([sys.executable, "-I", *command], inside, output=output)
+        return start_isolated([sys.executable, "-I", *command], inside, descriptors, output)
 
-    def _inside(self, folder: Path, variables: Mapping[str, str], skills: Mapping[str, Path]) -> Inside:
+    def _inside(self, folder: Path, variables: Mapping[str, str], more: Sequence[Bind]) -> Inside:
         birth = spawner()
         binds = [Bind(HOME, birth.writable(folder), writable=True), Bind(SOCKET, birth.shown(self.socket))]
         if os.path.isdir(CERTIFICATES):
             binds.append(Bind(CERTIFICATES, Path(CERTIFICATES)))
         binds += [Bind(str(path), birth.shown(path)) for path in self._shown]
-        binds += [Bind(f"{HOME}/{place}", birth.shown(path)) for place, path in skills.items()]
+        binds += [replace(bind, source=birth.shown(bind.source)) for bind in more]
         return Inside(
             home=HOME,
             disk_mb=self.limits.disk_mb,

@@ -14,29 +14,26 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import psutil
 
 from skillpress.core.errors import UserError
 from skillpress.core.http_clients import loopback_kept_direct
 from skillpress.rollouts.programs.forwarder import NO_ENDPOINT
-from skillpress.rollouts.programs.isolated import FORWARDER, HOME, IN_MEMORY, LARGEST_FILE, Isolated
+from skillpress.rollouts.programs.isolated import HOME, LARGEST_FILE, Isolated
+from skillpress.rollouts.programs.isolated_process import IsolatedProcess, opened
 from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.session import Ended
 from skillpress.rollouts.programs.setting import INHERITED, AgentSetting, filled
 from skillpress.rollouts.programs.start import MARK, Start, namespace
-from skillpress.rollouts.sandbox.gvisor import held_in_gvisor
-from skillpress.rollouts.sandbox.held import Held, files_in
-from skillpress.rollouts.sandbox.isolation import Kind, bytes_in_root, inodes_in_memory
-from skillpress.rollouts.sandbox.limits import Limits
+from skillpress.rollouts.sandbox.isolation import Bind
 from skillpress.rollouts.sandbox.process import END_SECONDS
-from skillpress.rollouts.sandbox.processes import children_of_all, namespace_bytes, start_ticks, tree, waits
+from skillpress.rollouts.sandbox.processes import children_of_all, start_ticks, tree, waits
 from skillpress.rollouts.sandbox.watchdog import watchdog
 from skillpress.rollouts.workers.parent import die_with_parent
 from skillpress.rollouts.workers.ranks import SIGNALLED, exit_in_words
@@ -44,8 +41,6 @@ from skillpress.rollouts.workers.ranks import SIGNALLED, exit_in_words
 PRINTED = 64 << 10
 """The most characters of a program's output that are kept, from its end."""
 LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
-COUNTING_SHARE = 0.02
-"""The share of the time in which the files of an isolated program are counted."""
 
 
 class ProgramError(UserError):
@@ -106,36 +101,34 @@ class Commands:
 
     def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
         """See ``Launcher``."""
-        _copy(self._files, start.folder)
+        copy_files(self._files, start.folder)
         home = str(start.folder) if self._isolated is None else HOME
         variables, command = start.variables(), [part.replace("{folder}", home) for part in self._command]
         if self._setting is not None:
             fills = start.fills(home)
             variables |= self._setting.prepare(start.folder, fills)
             command = [filled(part, fills) for part in self._command]
-        printed = os.open(start.printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
-        try:
-            if self._isolated is None:
-                if self._skills is not None:
-                    self._skills.copy(start.skills, start.folder)
-                process = self._start(command, start.folder, variables, printed)
-            else:
-                skills = dict(self._skills.binds(start.skills, start.folder) if self._skills else ())
-                process = self._isolated.start(command[1:], start.folder, variables, printed, skills)
-        except OSError as error:
-            raise ProgramError(f"environment.run: {self._command[0]!r} cannot be started: {error}") from error
-        finally:
-            os.close(printed)
-        limits = self._isolated.limits if self._isolated else None
-        isolation = self._isolated.isolation if self._isolated else "none"
-        running = _Command(process=process, start=start, limits=limits, isolation=isolation)
-        if limits is not None:
-            watchdog().watch(running, limits)
+        running = _Command(self._begin(command, start, variables), start)
         threading.Thread(target=running.watch, args=(ended,), name="program", daemon=True).start()
         return running
 
     def close(self) -> None:
         """Nothing outlives its episode."""
+
+    def _begin(
+        self, command: Sequence[str], start: Start, variables: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | IsolatedProcess:
+        try:
+            if self._isolated is not None:
+                skills = self._skills.binds(start.skills, start.folder) if self._skills else ()
+                binds = [Bind(f"{HOME}/{place}", path) for place, path in skills]
+                return self._isolated.start(command[1:], start.folder, variables, start.printed, binds=binds)
+            if self._skills is not None:
+                self._skills.copy(start.skills, start.folder)
+            with opened(start.printed) as printed:
+                return self._start(command, start.folder, variables, printed)
+        except OSError as error:
+            raise ProgramError(f"environment.run: {self._command[0]!r} cannot be started: {error}") from error
 
     def _start(
         self, command: Sequence[str], folder: Path, variables: Mapping[str, str], printed: int
@@ -155,8 +148,8 @@ class Commands:
         )
 
 
-def _copy(files: Mapping[str, Path], folder: Path) -> None:
-    """Copy files and folders into an episode's folder; a program that begins again finds them unchanged."""
+def copy_files(files: Mapping[str, Path], folder: Path) -> None:
+    """Copy files and folders into a folder; a program that begins again finds them unchanged."""
     for name, source in files.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -169,38 +162,37 @@ def _copy(files: Mapping[str, Path], folder: Path) -> None:
 
 @dataclass(eq=False)
 class _Command:
-    """A ``Running``, and ``Watched`` by the watchdog if it has limits."""
+    """A ``Running``."""
 
-    process: subprocess.Popen[bytes]
+    begun: subprocess.Popen[bytes] | IsolatedProcess
     start: Start
-    limits: Limits | None
-    isolation: Kind | Literal["none"]
     since: int = field(init=False)
     """When it was started, as ``processes.start_ticks`` says."""
-    exceeded: str = ""
-    """The limit that it exceeded, in words; empty if it did not."""
-    _files: tuple[int, int] = (0, 0)
-    """(number of files, bytes on the disk) at the last count."""
-    _next_count: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
-        self.since = start_ticks(self.process.pid)
+        self.since = start_ticks(self.pid)
 
     @property
     def pid(self) -> int:
-        """See ``Watched``."""
-        return self.process.pid
+        """The number of its outermost process."""
+        return self.begun.pid
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """Its outermost process."""
+        return self.begun.process if isinstance(self.begun, IsolatedProcess) else self.begun
 
     def watch(self, ended: Callable[[Ended], None]) -> None:
         """Wait for the end, and leave the process to ``stop``, which kills by its number. Until then no other
         process gets that number."""
-        code = self._code()
-        if self.limits is not None:
-            watchdog().forget(self)
+        code, exceeded = self._code(), ""
+        if isinstance(self.begun, IsolatedProcess):
+            watchdog().forget(self.begun)
+            exceeded = self.begun.exceeded
         printed = tail(self.start.printed)
-        if self.exceeded:
-            ended(Ended(OVER_LIMITS, f"{printed}\n{self.exceeded}"))
-        elif (why := _why(code)) == CRASHED:
+        if exceeded:
+            ended(Ended(OVER_LIMITS, f"{printed}\n{exceeded}"))
+        elif (why := why_ended(code)) == CRASHED:
             ended(Ended(why, f"{printed}\nThe program ended with {exit_in_words(code)}."))
         else:
             ended(Ended(why, printed))
@@ -216,84 +208,21 @@ class _Command:
 
     def stop(self) -> None:
         """See ``Running``."""
-        if self.limits is not None:
-            self._end_namespace()
+        if isinstance(self.begun, IsolatedProcess):
+            self.begun.end()
             return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         end_marked(self.start.variables()[MARK], self.since)
         self.process.wait(END_SECONDS)
 
-    def _end_namespace(self) -> None:
-        """Kill bwrap and wait for the first process inside, with which the kernel ends all others. gVisor's
-        processes are waited for one by one.
-
-        Raises:
-            RuntimeError: it has not ended half a minute later.
-        """
-        below, children = self.process.pid, children_of_all()
-        pids = tree(below, children)[1:] if self.isolation == "gvisor" else children.get(below, [])
-        inside = [process for pid in pids if (process := _process(pid))]
-        self.process.kill()
-        for process in inside:  # one that has only begun would outlive bwrap, in which nothing has run
-            with suppress(psutil.Error):
-                process.kill()
-        self.process.wait(END_SECONDS)
-        _, left = psutil.wait_procs(inside, timeout=END_SECONDS)
-        if left:
-            raise RuntimeError(f"program {left[0].pid} still runs {END_SECONDS:g} s after SIGKILL")
-
     def waited(self) -> float:
         """See ``Running``: the longest wait of the threads that still run."""
         return max(waits(tree(self.pid, children_of_all())).values(), default=0.0)
 
-    def held(self, inside: Sequence[int]) -> Held:
-        """See ``Watched``. A large folder is counted less often than a small one."""
-        assert self.limits is not None
-        began = time.monotonic()
-        if began >= self._next_count:
-            self._files = files_in([self.start.folder], self.limits.inodes)
-            self._next_count = began + (time.monotonic() - began) / COUNTING_SHARE
-        if (
-            self.isolation == "gvisor"
-        ):  # its kernel is a process, whose memory holds sockets and files in memory
-            inodes, occupied = self._files
-            with suppress(FileNotFoundError):  # gVisor limits the size of no file that it was handed open
-                occupied += self.start.printed.stat().st_size
-            return held_in_gvisor(inside, inodes, occupied)
-        if not inside or not os.path.exists(f"/proc/{inside[0]}/root{FORWARDER}"):
-            return Held(*self._files, memory_bytes=0)  # bwrap still sees the host's folders
-        inodes, occupied = self._files
-        return Held(
-            inodes + inodes_in_memory(inside[0], IN_MEMORY),
-            occupied + bytes_in_root(inside[0]),
-            memory_bytes=namespace_bytes(inside[0]),
-            threads=sum(map(_threads, inside)),
-        )
 
-    def kill(self, reason: str) -> None:
-        """See ``Watched``. All others end with the outermost process."""
-        self.exceeded = self.exceeded or reason
-        if self.process.returncode is None:  # ``Popen.kill`` would collect it
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-
-
-def _process(pid: int) -> psutil.Process | None:
-    try:
-        return psutil.Process(pid)
-    except psutil.NoSuchProcess:
-        return None
-
-
-def _threads(pid: int) -> int:
-    try:
-        return len(os.listdir(f"/proc/{pid}/task"))
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-
-
-def _why(code: int) -> str | None:
+def why_ended(code: int) -> str | None:
+    """What an exit code says, in a word; None if nothing was wrong."""
     if code in (-signal.SIGKILL, SIGNALLED + signal.SIGKILL, NO_ENDPOINT):
         return LOST
     return None if code == 0 else CRASHED

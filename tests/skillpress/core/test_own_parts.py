@@ -33,7 +33,7 @@ def found():
     from skillpress.core.names import load
     from skillpress.core.registry import registries
     from skillpress.environments.program.verifier import verifier
-    from skillpress.rollouts.programs.functions import Functions
+    from skillpress.rollouts.programs.functions import Called, Functions
     from skillpress.core.lab import ROOT
 
     kinds = []
@@ -41,7 +41,7 @@ def found():
         load(registry, "own_parts:Part")
         kinds.append(registry.parameter)
     verifier("own_parts:function", 1.0)
-    Functions("own_parts:function", 1, (Path.cwd(), ROOT)).close()
+    Functions(Called("own_parts:function", (Path.cwd(), ROOT)), 1).close()
     return kinds
 
 if __name__ == "__main__":

@@ -160,10 +160,9 @@ LAYERS = (
 LAZY = {"skillpress", *(f"skillpress.{layer}" for layer in LAYERS)}
 """Packages whose public names are imported on first use."""
 NAMED_IN_TEXT = {
-    "skillpress.rollouts.programs.function_worker",
     "skillpress.reports.report", "skillpress.reports.viewer", "skillpress.environments.code_repair",
 }  # fmt: skip
-"""Modules that only a text names: the first is started, and the files beside the others are read."""
+"""Modules that only a text names: the files beside them are read."""
 
 
 @pytest.mark.heavy  # it imports the parts that it looks at, torch and the orchestrator among them

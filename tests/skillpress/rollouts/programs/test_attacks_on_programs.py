@@ -320,9 +320,9 @@ def test_attack_standard_input() -> None:
     assert told.result == "('', False)" or "OSError" in (told.error or "")
 
 
-def test_isolation_of_a_function_is_refused() -> None:
-    with pytest.raises(ValueError, match="isolation: bubblewrap is for commands, and run names the function"):
-        section("walk", isolation="bubblewrap")
+def test_a_kernel_of_its_own_is_refused_for_a_function() -> None:
+    with pytest.raises(ValueError, match="gvisor is for commands, and run names the function"):
+        section("walk", isolation="gvisor")
 
 
 @pytest.mark.parametrize("isolation", ["none", "bubblewrap", GVISOR])
