@@ -35,9 +35,9 @@ class Task:
     """Difficulty class, for reporting."""
 
 
-Kind = Literal["action", "summary", "reflection"]
+Kind = Literal["action", "summary", "reflection", "side"]
 """What the agent was asked for: an action for the environment, or for itself a summary of its past or a
-reflection on an earlier attempt."""
+reflection on an earlier attempt. ``side``: a step beside a program's work, such as a title."""
 
 Credit = Literal["step", "trajectory", "mean"]
 """What a part of the reward counts for: only its own step, or the whole episode, as it is (``trajectory``) or

@@ -209,6 +209,7 @@ def _groups(
         longest_response=params.sampling.max_new_tokens,
         seed=params.seed,
         ranks=ranks,
+        side_calls=params.training.side_calls,
         experience=further,
     )
 

@@ -38,6 +38,10 @@ class AgentFile(Section):
     files: Mapping[str, str] = Field(default_factory=dict)
     """Maps paths below its home to the texts of files that are written before it starts."""
 
+    side_calls: Mapping[str, str] = Field(default_factory=dict)
+    """Maps a name, such as ``title``, to words by which such a call is known: its system message or its last
+    message has them. Its step is of the kind ``side``, without skills (``training.side_calls``)."""
+
     def version(self) -> str:
         """What the installed program says of its version.
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -97,13 +98,16 @@ class ProgramEnvironment:
         isolated: bool,
         folder: Path,
         skills: MountedSkills | None = None,
+        side_calls: Mapping[str, str] | None = None,
     ) -> None:
         """Args:
         isolated: whether programs reach the endpoint by a forwarder inside their isolation.
         folder: where each episode has a folder of its own, until it ends.
-        skills: the skills that programs find; None for none."""
+        skills: the skills that programs find; None for none.
+        side_calls: see ``AgentFile.side_calls``; None for none."""
         self._section, self._endpoint, self._launcher, self._verify = section, endpoint, launcher, verify
         self._isolated, self._folder, self._skills = isolated, folder, skills
+        self._side_calls = side_calls or {}
         self._episode: _Episode | None = None
 
     def reset(self, task: Task) -> tuple[str, Info]:
@@ -148,6 +152,8 @@ class _Episode:
         self._waiting: Waiting | None = None
         self._end: Ended | None = None
         self._calls: list[tuple[ModelRequest, Reply]] = []
+        self._sides: Counter[str] = Counter()
+        """How many calls it has made beside its work, by name."""
         self._refused = ""
         """The reason of the last refused request; empty if none was refused."""
         self._launch()
@@ -243,31 +249,47 @@ class _Episode:
 
     def _observed(self, done: str | None = None) -> tuple[str, Info]:
         assert self._waiting is not None
-        asked = self._waiting.asked
+        asked = self._named(self._waiting.asked)
+        self._sides += Counter([asked.side] if asked.side else ())
         before: list[Sequence[Message]] = [request.messages for request, _ in self._calls]
         said = as_text(added(asked.request.messages, before))
         return said, Info(action=done, state=replace(asked, beside=self._beside), draw=asked.draw)
 
     def _beside(self) -> Sequence[Asked]:
         """The program's other open requests, as many as it may still make."""
-        return self._session.queued()[: self._of._section.max_steps - len(self._calls) - 1]
+        queued = self._session.queued()[: self._of._section.max_steps - len(self._calls) - 1]
+        return [self._named(each) for each in queued]
+
+    def _named(self, asked: Asked) -> Asked:
+        """The request, with the name of what it asks for beside the program's work."""
+        told = asked.request.messages
+        looked_at = [*(message for message in told[:-1] if message.role == "system"), *told[-1:]]
+        found = (
+            name
+            for name, words in self._of._side_calls.items()
+            if any(words in message.content for message in looked_at)
+        )
+        return replace(asked, side=next(found, ""))
 
     def _judged(self, end: Ended, done: str | None) -> StepResult:
         self._of._endpoint.end(self._session)
         lost = self._refused if self._refused and end.why == "crashed" else end.why
         if end.why is not None and end.why not in self._of._section.judged:
-            return end.printed[-2000:], True, False, Info(lost=lost, action=done, measures=self._opened())
+            info = Info(lost=lost, action=done, measures=self._measured())
+            return end.printed[-2000:], True, False, info
         verdict = self._of._verify(Played(self._spec, end.printed, self._folder, self._calls))
         info = Info(
             won=verdict.success,
             lost=None if verdict.success else lost or verdict.lost,
             action=done,
-            measures={**verdict.measures, **self._opened()},
+            measures={**verdict.measures, **self._measured()},
         )
         return f"{end.printed[-2000:]}{verdict.said}", True, False, info
 
-    def _opened(self) -> dict[str, float]:
-        """A measure ``opened_skill/NAME`` for each skill that the program has opened, as far as it shows."""
+    def _measured(self) -> dict[str, float]:
+        """A measure ``opened_skill/NAME`` for each skill that the program has opened, as far as it shows, and
+        ``side_calls/NAME``, the number of its calls beside its work."""
         replies = [reply for _, reply in self._calls if not reply.refused and reply.finish != "length"]
         names = opened_skills((reply.as_action() for reply in replies), self._skills)
-        return {f"opened_skill/{name}": 1.0 for name in names}
+        opened = {f"opened_skill/{name}": 1.0 for name in names}
+        return opened | {f"side_calls/{name}": float(count) for name, count in self._sides.items()}

@@ -46,6 +46,8 @@ class SharedEndpoint:
         self._endpoint = Endpoint(self._socket)
         given = section.given_skills()
         self._skills = MountedSkills.of(given, self._folder.path / "skills") if given else None
+        agent = section.agent_file()
+        self._side_calls = agent.side_calls if agent else None
 
     def __call__(self) -> ProgramEnvironment:
         """See ``SharedEnvironments``."""
@@ -57,6 +59,7 @@ class SharedEndpoint:
             isolated=self._isolated,
             folder=self._episodes,
             skills=self._skills,
+            side_calls=self._side_calls,
         )
 
     def close(self) -> None:

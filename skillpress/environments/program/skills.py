@@ -18,7 +18,7 @@ from skillpress.environments.program.section import ProgramSection
 class ProgramProjection:
     """φ(τ): the skills of each step, as many as its calls (and the commands of its shells) that a rule names.
 
-    A response without calls is read as its own words.
+    A response without calls is read as its own words. Calls beside the program's work have no skills.
     """
 
     def __init__(self, table: RuleProjection) -> None:
@@ -26,7 +26,10 @@ class ProgramProjection:
         self.alphabet: Skills = table.alphabet
 
     def __call__(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
-        said = [acted(step.action, "", step.invalid is not None) for step in trajectory.steps]
+        said = [
+            [] if step.kind == "side" else acted(step.action, "", step.invalid is not None)
+            for step in trajectory.steps
+        ]
         found = iter(self._table([*chain.from_iterable(said)]))
         return tuple(tuple(chain.from_iterable(next(found) for _ in calls)) for calls in said)
 

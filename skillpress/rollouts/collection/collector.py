@@ -302,7 +302,7 @@ class _Flight:
         for slot, decision in decisions:
             self._statistics.decisions += 1
             self._statistics.prefilled_tokens += decision.prefilled_tokens or 0
-            if decision.kind != "action":
+            if decision.kind not in ("action", "side"):
                 self._sum_up(self._episodes[slot], decision)
                 continue
             self._episodes[slot].decision = decision

@@ -23,7 +23,7 @@ from skillpress.core.interface import AgentState, Decision, DecisionRequest, Inf
 from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.seeds import derive
-from skillpress.core.trajectory import TokenIds, WeightSpan
+from skillpress.core.trajectory import Kind, TokenIds, WeightSpan
 from skillpress.rollouts.agents.engine_agent import EngineAgent
 from skillpress.rollouts.programs.ahead import Ahead
 from skillpress.rollouts.programs.requests import Asked, Finish, ModelRequest, Reply, UnshownConversationError
@@ -61,7 +61,8 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
                 continue
             prompt, refused = self._prompt(wanted)
             if refused or not isinstance(wanted, Asked):
-                self._mute.append((request.key, unasked(refused)))
+                kind = wanted.kind if isinstance(wanted, Asked) else "action"
+                self._mute.append((request.key, unasked(refused, kind)))
                 continue
             asked.append(self._question(request.key, wanted, prompt, request.seed))
             asked += self._questions_ahead(wanted, request.episode_seed)
@@ -130,6 +131,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
             parsed=ParsedAction(said.thought, reply, _invalid(said, finish)),
             weight_spans=reply.weights,
             prefilled_tokens=completion.prefilled_tokens,
+            kind=wanted.kind,
         )
 
     def _cut(self, request: ModelRequest, completion: Completion) -> tuple[int, Finish]:
@@ -173,7 +175,7 @@ def _invalid(said: Read, finish: str) -> str | None:
     return said.invalid or ("cut_off" if finish == "length" else None)
 
 
-def unasked(refused: str) -> Decision:
+def unasked(refused: str, kind: Kind = "action") -> Decision:
     """The decision to refuse a request; ``refused`` is ``Reply.refused``."""
     parsed = ParsedAction("", Reply("", refused=refused), refused.partition(":")[0])
-    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed)
+    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed, kind=kind)

@@ -18,7 +18,7 @@ import orjson
 
 from skillpress.core.chat_messages import Message, ToolCall
 from skillpress.core.errors import PolicyError
-from skillpress.core.trajectory import WeightSpan
+from skillpress.core.trajectory import Kind, WeightSpan
 
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 """``content_filter``: a model behind a URL, or a filter around it, declined."""
@@ -101,8 +101,15 @@ class Asked:
     request: ModelRequest
     occurrence: int
     """How many equal requests the episode has made before."""
+    side: str = ""
+    """What it asks for beside the program's work, such as ``title``; empty for the work itself."""
     beside: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
     """Returns the episode's other requests that are open now, in the order of their turns."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its step."""
+        return "side" if self.side else "action"
 
     @property
     def draw(self) -> str:

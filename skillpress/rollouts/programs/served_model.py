@@ -44,9 +44,10 @@ class ServedModelAgent(ServerAgent):
         try:
             answer = self._client.put(question_of(asked.request), seed, f"task {state.task.task_id}")
         except ConversationError as refused:
-            return unasked(f"not_served: {refused.reason}")
+            return unasked(f"not_served: {refused.reason}", asked.kind)
         if answer.ended == "prompt_too_long":
-            return unasked("prompt_too_long: prompt is too long for the context of the server's model")
+            told = "prompt_too_long: prompt is too long for the context of the server's model"
+            return unasked(told, asked.kind)
         return _decision(asked, answer)
 
 
@@ -83,7 +84,7 @@ def _decision(asked: Asked, answer: ModelAnswer) -> Decision:
         prompt_tokens=answer.usage.prompt_tokens or 0,
         response_tokens=answer.usage.response_tokens or 0,
     )
-    return tokenless(ParsedAction(thought, reply, _invalid(answer, broken)), usage=answer.usage)
+    return tokenless(ParsedAction(thought, reply, _invalid(answer, broken)), asked.kind, answer.usage)
 
 
 def _finish(answer: ModelAnswer, calls: Sequence[ToolCall], stopped: bool) -> Finish:

@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, cycle, islice
+from typing import Any
 
 import numpy as np
 
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.rollouts.collection import (
@@ -64,6 +66,8 @@ class GroupCollector:
     """The most tokens of a response."""
     seed: int
     ranks: Ranks
+    side_calls: bool = True
+    """Whether it learns the calls that a program makes beside its work."""
     experience: Experience | None = None
     """The method that asks for further attempts; None asks for no attempts."""
 
@@ -110,6 +114,7 @@ class GroupCollector:
         """The episodes of whole groups that were asked for, one after another."""
         groups = [index // self.size for index in range(len(played))]
         tasks = [request.task for request in asked]
+        played = played if self.side_calls else [_without_side_calls(each) for each in played]
         return batch_of(played, groups, self.core_maximum, self.longest_response, tasks)
 
     def further(self, asked: Sequence[EpisodeRequest], played: Sequence[Trajectory]) -> Batch:
@@ -163,3 +168,15 @@ def speed(done: CollectionStatistics, seconds: float) -> dict[str, float]:
     }
     prefilled = done.prefilled_tokens
     return {**found, "prefill_tokens_per_environment_step": prefilled / moves} if prefilled else found
+
+
+def _without_side_calls(played: Trajectory) -> Trajectory:
+    """The episode as if nothing had been sampled at its calls beside the work: nothing learns from them."""
+    nothing: dict[str, Any] = {
+        "prompt_ids": (),
+        "response_ids": (),
+        "logprobs": NO_LOGPROBS,
+        "weight_spans": (),
+    }
+    steps = (replace(step, **nothing) if step.kind == "side" else step for step in played.steps)
+    return replace(played, steps=tuple(steps))

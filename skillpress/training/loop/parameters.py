@@ -85,5 +85,8 @@ class TrainingParameters(Section):
     """Weights that a run leaves: last, or best on the validation tasks."""
     probe: ProbeParameters | None = None
     """Null, or {every, tasks}: probe the policy every so many steps (docs/evaluation.md)."""
+    side_calls: bool = True
+    """Learns the calls that a program makes beside its work, such as titles. False leaves them out: they stay
+    steps of their episode, whose reward they share."""
     timeout: Positive = 7200.0
     """Seconds that a process waits for the others before it counts them as lost."""

@@ -11,13 +11,18 @@ import pytest
 from pydantic import ValidationError
 
 from skillpress.core.errors import ParamsError, TaskError
+from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.agent_files import AgentFile, read_agent, shipped
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.environments.program.tasks import identities, make_tasks
 from skillpress.environments.section import SplitSizes
+from skillpress.rollouts.collection import requests
 from skillpress.rollouts.programs.requests import Reply
+from skillpress.rollouts.workers.distributed import Ranks
+from skillpress.training.loop.groups import GroupCollector
+from tests.skillpress.environments.program.test_program_environment import play
 from tests.support.rollouts import asking
 
 TELLS = """
@@ -131,3 +136,73 @@ def test_another_version_of_the_agent_is_another_experiment(tmp_path: Path) -> N
         return identities(params)[f"environment.agent: {params.agent}"]
 
     assert identity("1.0") == identity("1.0") != identity("1.1")
+
+
+SIDE = """
+import json, os, urllib.request
+def ask(*messages):
+    told = [{"role": role, "content": text} for role, text in messages]
+    body = json.dumps({"messages": told, "max_tokens": 1}).encode()
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    urllib.request.urlopen(urllib.request.Request(url, body, headers)).read()
+for words in json.loads(os.environ["SKILLPRESS_TASK"])["asks"]:
+    ask(*words)
+"""
+
+
+def side_agent(folder: Path) -> Path:
+    run = [sys.executable, "-c", SIDE]
+    return agent_file(
+        folder, run=run, variables={}, files={}, side_calls={"title": "2 0", "summary": "sum up"}
+    )
+
+
+def test_a_call_beside_the_work_is_known_by_words_of_its_system_message_or_its_last_message(
+    tmp_path: Path,
+) -> None:
+    asks = [
+        [["user", "fix it"]],
+        [["system", "write a title of 2 0 words"], ["user", "fix it"]],
+        [["user", "write 2 0 words"], ["assistant", "well"], ["user", "fix it"]],
+        [["user", "fix it"], ["assistant", "well"], ["user", "sum up"]],
+        [["system", "write a title of 2 0 words"], ["user", "fix that"]],
+    ]
+    shared = SharedPrograms(section(side_agent(tmp_path), max_calls=6), 1)
+    try:
+        environment, sides = shared(), []
+        _, info = environment.reset(Task("t", "program", 0, {"id": "t", "prompt": "x", "asks": asks}))
+        for _ in asks:
+            sides.append((info.state.side, info.state.kind))
+            *_, info = environment.step(Reply("done"))
+    finally:
+        shared.close()
+    assert sides == [
+        ("", "action"),
+        ("title", "side"),
+        ("", "action"),
+        ("summary", "side"),
+        ("title", "side"),
+    ]
+    assert info.won and info.measures == {"side_calls/title": 2.0, "side_calls/summary": 1.0}
+
+
+def test_its_step_has_a_kind_of_its_own_and_no_skill_and_training_can_leave_it_out(tmp_path: Path) -> None:
+    task = Task("t", "program", 0, {"id": "t", "prompt": "x", "asks": [[["user", "1"]], [["user", "2 0"]]]})
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: [['*', Said]]")
+    params = section(side_agent(tmp_path), rules=str(rules))
+    (episode,) = play(params, [task], rollouts=1)
+    assert episode.won and [step.kind for step in episode.steps] == ["action", "side"]
+    assert params.make_projection()(task, episode) == (("Said",), ())
+    write_rollouts(tmp_path / "rollouts.parquet", [episode])
+    assert read_rollouts(tmp_path / "rollouts.parquet") == [episode]
+
+    def learned(side_calls: bool) -> list[int]:
+        batch = GroupCollector(
+            tasks=[task], collector=None, algorithm=None, groups=1, size=1, core_maximum=1.0,  # type: ignore[arg-type]
+            longest_response=4, seed=0, ranks=Ranks(), side_calls=side_calls,
+        ).batch(requests([task], 1, 0, "test"), [episode])  # fmt: skip
+        return [int(count) for count in batch.tokens]
+
+    assert learned(True) == [1, 1] and learned(False) == [1, 0]
