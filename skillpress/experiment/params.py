@@ -110,7 +110,7 @@ class Params(Section):
     experience: Annotated[SerializeAsAny[ExperienceParameters], ByName(EXPERIENCES, "experience.name")]
     """Further attempts to learn from; each name has its own keys."""
     training: TrainingParameters
-    """The settings of training for every algorithm."""
+    """Training by every algorithm."""
     evaluation: EvaluationParameters
     """How the test tasks are played, and how often."""
 

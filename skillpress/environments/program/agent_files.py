@@ -40,7 +40,7 @@ class AgentFile(Section):
 
     side_calls: Mapping[str, str] = Field(default_factory=dict)
     """Maps a name, such as ``title``, to words by which such a call is known: its system message or its last
-    message has them. Its step is of the kind ``side``, without skills (``training.side_calls``)."""
+    message has them. Its step has the kind ``side`` and no skills (``training.side_calls``)."""
 
     def version(self) -> str:
         """What the installed program says of its version.

@@ -86,7 +86,7 @@ class ProgramParameters(ProgramSection):
         found = found_here(str(Path(self.python).expanduser()))
         if not os.access(found, os.X_OK):
             raise ParamsError(
-                f"environment.python: {self.python!r} is no program; name an interpreter's path"
+                f"environment.python: {self.python!r} cannot be started; name an interpreter's path"
             )
         return os.path.abspath(found)  # its links are kept: by its own place it knows its packages
 

@@ -19,7 +19,7 @@ from skillpress.environments.program.shared import SharedPrograms
 from skillpress.environments.program.tasks import identities, make_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.rollouts.collection import requests
-from skillpress.rollouts.programs.requests import Reply
+from skillpress.rollouts.programs.requests import Asked, Reply
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.loop.groups import GroupCollector
 from tests.skillpress.environments.program.test_program_environment import play
@@ -173,6 +173,7 @@ def test_a_call_beside_the_work_is_known_by_words_of_its_system_message_or_its_l
         environment, sides = shared(), []
         _, info = environment.reset(Task("t", "program", 0, {"id": "t", "prompt": "x", "asks": asks}))
         for _ in asks:
+            assert isinstance(info.state, Asked)
             sides.append((info.state.side, info.state.kind))
             *_, info = environment.step(Reply("done"))
     finally:
