@@ -1,6 +1,6 @@
 """A shop in WebShop's interface: find, configure and buy the product that an instruction asks for.
 
-Clean-room: written from the WebShop paper (Yao et al. 2022) and its documentation, not from its code.
+Written from memory of the WebShop paper (Yao et al. 2022); neither the paper nor its code was at hand.
 ``catalogue.py`` reads products and instructions in WebShop's files, ``synthetic.py`` makes small ones,
 ``score.py`` has the reward, ``environment.py`` the pages.
 """

@@ -4,9 +4,9 @@
 
 U is what the instruction asks for, Y what was bought. ``type`` is less than 1 for another kind of product: 0
 if the titles share no content word, 0.1 if less than a tenth of the wanted title's, 0.5 if at most a fifth
-and neither query nor category agree. The paper compares the nouns of titles by a tagger; here all content
-words count. As in the published program, nearly equal spellings of attributes and options agree (here by
-difflib's ratio above 0.85), and its synonyms are left out.
+and neither query nor category agree. **These constants are from memory and were not checked.** The paper
+compares the nouns of titles by a tagger; here all content words count. Nearly equal spellings of attributes
+and options agree (difflib's ratio above 0.85); synonyms are left out.
 """
 
 from __future__ import annotations
