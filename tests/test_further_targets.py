@@ -56,6 +56,8 @@ def test_the_tests_of_vllm_are_found_with_the_packages_that_their_environment_ha
         if not there & {canonicalize_name(owner) for owner in owners}
     ]  # fmt: skip
     assert {"playwright", "peft", "xdist"} <= set(missing)
+    # accelerate asks whether there are trackers; a finder cannot say no, and one that raises ends its import.
+    missing = [module for module in missing if module not in ("tensorboard", "wandb")]
     found = subprocess.run(
         [sys.executable, "-c", COLLECT, json.dumps(missing), *command[1].split()],
         cwd=repository, capture_output=True, text=True, check=False,

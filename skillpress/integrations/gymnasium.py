@@ -50,6 +50,10 @@ REGISTERED: Mapping[str, Mapping[str, Any]] = {
         "test_seconds": 0.5, "episode_seconds": 60.0, "measure_edits": False,
     },
     "NotebookQA": {"name": "notebook_qa", "tasks": 64, "max_steps": 10, "data": "", "top_k": 8},
+    "Search": {
+        "name": "search", "tasks": 200, "max_steps": 5, "data": "", "retriever": "", "top_k": 3,
+    },
+    "Shop": {"name": "shop", "tasks": 256, "max_steps": 12, "catalogue": 400},
     "Workshop": {
         "name": "workshop", "tasks": 256, "max_steps": 16, "subgoals": 2, "orders": 40, "pieces": 32,
         "shortcut": {"length": 7, "skills": "own", "order": "fixed", "share": 0.5}, "synonyms": 1,

@@ -47,18 +47,19 @@ class Roots:
         self._build = root == BUILD
         if root == MACHINE:
             return
-        if Path(sys.base_prefix).resolve().is_relative_to("/usr"):
-            raise ParamsError(
-                f"environment.root: {root}: the agent's side runs by this Python, whose folder "
-                f"{sys.base_prefix} another root would hide; use a Python outside /usr, such as uv's, or "
-                f"root: {MACHINE}"
-            )
         if self._build:
             _check_buildah()
         else:
             self._folder = next((path for path in (Path.cwd() / root, ROOT / root) if path.is_dir()), None)
             if self._folder is None:
                 raise ParamsError(f"environment.root: {root!r} is no folder, nor {MACHINE} or {BUILD}")
+        if Path(sys.base_prefix).resolve().is_relative_to("/usr"):
+            raise ParamsError(
+                f"environment.root: {root}: the agent's side runs by this Python, whose folder "
+                f"{sys.base_prefix} another root would hide; use a Python outside /usr, such as uv's, or "
+                f"root: {MACHINE}"
+            )
+        if self._folder is not None:
             check_root(self._folder)
 
     def of(self, task: HarborTask) -> Path | None:

@@ -101,10 +101,10 @@ class Asked:
     request: ModelRequest
     occurrence: int
     """How many equal requests the episode has made before."""
-    side: str = ""
-    """What it asks for beside the program's work, such as ``title``; empty for the work itself."""
     beside: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
     """Returns the episode's other requests that are open now, in the order of their turns."""
+    side: str = ""
+    """What it asks for beside the program's work, such as ``title``; empty for the work itself."""
 
     @property
     def kind(self) -> Kind:

@@ -21,6 +21,7 @@ ALLOWED = {
     "skillpress/core/log_lines.py": "the handler itself",
     "skillpress/core/redaction.py": "the tracebacks of a process that ends",
     "skillpress/rollouts/programs/forwarder.py": "runs inside isolation, where nothing of ours is imported",
+    "skillpress/environments/harbor/inside.py": "likewise",
     "skillpress/cli/reading.py": "a command's counter on a terminal",
 }
 

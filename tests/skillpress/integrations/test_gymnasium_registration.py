@@ -33,13 +33,17 @@ def made(name: str, **changed: Any) -> gymnasium.Env:
 @pytest.fixture
 def data(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """The folder of each environment's data; a test is skipped if its data are missing."""
-    fixtures = {"ALFWorld": "alfworld_data", "CodeRepair": "code_repair_data", "NotebookQA": "qa_data"}
+    fixtures = {
+        "ALFWorld": "alfworld_data", "CodeRepair": "code_repair_data", "NotebookQA": "qa_data",
+        "Search": "qa_data",
+    }  # fmt: skip
     wanted = request.node.callspec.params["name"]
     return {"data": str(request.getfixturevalue(fixtures[wanted]))} if wanted in fixtures else {}
 
 
 FEW = {
-    "Countdown": 16, "ALFWorld": 3, "TextWorldCooking": 1, "CodeRepair": 2, "NotebookQA": 2, "Workshop": 64,
+    "Countdown": 16, "ALFWorld": 3, "TextWorldCooking": 1, "CodeRepair": 2, "NotebookQA": 2,
+    "Search": 4, "Shop": 16, "Workshop": 64,
 }  # fmt: skip
 
 
@@ -73,6 +77,8 @@ def test_the_default_judgement_is_that_of_the_default_experiment(repository: Pat
         pytest.param("TextWorldCooking", marks=pytest.mark.thorough),
         "CodeRepair",
         "NotebookQA",
+        "Search",
+        "Shop",
         "Workshop",
     ],
 )
