@@ -67,6 +67,7 @@ _PLAIN: Keys = {
     "training.lag": 0,
     "training.replay": None,
     "training.lora": None,
+    "training.side_calls": True,
 }
 _DICTIONARY: Keys = {
     "skills.max_phrase_length": 4,
