@@ -102,7 +102,9 @@ class Isolated:
         with opened(printed) as output:
             process = self._process(arguments, inside, folder=folder, output=output, descriptors=descriptors)
         writable = [folder, *(bind.source for bind in binds if bind.writable)]
-        return IsolatedProcess(process, writable, printed, self.limits, isolation=self.isolation)
+        return IsolatedProcess(
+            process=process, folders=writable, printed=printed, limits=self.limits, isolation=self.isolation
+        )
 
     def _process(
         self,
