@@ -176,6 +176,6 @@ class InRoot(Isolated):
         )
         python = [sys.executable, "-I"]
         command = [*python, *self._beside_forwarder([*python, SCRIPT])]
-        process = start_isolated(command, inside, output=output, stdin=self.connection.fileno())
+        process = start_isolated(command, inside, descriptors, output, stdin=self.connection.fileno())
         self.begin([program, *arguments])
         return process

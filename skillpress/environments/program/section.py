@@ -22,7 +22,7 @@ from skillpress.environments.section import AgentParts, EnvironmentSection, Host
 from skillpress.environments.text.prompts import Prompted
 from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import Reader
-from skillpress.skills.library.files import SkillFolder, read_skill_folders
+from skillpress.skills.library.files import SkillFolder, given_skills
 
 
 def _a_reference(value: Any) -> Any:
@@ -105,10 +105,7 @@ class ProgramSection(EnvironmentSection):
 
     def given_skills(self) -> tuple[SkillFolder, ...]:
         """The skills that ``skills`` names, checked; ``ParamsError`` if one breaks a rule of the format."""
-        if self.skills is None:
-            return ()
-        here = Path.cwd() / self.skills
-        return read_skill_folders(here if here.is_dir() else ROOT / self.skills, "environment.skills")
+        return given_skills(self.skills, "environment.skills")
 
     @property
     def title(self) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.core.errors import ParamsError
+from skillpress.core.lab import ROOT
 from skillpress.core.yaml_files import parse_yaml
 from skillpress.skills.library.advice import shown
 from skillpress.skills.library.library import GENERAL, Skill
@@ -70,6 +71,18 @@ def read_skill_folders(folder: Path, named: str) -> tuple[SkillFolder, ...]:
     if not found:
         raise ParamsError(f"{named}: {folder} holds no skill; each is a folder NAME with a {FILE}")
     return found
+
+
+def given_skills(name: str | None, named: str) -> tuple[SkillFolder, ...]:
+    """The skills of a folder that parameters name, in the working directory or else in the lab.
+
+    Raises:
+        ParamsError: see :func:`read_skill_folders`.
+    """
+    if name is None:
+        return ()
+    here = Path.cwd() / name
+    return read_skill_folders(here if here.is_dir() else ROOT / name, named)
 
 
 def as_text(skills: tuple[SkillFolder, ...]) -> str:

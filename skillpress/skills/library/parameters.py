@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from skillpress.core.lab import ROOT
 from skillpress.core.registry import RETRIEVALS, TEACHERS, lookup
 from skillpress.core.sections import PositiveInt, Section, registered
-from skillpress.skills.library.files import SkillFolder, read_skill_folders
+from skillpress.skills.library.files import SkillFolder, given_skills
 from skillpress.skills.library.library import SkillLibrary, Version
 
 if TYPE_CHECKING:
@@ -79,10 +78,7 @@ class LibraryParameters(Section):
         return {skill.name: skill.digest for skill in self._given()}
 
     def _given(self) -> tuple[SkillFolder, ...]:
-        if self.folder is None:
-            return ()
-        here = Path.cwd() / self.folder
-        return read_skill_folders(here if here.is_dir() else ROOT / self.folder, "skills.library.folder")
+        return given_skills(self.folder, "skills.library.folder")
 
     def make_retrieval(self) -> Retrieval:
         """The retrieval, which chooses the skills that a task's prompts show."""
