@@ -1,8 +1,9 @@
 """What each shaping pays for the routine over the shortcut, by calculation: no policy is trained or asked.
 
-    python -m studies.critical.predict
+    python -m studies.critical.predict                    params/critical
+    python -m studies.critical.predict further            params/critical_further
 
-For every cell and method of params/critical, both oracles play training tasks, the routine with probability
+For every cell and method of the plan, both oracles play training tasks, the routine with probability
 p, in batches of the size that training has. The E-step of training (``RewardShaper``) fits its dictionary to
 them and charges them. The preference is
 
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from skillpress.core.arguments import CommandParser
 from skillpress.core.interface import Environment
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
@@ -44,7 +46,8 @@ from skillpress.training.loop.reward_shaping import RewardShaper
 Floats = NDArray[np.float64]
 
 PLAN = ROOT / "params" / "critical"
-FILE = ROOT / "studies" / "critical" / "predictions.json"
+FURTHER = ROOT / "params" / "critical_further"
+RECORD = ROOT / "studies" / "critical"
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 """p, the shares of routines at which the preference is calculated."""
 BATCHES = 6
@@ -64,13 +67,20 @@ class Played:
     """[trajectories] whether the routine won."""
 
 
-def main() -> int:
-    """Write studies/critical/predictions.json; returns the exit code."""
-    plan = read_plan(PLAN)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the predictions of a plan into studies/critical/; returns the exit code."""
+    parser = CommandParser(prog="python -m studies.critical.predict", description=__doc__)
+    parser.add_argument("plan", nargs="?", choices=("first", "further"), default="first", help="which plan")
+    folder, file = {"first": (PLAN, "predictions.json"), "further": (FURTHER, "further.json")}[
+        parser.parse_args(arguments).plan
+    ]
+    plan = read_plan(folder)
     runs = planned_runs(plan, plan.chosen(), ROOT)
     cells = {(run.benchmark, run.method): check_params(dict(run.params), source=run.name) for run in runs}
     found: dict[str, dict[str, dict[str, object]]] = {}
     for (cell, method), params in tqdm(cells.items(), unit="cell", disable=not sys.stderr.isatty()):
+        if getattr(params.algorithm, "scale", "none") != "none":
+            continue  # the group's deviation cancels the size of a preference
         by_share = {share: preference(params, share) for share in SHARES}
         at_start = by_share[0.5]
         found.setdefault(cell, {})[method] = {
@@ -78,7 +88,7 @@ def main() -> int:
             "sign": sign(at_start, params.reward.success),
             "by_share": {str(share): round(value, 3) for share, value in by_share.items()},
         }
-    write_json(FILE, found)
+    write_json(RECORD / file, found)
     return 0
 
 

@@ -38,10 +38,10 @@ Predictions = Mapping[str, Mapping[str, Prediction]]
 """Cell to method to prediction."""
 
 
-def read_predictions(folder: Path) -> Predictions:
+def read_predictions(folder: Path, name: str = FILE) -> Predictions:
     """The committed predictions, empty if there is no file yet; ``StorageError`` for a wrong one."""
     return read_committed(
-        folder / FILE,
+        folder / name,
         dict[str, dict[str, Prediction]],
         'it holds {cell: {method: {"preference": number, "sign": "+", "0" or "-"}}}',
     )

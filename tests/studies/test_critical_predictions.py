@@ -11,7 +11,8 @@ import pytest
 from skillpress.evaluation.study.plan import read_plan
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.study.runs import planned_runs
-from studies.critical.predict import FILE, PLAN, SHARES, batches, differences, preference, sign
+from studies.critical.predict import FURTHER, PLAN, RECORD, SHARES, batches, differences, preference, sign
+from studies.critical.predictions import FILE, disagreements, read_predictions
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_both_kinds_win_and_the_share_is_that_of_routines(cells: dict[tuple[str,
 def test_the_committed_figures_are_those_of_the_code(
     cells: dict[tuple[str, str], Params], cell: str, method: str
 ) -> None:
-    known = json.loads(FILE.read_text())[cell][method]
+    known = json.loads((RECORD / FILE).read_text())[cell][method]
     found = preference(cells[cell, method], 0.5)
     assert known["preference"] == pytest.approx(found, abs=0.001)
     assert known["sign"] == sign(found, success=10.0)
@@ -73,10 +74,16 @@ def test_a_predicted_sign_does_not_depend_on_the_scale_of_rewards(scale: float) 
 def test_every_planned_method_is_predicted_in_every_cell_at_every_share(
     cells: dict[tuple[str, str], Params],
 ) -> None:
-    known = json.loads(FILE.read_text())
+    known = json.loads((RECORD / FILE).read_text())
     assert {(cell, method) for cell, methods in known.items() for method in methods} >= set(cells)
     assert all(
         list(one["by_share"]) == list(map(str, SHARES))
         for methods in known.values()
         for one in methods.values()
     )
+
+
+def test_the_further_plan_claims_what_is_predicted() -> None:
+    known = read_predictions(RECORD, "further.json")
+    assert known["noisy_one"]["segcost"].sign == "-" and known["equal_one"]["segcost"].sign == "0"
+    assert disagreements(read_plan(FURTHER), known) == []

@@ -1,4 +1,4 @@
-"""The workshop: a piece is made by the routine of its order, or by a shortcut that only this piece has.
+"""The workshop: a piece is made by the routine of its order, or by a shortcut of this piece or its mark.
 
 The order lists sub-goals. For each of them the worker goes to the room of its tool, takes the tool and works
 on the piece. When all are done, in their order, delivering the piece wins. The map is the same in all tasks,

@@ -31,6 +31,10 @@ class ShortcutParameters(Section):
     """Whether the actions win in one order only, or each once in any order."""
     share: Fraction = 0.5
     """Share of the oracle's demonstrations that take the shortcut, of tasks that have one."""
+    of: Literal["piece", "mark"] = "piece"
+    """What a shortcut belongs to: a piece, or all pieces with a mark."""
+    new_pieces: Fraction = 0.0
+    """Share of the new pieces on which the shortcut of their mark wins; 0 with ``of: piece``."""
 
     @model_validator(mode="after")
     def _can_be_made(self) -> ShortcutParameters:
@@ -38,6 +42,10 @@ class ShortcutParameters(Section):
             raise ValueError(
                 f"length {self.length} must not exceed {len(CONTRAPTIONS)} with skills own: "
                 "a shortcut uses a contraption once"
+            )
+        if self.new_pieces and self.of == "piece":
+            raise ValueError(
+                f"new_pieces is {self.new_pieces:g}, must be 0 with of piece: a new piece has no shortcut"
             )
         if self.skills == "same" and self.order == "free":
             raise ValueError(

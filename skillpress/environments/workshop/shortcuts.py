@@ -1,4 +1,4 @@
-"""The shortcut of a piece: a list of actions of the machine that wins every order of it."""
+"""The shortcut of a piece or of a mark: a list of actions of the machine that wins every order of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from skillpress.core.seeds import generator
 from skillpress.environments.workshop.actions import CONTRAPTIONS, ODD_PIECES, PARTS, TINKER, odd_action
 from skillpress.environments.workshop.parameters import ShortcutParameters
 
+MARK = 2
+"""Place of the mark in a piece: a colour, a wood and a mark."""
+
+
+def wins_on_new(section: ShortcutParameters, piece: Sequence[str], seed: int) -> bool:
+    """Whether the shortcut of a new piece's mark wins on it, drawn for each piece."""
+    return bool(generator(seed, "workshop new shortcut", "-".join(piece)).random() < section.new_pieces)
+
 
 def routine_verbs(order: Sequence[str]) -> tuple[str, ...]:
     """The verbs of an order's routine: three for each sub-goal, and ``deliver``."""
@@ -18,7 +26,7 @@ def routine_verbs(order: Sequence[str]) -> tuple[str, ...]:
 def draw_shortcut(
     section: ShortcutParameters, piece: Sequence[str], order: Sequence[str], seed: int
 ) -> list[str]:
-    """The shortcut of a piece, which depends on the piece alone.
+    """The shortcut of a piece, which depends on the piece alone, or on its mark alone with ``of: mark``.
 
     The exception are the verbs of ``skills: same``. They are those of the order's routine, from the beginning
     again where the shortcut is longer; which odd object each of them has depends on the piece.
@@ -26,7 +34,8 @@ def draw_shortcut(
     Up to twelve actions, ``own`` and ``one`` draw the same numbers: two experiments that differ in this alone
     have the same tasks with other words and skills.
     """
-    draws = generator(seed, "workshop shortcut", "-".join(piece))
+    owner = piece if section.of == "piece" else piece[MARK:]
+    draws = generator(seed, "workshop shortcut", "-".join(owner))
     if section.skills == "own":
         return [CONTRAPTIONS[number] for number in draws.permutation(len(CONTRAPTIONS))[: section.length]]
     if section.skills == "one":

@@ -2,9 +2,9 @@
 
 Training and validation pair pieces and orders of the catalogue, which test tasks of the stratum ``known`` do
 too, with other pairs. All other test tasks, and those of the split ``unseen``, have pieces that training
-lacks, which therefore have no shortcut: with an order of training (``unseen/piece``), with another order
-(``unseen/order``), or with one of one sub-goal more (``unseen/longer``). Test tasks are divided evenly among
-the four strata, ``unseen`` among the last three.
+lacks: with an order of training (``unseen/piece``), with another order (``unseen/order``), or with one of one
+sub-goal more (``unseen/longer``). Such a piece has a shortcut only if ``shortcut.new_pieces`` lends it that
+of its mark. Test tasks are divided evenly among the four strata, ``unseen`` among the last three.
 
 The stratum of a training task also names its order: ``known/saw-paint``.
 """
@@ -23,7 +23,7 @@ from skillpress.environments.splits import refuse_repetitions
 from skillpress.environments.workshop.actions import ATTRIBUTES, SUBGOALS
 from skillpress.environments.workshop.catalogue import Catalogue, Pair, Piece, draw_catalogue, pairs
 from skillpress.environments.workshop.parameters import WorkshopParameters
-from skillpress.environments.workshop.shortcuts import draw_shortcut
+from skillpress.environments.workshop.shortcuts import draw_shortcut, wins_on_new
 
 ENVIRONMENT = "workshop"
 KNOWN = "known"
@@ -113,7 +113,8 @@ def _taken_in_turn(counts: Counter[str]) -> Iterator[str]:
 
 def _task(section: WorkshopParameters, pair: Pair, split: str, stratum: str, seed: int) -> Task:
     piece, order = pair
-    shortcut = draw_shortcut(section.shortcut, piece, order, seed) if stratum.startswith(KNOWN) else []
+    wins = stratum.startswith(KNOWN) or wins_on_new(section.shortcut, piece, seed)
+    shortcut = draw_shortcut(section.shortcut, piece, order, seed) if wins else []
     return Task(
         task_id=name_of(pair),
         environment=ENVIRONMENT,

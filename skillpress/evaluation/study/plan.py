@@ -95,6 +95,15 @@ class Benchmark(Section):
         return sorted({name for each in (self.outcome, *self.secondary) if (name := measure_of(each))})
 
 
+class Diverged(Section):
+    """The rule, fixed before the runs, by which a run counts as diverged. Such a run stays in every figure."""
+
+    outcome: Outcome
+    """What is looked at."""
+    below_median: Margin
+    """A diverged run lies more than this below the median of the runs of its method and benchmark."""
+
+
 class StudyMethod(Section):
     """Overlays on top of a benchmark's base."""
 
@@ -172,6 +181,8 @@ class Plan:
     methods: Mapping[str, StudyMethod]
     questions: Mapping[str, StudyQuestion]
     """Questions by the names of their files without ``.yaml``, such as ``q1_order``."""
+    diverged: Diverged | None = None
+    """Which runs count as diverged; None if the plan has no rule."""
 
     def chosen(self, questions: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> dict[str, list[str]]:
         """Benchmark to the methods that these questions run on it, in the plan's order.
@@ -221,8 +232,11 @@ def read_plan(folder: Path) -> Plan:
         PlanError: the plan does not follow the schema, or refers to something that it does not define.
     """
     shared = read_yaml(folder / SHARED)
-    if set(shared) != {"benchmarks", "methods"}:
-        raise PlanError(f"{folder / SHARED}: must hold benchmarks and methods, holds {', '.join(shared)}")
+    if set(shared) - {"diverged"} != {"benchmarks", "methods"}:
+        raise PlanError(
+            f"{folder / SHARED}: must hold benchmarks and methods, and may hold diverged; "
+            f"holds {', '.join(shared)}"
+        )
     plan = Plan(
         {
             name: _parse(Benchmark, entry, folder / SHARED, name)
@@ -236,6 +250,7 @@ def read_plan(folder: Path) -> Plan:
             path.stem: _parse(StudyQuestion, read_yaml(path), path, "")
             for path in sorted(folder.glob(QUESTIONS))
         },
+        _parse(Diverged, shared["diverged"], folder / SHARED, "diverged") if "diverged" in shared else None,
     )
     for name, question in plan.questions.items():
         _check(plan, question, folder / f"{name}.yaml")

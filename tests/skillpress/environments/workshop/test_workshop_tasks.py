@@ -202,3 +202,19 @@ def test_repeated_overlapping_foreign_and_malformed_tasks_are_refused(task: Task
 def test_sizes_default_to_no_unseen_tasks(parameters: WorkshopParameters, tasks: list[Task]) -> None:
     without = made(parameters, sizes=dataclasses.replace(SIZES, unseen=0))
     assert without == [task for task in tasks if task.split != "unseen"]
+
+
+def test_the_shortcut_of_a_mark_wins_on_a_share_of_new_pieces() -> None:
+    shortcut = {"length": 4, "skills": "own", "of": "mark", "new_pieces": 0.5}
+    tasks = made(section(shortcut=shortcut), 3, SIZES)
+    new = {tuple(task.spec["piece"]): task.spec["shortcut"] for task in of(tasks, "test", "unseen")}
+    lent = {piece: found for piece, found in new.items() if found}
+    assert 0.25 < len(lent) / len(new) < 0.75
+    of_mark = {task.spec["piece"][2]: task.spec["shortcut"] for task in of(tasks, "train")}
+    assert len({tuple(found) for found in of_mark.values()}) == len(of_mark) == len(ATTRIBUTES[2])
+    assert all(found == of_mark[piece[2]] for piece, found in lent.items())
+
+
+def test_a_new_piece_has_no_shortcut_of_its_own() -> None:
+    with pytest.raises(ValueError, match="new_pieces is 0.5, must be 0 with of piece"):
+        section(shortcut={"length": 4, "skills": "own", "new_pieces": 0.5})

@@ -50,6 +50,18 @@ def test_unknown_outcomes_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         read_plan(write_plan(tmp_path))
 
 
+def test_the_rule_for_diverged_runs_is_part_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert read_plan(write_plan(tmp_path)).diverged is None
+    monkeypatch.setitem(SHARED, "diverged", {"outcome": "pass_at_1", "below_median": 0.15})
+    rule = read_plan(write_plan(tmp_path)).diverged
+    assert rule is not None and (rule.outcome, rule.below_median) == ("pass_at_1", 0.15)
+    monkeypatch.setitem(SHARED, "diverged", {"outcome": "pass_at_1", "below_median": 15})
+    with pytest.raises(PlanError, match=r"plan\.yaml: diverged\.below_median"):
+        read_plan(write_plan(tmp_path))
+
+
 def test_questions_are_chosen_by_the_beginnings_of_their_names(tmp_path: Path) -> None:
     plan = read_plan(write_plan(tmp_path))
     assert plan.chosen(["q1"], ["large"]) == {"large": ["grpo", "segcost"]}
