@@ -96,7 +96,7 @@ class Benchmark(Section):
 
 
 class Diverged(Section):
-    """The rule, fixed before the runs, by which a run counts as diverged. Such a run stays in every figure."""
+    """The rule, fixed before the runs, by which a run has diverged. It stays in every figure."""
 
     outcome: Outcome
     """What is looked at."""

@@ -216,5 +216,5 @@ def test_the_shortcut_of_a_mark_wins_on_a_share_of_new_pieces() -> None:
 
 
 def test_a_new_piece_has_no_shortcut_of_its_own() -> None:
-    with pytest.raises(ValueError, match="new_pieces is 0.5, must be 0 with of piece"):
+    with pytest.raises(ValueError, match=r"new_pieces is 0\.5, must be 0 with of piece"):
         section(shortcut={"length": 4, "skills": "own", "new_pieces": 0.5})
