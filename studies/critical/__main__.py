@@ -8,6 +8,7 @@ from pathlib import Path
 from docs.made import made_anew
 from skillpress.pipeline.settings import ROOT
 from studies.critical.figures import draw
+from studies.critical.further import further_parts, read_further
 from studies.critical.page import parts
 from studies.critical.results import Critical, read_critical
 from studies.study.command import make_pages
@@ -20,7 +21,7 @@ FIGURES = Path("docs/figures")
 
 def files(found: Critical, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
-    known = parts(found)
+    known = {**parts(found), **further_parts(read_further(root))}
     made = {
         page: made_anew((root / page).read_text(encoding="utf-8"), page, known)
         for page in (PAGE, TABLES, README)

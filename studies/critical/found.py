@@ -121,6 +121,21 @@ def _in_cells(claims: Sequence[ClaimEvidence]) -> str:
     return {1: "in the one cell", 2: "in both cells"}.get(len(claims), f"in all {len(claims)} cells")
 
 
+def in_words(claims: Sequence[ClaimEvidence]) -> Iterator[str]:
+    """How many claims are shown, and the differences of every pair of methods, outcome by outcome."""
+    yield f"Claims: {_shown(claims)}."
+    for first, second in dict.fromkeys((one.claim.first, one.claim.second) for one in claims):
+        for of_routines, outcome in ((True, "routines"), (False, "unseen tasks")):
+            told = [
+                f"{points(one.difference, one.low, one.high)} in `{one.claim.benchmark}`"
+                for one in claims
+                if (one.claim.first, one.claim.second) == (first, second)
+                and (one.claim.outcome == ROUTINES) == of_routines
+            ]
+            if told:
+                yield f"`{second}` less `{first}`, {outcome}: {', '.join(told)}."
+
+
 def _shown(claims: Sequence[ClaimEvidence]) -> str:
     """How many claims hold, and each other one with its verdict and its interval."""
     others = [one for one in claims if one.verdict != YES]
