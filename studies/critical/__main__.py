@@ -7,6 +7,7 @@ from pathlib import Path
 
 from docs.made import made_anew
 from skillpress.pipeline.settings import ROOT
+from studies.critical.deviation import deviation_figure
 from studies.critical.figures import draw
 from studies.critical.further import further_parts, read_further
 from studies.critical.page import parts
@@ -26,6 +27,7 @@ def files(found: Critical, root: Path) -> dict[Path, str]:
         page: made_anew((root / page).read_text(encoding="utf-8"), page, known)
         for page in (PAGE, TABLES, README)
     }
+    made[FIGURES / "critical_deviation.svg"] = deviation_figure()
     return made | {FIGURES / f"{name}.svg": drawing for name, drawing in draw(found).items()}
 
 
