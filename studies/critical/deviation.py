@@ -3,8 +3,8 @@
 n rollouts of a task win with probability p each, and half of the wins are routines. A win earns 10 less
 lambda times its segments over T; a shortcut needs more segments, delta more in this unit (SegCost's in
 ``shorter``: 0.0744). The *pull* is the mean of advantage of a routine less that of a shortcut, over groups in
-which both win. Without the division it is lambda * delta. With it, lambda cancels in a group without a loss, and
-counts in the others as a part of a success.
+which both win. Without the division it is lambda * delta. With it, lambda cancels in a group without a loss,
+and counts in the others as a part of a success.
 """
 
 from __future__ import annotations
