@@ -13,6 +13,8 @@ BLUE, GREEN, ORANGE, VIOLET, RED, YELLOW, GREY = (
     "#cfe6f4", "#d8efdc", "#fde3c8", "#e7dcf3", "#f9d9dc", "#f3ecb8", "#eef0f2"
 )  # fmt: skip
 STRONG = "#0b6fa4"
+DOTS = "; a small dot: one seed"
+"""What a title says of :meth:`Drawing.seeds`."""
 SHADES = DARK | {
     LINE: "#74808d", GREY: "#262d34", "#b45309": "#f0a04b", "#2f7d4f": "#5fc48a", "#b3261e": "#f2857e",
     "#6d4aa8": "#b79cf0",
@@ -83,6 +85,11 @@ class Drawing:
     def dot(self, x: float, y: float, radius: float, fill: str) -> None:
         """A filled circle."""
         self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}"/>')
+
+    def seeds(self, places: Sequence[tuple[float, float]], fill: str) -> None:
+        """A small dot for each seed, beside the large one of their mean."""
+        for x, y in places:
+            self.dot(round(x, 2), round(y, 2), 1.7, fill)
 
     def _rectangle(self, x: float, y: float, width: float, height: float, look: str) -> None:
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" {look}/>')

@@ -114,6 +114,11 @@ def lines(found: Conditions) -> Iterator[str]:
             f"(below {LENGTH})"
         )
         yield f"4 reuse: correlation {found.others.in_words('+.2f')} with other tasks' phrases (above 0)"
+    if found.ways is not None:
+        yield (
+            f"won in several ways: {found.ways.several} tasks; of equal length: {found.ways.equal_length}; "
+            f"these need different numbers of phrases: {found.ways.differ}"
+        )
     whose = "from this start policy, " if found.policies == 1 else ""
     yield f"{whose}a segmentation cost can choose reuse: {found.verdict}"
 

@@ -1,12 +1,12 @@
 """Two figures: the share of wins by routine of every cell and method; the predicted preference against the
-change that was found."""
+change that was found. Each seed is a small dot beside the mean and its interval."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docs.figures.drawing import GREY, INK, LINE, MUTED, Drawing
+from docs.figures.drawing import DOTS, GREY, INK, LINE, MUTED, Drawing
 from skillpress.evaluation.study.plan import Claim
 from skillpress.pipeline.files import START
 from studies.critical.predictions import BASELINE, predicted
@@ -20,6 +20,8 @@ SIGN_WORDS = {"+": "predicted: more routines", "0": "no difference", "-": "fewer
 WIDTH, LEFT, ROW, HEAD = 960, 170, 20, 96
 LETTER = 6.2
 """Width of a letter of 12 pixels."""
+BESIDE = 7
+"""Pixels between a mean and its seeds."""
 NO_RUNS = "no runs yet"
 
 
@@ -35,7 +37,7 @@ def routines(found: Critical) -> str:
     methods = list(dict.fromkeys(method for cell in cells for method in plan.chosen()[cell]))
     height = HEAD + ROW * len(methods) + 60
     page = Drawing(WIDTH, height, "Share of wins by routine on known tasks, for every cell and method.")
-    page.text(20, 28, "Share of wins by routine on known tasks, after training", anchor="start", bold=True)
+    page.text(20, 28, f"Share of wins by routine on known tasks, after training{DOTS}", anchor="start", bold=True)
     _legend(page, 50)
     for row, method in enumerate(methods):
         page.text(20, HEAD + ROW * row + 14, method, anchor="start", size=12)
@@ -71,6 +73,7 @@ def _share(page: Drawing, level: Level, x: float, y: float, width: float, color:
         low, high = max(0.0, interval.low), min(1.0, interval.high)
         page.bar(x + width * low, y - 1, width * (high - low), 2, color)
     page.dot(x + width * level.mean, y, 4, color)
+    page.seeds([(x + width * share, y + BESIDE) for share in level.per_seed], color)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def predictions(found: Critical) -> str:
     """A point per cell and method: the predicted preference, and the change in the share of routines compared
     with plain GRPO, with its interval."""
     page = Drawing(WIDTH, 520, "Predicted preference for the routine against the change that was found.")
-    title = f"Predicted preference, and the share of routines less that of {BASELINE}"
+    title = f"Predicted preference, and the share of routines less that of {BASELINE}{DOTS}"
     page.text(20, 28, title, anchor="start", bold=True)
     _legend(page, 50)
     points = _points(found)
@@ -110,6 +113,7 @@ def predictions(found: Critical) -> str:
             page.bar(x - 1, zero - half * high, 2, half * (high - low), color)
         assert of.difference is not None
         page.dot(x, zero - half * of.difference, 4.5, color)
+        page.seeds([(x + BESIDE, zero - half * each) for each in of.per_seed], color)
     return page.svg()
 
 

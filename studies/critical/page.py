@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from docs.made import Parts
@@ -11,17 +11,18 @@ from docs.words import NONE, p_value, points, table
 from skillpress.evaluation.analysis.reuse_conditions import Conditions, conditions
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import divided
-from studies.critical.choices import OVERLAYS, Choices
+from studies.critical.choices import LOG, LOGS, OVERLAYS, Choices
 from studies.critical.controls.known import controls_in_short, controls_table, listed, sweep_table
 from studies.critical.found import changes_of_segcost, critical_in_short, found_bullets
 from studies.critical.predictions import MEANING, disagreements, in_table, not_run, predicted
 from studies.critical.results import ROUTINES, SUCCESSES, Critical
 from studies.statistics.compression import MEASURES
 from studies.statistics.contrasts import LEVEL, MISSING, ClaimEvidence
-from studies.statistics.divergence import coverage, seeds_to_cover, sign_flips_of_seeds
+from studies.statistics.divergence import coverage, seeds_to_cover
 from studies.statistics.gap_of_runs import SMALL, Agreement
 from studies.study.results import FLOORS, Level
-from studies.study.sections import state, what_would_tell
+from studies.statistics.interquartile import interquartile
+from studies.study.sections import middle, state, what_would_tell
 
 SIGNS = {"higher": ">", "lower": "<", "differs": "≠", "same": "="}
 """What a claim says of its second method, compared with its first."""
@@ -60,6 +61,7 @@ def parts(found: Critical) -> Parts:
         "claims": lambda: (line for name in found.results.plan.questions for line in claims(found, name)),
         "compression": lambda: compression(found),
         "choices": lambda: choices(found.choices),
+        "logs": lambda: logs(found.choices),
     }
 
 
@@ -90,8 +92,10 @@ def _state(found: Critical) -> Iterator[str]:
 
 
 def answer(found: Critical) -> Iterator[str]:
-    """A row per cell: what SegCost is predicted to choose, what it chose, and what that did to success."""
+    """A row per cell: what SegCost is predicted to choose, what it chose, and what that did to success. The
+    cells of one predicted sign have their interquartile means together."""
     rows = []
+    of_sign: dict[str, list[tuple[ClaimEvidence, ClaimEvidence]]] = {}
     for cell, entry in found.results.plan.benchmarks.items():
         claimed = {
             finding.claim.outcome == ROUTINES: finding
@@ -100,6 +104,7 @@ def answer(found: Critical) -> Iterator[str]:
         }
         if len(claimed) == 2:
             known = found.predictions.get(cell, {}).get(ANSWERED[1])
+            of_sign.setdefault(known.sign if known else NONE, []).append((claimed[True], claimed[False]))
             rows.append(
                 (
                     f"{entry.words} (`{cell}`)",
@@ -107,12 +112,21 @@ def answer(found: Critical) -> Iterator[str]:
                     *(text for routines in (True, False) for text in _against(claimed[routines])),
                 )
             )
-    heads = ("what the shortcut is", "predicted", "routines", "as predicted", "unseen tasks", "as predicted")
-    yield from table(heads, rows)
+    rows += [_of_sign(sign, claimed) for sign, claimed in of_sign.items() if len(claimed) > 1]
+    each = ("interquartile mean", "as predicted")
+    yield from table(("what the shortcut is", "predicted", "routines", *each, "unseen tasks", *each), rows)
 
 
-def _against(finding: ClaimEvidence) -> tuple[str, str]:
-    return points(finding.difference, finding.low, finding.high), finding.verdict
+def _against(finding: ClaimEvidence) -> tuple[str, str, str]:
+    return points(finding.difference, finding.low, finding.high), middle(finding), finding.verdict
+
+
+def _of_sign(sign: str, claimed: Sequence[tuple[ClaimEvidence, ClaimEvidence]]) -> tuple[str, ...]:
+    """The row of all cells with a predicted sign."""
+    routines, unseen = (
+        points(*interquartile([one.per_seed for one in column])) for column in zip(*claimed, strict=True)
+    )
+    return f"all {len(claimed)} cells", sign, NONE, routines, NONE, NONE, unseen, NONE
 
 
 def preferences(found: Critical) -> Iterator[str]:
@@ -193,8 +207,8 @@ def claims(found: Critical, question: str) -> Iterator[str]:
     for family in dict.fromkeys(finding.claim.family for finding in mine):
         of_family = [finding for finding in mine if finding.claim.family == family]
         heads = (
-            "cell", "claim", "outcome", "predicted", "difference, points (95%)", "seeds", "p, corrected",
-            "p of signs", "verdict",
+            "cell", "claim", "outcome", "predicted", "difference, points (95%)", "interquartile mean", "seeds",
+            "p, corrected", "p of signs", "verdict",
         )  # fmt: skip
         count = f"{len(of_family)} claim{'s' if len(of_family) > 1 else ''}"
         yield from ("", f"*{family[0].upper()}{family[1:]}* ({count}):", "")
@@ -209,17 +223,12 @@ def _claim(found: Critical, finding: ClaimEvidence, count: int) -> tuple[str, ..
         _outcome(found, finding),
         NONE if known is None else f"{known.sign} ({MEANING[known.sign]})",
         points(finding.difference, finding.low, finding.high),
+        middle(finding),
         f"{len(finding.per_seed)} of {finding.planned}",
         p_value(finding.corrected),
-        p_value(_of_signs(finding)),
+        p_value(finding.p_of_signs),
         finding.verdict + what_would_tell(finding, count),
     )
-
-
-def _of_signs(finding: ClaimEvidence) -> float | None:
-    """The exact p of the seeds' signs; None for a claim of no difference, and while a run is missing."""
-    tested = finding.complete and finding.claim.expect != "same"
-    return sign_flips_of_seeds(finding.per_seed) if tested else None
 
 
 def _outcome(found: Critical, finding: ClaimEvidence) -> str:
@@ -289,6 +298,25 @@ def choices(found: Choices) -> Iterator[str]:
     yield from table(heads, rows)
     if left := [name for name in OVERLAYS if name not in found]:
         yield from ("", f"Not measured yet: {listed(left)}.")
+
+
+def logs(found: Choices) -> Iterator[str]:
+    """What the successes of public logs differ in, within tasks."""
+    rows = []
+    for name, log in LOGS.items():
+        if (one := found.get(name, {}).get(LOG)) is None or one.ways is None:
+            continue
+        known = conditions([one])
+        address, _, path = log.address.partition(" ")
+        ways = (str(one.ways.several), str(one.ways.equal_length), str(one.ways.differ))
+        length = NONE if known.length is None else known.length.in_words("+.2f")
+        where = f"[{log.words}]({address.replace('@', '/tree/')}/{path})"
+        rows.append((where, str(one.tasks), str(one.won_twice), *ways, length))
+    heads = (
+        "log", "tasks", "won twice", "in different ways", "of equal length",
+        "these need different numbers of phrases", "correlation with length",
+    )  # fmt: skip
+    yield from table(heads, rows)
 
 
 def _choice(name: str, found: Conditions) -> tuple[str, ...]:

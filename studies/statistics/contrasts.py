@@ -20,6 +20,8 @@ from skillpress.evaluation.statistics.scores import Scores
 from skillpress.evaluation.statistics.trainings import OverTrainings, over_trainings
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import BY_CLASS, Claim
+from studies.statistics.divergence import sign_flips_of_seeds
+from studies.statistics.interquartile import interquartile
 
 LEVEL = 0.05
 YES, REVERSED, TOO_SMALL, OPEN = "yes", "no, reversed", "no, too small to matter", "cannot be told"
@@ -59,6 +61,18 @@ class ClaimEvidence:
     def complete(self) -> bool:
         """Whether the record has every planned seed."""
         return len(self.per_seed) >= self.planned
+
+    @property
+    def p_of_signs(self) -> float | None:
+        """The exact p of the seeds' signs, uncorrected; None for a claim of no difference, and while a run is
+        missing."""
+        tested = self.complete and self.per_seed and self.claim.expect != "same"
+        return sign_flips_of_seeds(self.per_seed) if tested else None
+
+    @property
+    def middle(self) -> tuple[float, float, float] | None:
+        """The interquartile mean over seeds and the ends of its interval; None without a seed."""
+        return interquartile([self.per_seed]) if self.per_seed else None
 
 
 def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -> ClaimEvidence:

@@ -1,11 +1,12 @@
-"""One figure per question: every claim's difference with its interval, the margin as a grey band."""
+"""One figure per question: every claim's difference with its interval and its seeds, the margin as a grey
+band."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docs.figures.drawing import GREY, INK, LINE, MUTED, Drawing
+from docs.figures.drawing import DOTS, GREY, INK, LINE, MUTED, Drawing
 from studies.statistics.behavior_signs import MISSING, OPEN, OTHER, SAME
 from studies.statistics.compression import MEASURES
 from studies.study.paper import SCALES, directions
@@ -26,6 +27,7 @@ class Bar:
     low: float | None = None
     high: float | None = None
     margin: float = 0.0
+    seeds: tuple[float, ...] = ()
 
 
 def draw(results: Results, question: str) -> str:
@@ -47,18 +49,20 @@ def draw(results: Results, question: str) -> str:
             found.low,
             found.high,
             found.margin,
+            found.per_seed,
         )
         for found in results.findings(question)
         if not found.claim.of_class
     ]
-    return forest(title, "difference, points (95%, other trainings and other tasks)", bars, 100.0)
+    return forest(title, f"difference, points (95%, other trainings and other tasks){DOTS}", bars, 100.0)
 
 
 def forest(title: str, axis: str, bars: Sequence[Bar], factor: float) -> str:
     """Dots and intervals on a common axis; ``factor`` from a value to the axis' unit."""
     page = Drawing(WIDTH, TOP + ROW * len(bars) + 56, f"{title} Each claim's difference with its interval.")
     page.text(20, 28, title, anchor="start", bold=True)
-    ends = [abs(factor * end) for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
+    shown = [end for bar in bars for end in (bar.value, bar.low, bar.high, *bar.seeds) if end is not None]
+    ends = [abs(factor * end) for end in shown]
     reach = 1.1 * max([1.0, *ends])
     scale = (WIDTH - 30 - LEFT) / (2 * reach)
     middle = LEFT + scale * reach
@@ -77,6 +81,7 @@ def forest(title: str, axis: str, bars: Sequence[Bar], factor: float) -> str:
                 middle + scale * factor * bar.low, y - 1, scale * factor * (bar.high - bar.low), 2, color
             )
         page.dot(middle + scale * factor * bar.value, y, 4.5, color)
+        page.seeds([(middle + scale * factor * seed, y + 8) for seed in bar.seeds], color)
     page.bar(middle - 0.5, TOP - 6, 1, bottom - TOP + 12, LINE)
     for at in (-reach / 1.1, 0.0, reach / 1.1):
         page.text(middle + scale * at, bottom + 22, f"{at:+.1f}" if at else "0", size=12, color=MUTED)

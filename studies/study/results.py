@@ -32,9 +32,15 @@ class Level:
 
     mean: float
     over_trainings: OverTrainings | None
-    seeds: int
+    per_seed: tuple[float, ...]
+    """Each seed's mean over its tasks."""
     tasks: int
     """Number of tasks of one seed."""
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return len(self.per_seed)
 
     def in_percent(self) -> str:
         """The level, such as ``82.5 (80.9 to 84.1)``; without an interval if only a single seed was run."""
@@ -173,7 +179,7 @@ def _level(scores: Sequence[pl.DataFrame], *, shares: bool) -> Level | None:
     return Level(
         mean=together.mean(),
         over_trainings=over_trainings(together, shares=shares),
-        seeds=together.seeds,
+        per_seed=tuple(together.seed_means().tolist()),
         tasks=int(together.tasks_per_seed().max()),
     )
 

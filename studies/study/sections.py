@@ -33,7 +33,10 @@ def findings(results: Results, question: str) -> Iterator[str]:
     for family in dict.fromkeys(finding.claim.family for finding in found):
         mine = [(place, finding) for place, finding in enumerate(found) if finding.claim.family == family]
         yield from ("", f"*{family[0].upper()}{family[1:]}* ({len(mine)} claims):", "")
-        heads = ("claim", "difference, points (95%)", "seeds", "p, corrected", "verdict", "secondary")
+        heads = (
+            "claim", "difference, points (95%)", "interquartile mean", "seeds", "p, corrected", "p of signs",
+            "verdict", "secondary",
+        )  # fmt: skip
         rows = [
             (
                 *_cells(results, finding, len(mine)),
@@ -51,10 +54,17 @@ def _cells(results: Results, finding: ClaimEvidence, claims: int) -> tuple[str, 
     return (
         f"{where}: `{claim.second}` {sign} `{claim.first}`",
         points(finding.difference, finding.low, finding.high),
+        middle(finding),
         f"{len(finding.per_seed)} of {finding.planned}",
         p_value(finding.corrected),
+        p_value(finding.p_of_signs),
         finding.verdict + what_would_tell(finding, claims),
     )
+
+
+def middle(finding: ClaimEvidence) -> str:
+    """The interquartile mean of the seeds' differences, in points, with its interval."""
+    return NONE if finding.middle is None else points(*finding.middle)
 
 
 def what_would_tell(finding: ClaimEvidence, claims: int) -> str:

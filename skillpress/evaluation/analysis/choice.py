@@ -41,6 +41,19 @@ DEVIATION, CORRELATION = Interval(0.0, inf), Interval(-1.0, 1.0)
 
 
 @dataclass(frozen=True)
+class Ways:
+    """Tasks that a policy wins in more than one way."""
+
+    several: int
+    """Tasks with two wins of different skills, or of the same skills in another order."""
+    equal_length: int
+    """Tasks of these with two such wins of equal length."""
+    differ: int
+    """Tasks of these whose wins of equal length need different numbers of segments. A segmentation cost
+    tells these wins apart; a penalty on length cannot."""
+
+
+@dataclass(frozen=True)
 class Choice:
     """What the wins of a policy differ in, within tasks.
 
@@ -69,6 +82,8 @@ class Choice:
     deviation_interval: Interval | None = None
     of_length_interval: Interval | None = None
     of_others_interval: Interval | None = None
+    ways: Ways | None = None
+    """None in records from before they were counted."""
 
 
 def choice(
@@ -89,7 +104,7 @@ def choice(
         per_segment: λ / (T · R).
         seed: of the order in which tasks are put into batches.
     """
-    found = []
+    found, ways = [], []
     for batch in _batches([task for task, won in wins.items() if won], tasks_per_batch, seed):
         whole = fit_as(skills, [win for task in batch for win in wins[task]], alphabet, seed)
         for task in batch:
@@ -98,6 +113,7 @@ def choice(
             rest = [win for other in batch if other != task for win in wins[other]]
             elsewhere = fit_as(skills, rest, alphabet, seed).costs(mine) if rest else list(map(len, mine))
             found.append(_sums(whole.costs(mine), list(map(len, mine)), elsewhere))
+            ways.append(_ways(mine, whole.costs(mine)))
     sums = np.array(found, np.float64).reshape(-1, 6)
     differ = int(np.count_nonzero(sums[:, SEGMENTS]))
     of_length, of_others = (_agreement(sums.sum(axis=0), other) for other in (LENGTH, OTHERS))
@@ -112,7 +128,17 @@ def choice(
         deviation_interval=_jackknife(sums, _deviation, len(sums), DEVIATION),
         of_length_interval=_jackknife(sums, lambda each: _agreement(each, LENGTH), differ, CORRELATION),
         of_others_interval=_jackknife(sums, lambda each: _agreement(each, OTHERS), differ, CORRELATION),
+        ways=Ways(*np.array(ways, np.int64).reshape(-1, 3).sum(axis=0).tolist()),
     )
+
+
+def _ways(wins: Sequence[Skills], segments: Sequence[int]) -> tuple[bool, bool, bool]:
+    """Whether a task counts in each field of :class:`Ways`."""
+    by_length: dict[int, dict[Skills, int]] = {}
+    for win, cost in zip(wins, segments, strict=True):
+        by_length.setdefault(len(win), {})[win] = cost
+    equal = [costs for costs in by_length.values() if len(costs) > 1]
+    return len(set(wins)) > 1, bool(equal), any(len(set(costs.values())) > 1 for costs in equal)
 
 
 def read_wins(path: Path) -> dict[str, list[Skills]]:

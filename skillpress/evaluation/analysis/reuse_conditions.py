@@ -16,7 +16,7 @@ from math import sqrt
 from statistics import mean, stdev
 
 from skillpress.core.intervals import ROUGH, Interval, critical_value, wilson
-from skillpress.evaluation.analysis.choice import CORRELATION, DEVIATION, Choice, within
+from skillpress.evaluation.analysis.choice import CORRELATION, DEVIATION, Choice, Ways, within
 
 DIFFER, INDIFFERENT, LENGTH = 0.5, 0.01, 0.7
 """What the conditions 1 to 3 ask for: half of the tasks; a hundredth of the reward of a success, below which
@@ -75,6 +75,8 @@ class Conditions:
     others: Figure | None
     """4, it is reuse: correlation with the segments by other tasks' phrases; above 0. None if no wins
     differ."""
+    ways: Ways | None = None
+    """Over all policies; None if a record has none."""
 
     @property
     def held(self) -> dict[int, bool | None]:
@@ -107,7 +109,13 @@ def conditions(found: Sequence[Choice]) -> Conditions:
         worth=_figure(found, _worth, twice, DEVIATION),
         length=_figure(found, lambda one: (one.of_length, one.of_length_interval), differ, CORRELATION),
         others=_figure(found, lambda one: (one.of_others, one.of_others_interval), differ, CORRELATION),
+        ways=_together([one.ways for one in found]),
     )
+
+
+def _together(found: Sequence[Ways | None]) -> Ways | None:
+    known = [(one.several, one.equal_length, one.differ) for one in found if one is not None]
+    return Ways(*map(sum, zip(*known, strict=True))) if known and len(known) == len(found) else None
 
 
 def _share_that_differs(one: Choice) -> tuple[float | None, Interval | None]:
