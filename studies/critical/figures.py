@@ -37,7 +37,8 @@ def routines(found: Critical) -> str:
     methods = list(dict.fromkeys(method for cell in cells for method in plan.chosen()[cell]))
     height = HEAD + ROW * len(methods) + 60
     page = Drawing(WIDTH, height, "Share of wins by routine on known tasks, for every cell and method.")
-    page.text(20, 28, f"Share of wins by routine on known tasks, after training{DOTS}", anchor="start", bold=True)
+    title = f"Share of wins by routine on known tasks, after training{DOTS}"
+    page.text(20, 28, title, anchor="start", bold=True)
     _legend(page, 50)
     for row, method in enumerate(methods):
         page.text(20, HEAD + ROW * row + 14, method, anchor="start", size=12)

@@ -17,12 +17,12 @@ from studies.critical.found import changes_of_segcost, critical_in_short, found_
 from studies.critical.predictions import MEANING, disagreements, in_table, not_run, predicted
 from studies.critical.results import ROUTINES, SUCCESSES, Critical
 from studies.statistics.compression import MEASURES
-from studies.statistics.contrasts import LEVEL, MISSING, ClaimEvidence
+from studies.statistics.contrasts import LEVEL, MISSING, YES, ClaimEvidence
 from studies.statistics.divergence import coverage, seeds_to_cover
 from studies.statistics.gap_of_runs import SMALL, Agreement
-from studies.study.results import FLOORS, Level
 from studies.statistics.interquartile import interquartile
-from studies.study.sections import middle, state, what_would_tell
+from studies.study.results import FLOORS, Level
+from studies.study.sections import MIDDLE, middle, state, what_would_tell
 
 SIGNS = {"higher": ">", "lower": "<", "differs": "≠", "same": "="}
 """What a claim says of its second method, compared with its first."""
@@ -113,12 +113,14 @@ def answer(found: Critical) -> Iterator[str]:
                 )
             )
     rows += [_of_sign(sign, claimed) for sign, claimed in of_sign.items() if len(claimed) > 1]
-    each = ("interquartile mean", "as predicted")
-    yield from table(("what the shortcut is", "predicted", "routines", *each, "unseen tasks", *each), rows)
+    heads = ("what the shortcut is", "predicted", "routines", MIDDLE, "unseen tasks", MIDDLE)
+    yield from table(heads, rows)
 
 
-def _against(finding: ClaimEvidence) -> tuple[str, str, str]:
-    return points(finding.difference, finding.low, finding.high), middle(finding), finding.verdict
+def _against(finding: ClaimEvidence) -> tuple[str, str]:
+    """The difference, with the verdict unless the claim is shown, and the interquartile mean."""
+    verdict = "" if finding.verdict == YES else f": {finding.verdict}"
+    return points(finding.difference, finding.low, finding.high) + verdict, middle(finding)
 
 
 def _of_sign(sign: str, claimed: Sequence[tuple[ClaimEvidence, ClaimEvidence]]) -> tuple[str, ...]:
@@ -126,7 +128,7 @@ def _of_sign(sign: str, claimed: Sequence[tuple[ClaimEvidence, ClaimEvidence]]) 
     routines, unseen = (
         points(*interquartile([one.per_seed for one in column])) for column in zip(*claimed, strict=True)
     )
-    return f"all {len(claimed)} cells", sign, NONE, routines, NONE, NONE, unseen, NONE
+    return f"{len(claimed)} cells", sign, NONE, routines, NONE, unseen
 
 
 def preferences(found: Critical) -> Iterator[str]:
@@ -207,7 +209,7 @@ def claims(found: Critical, question: str) -> Iterator[str]:
     for family in dict.fromkeys(finding.claim.family for finding in mine):
         of_family = [finding for finding in mine if finding.claim.family == family]
         heads = (
-            "cell", "claim", "outcome", "predicted", "difference, points (95%)", "interquartile mean", "seeds",
+            "cell", "claim", "outcome", "predicted", "difference, points (95%)", MIDDLE, "seeds",
             "p, corrected", "p of signs", "verdict",
         )  # fmt: skip
         count = f"{len(of_family)} claim{'s' if len(of_family) > 1 else ''}"
@@ -306,16 +308,11 @@ def logs(found: Choices) -> Iterator[str]:
     for name, log in LOGS.items():
         if (one := found.get(name, {}).get(LOG)) is None or one.ways is None:
             continue
-        known = conditions([one])
         address, _, path = log.address.partition(" ")
         ways = (str(one.ways.several), str(one.ways.equal_length), str(one.ways.differ))
-        length = NONE if known.length is None else known.length.in_words("+.2f")
         where = f"[{log.words}]({address.replace('@', '/tree/')}/{path})"
-        rows.append((where, str(one.tasks), str(one.won_twice), *ways, length))
-    heads = (
-        "log", "tasks", "won twice", "in different ways", "of equal length",
-        "these need different numbers of phrases", "correlation with length",
-    )  # fmt: skip
+        rows.append((where, str(one.tasks), str(one.won_twice), *ways))
+    heads = ("public log", "tasks", "won twice", "in several ways", "of equal length", "and unequal cost")
     yield from table(heads, rows)
 
 

@@ -17,10 +17,10 @@ import polars as pl
 
 from skillpress.core.distributions import student_cdf, student_quantile
 from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.sign_flips import sign_flips_of_seeds
 from skillpress.evaluation.statistics.trainings import OverTrainings, over_trainings
 from skillpress.evaluation.study.holm import holm
 from skillpress.evaluation.study.plan import BY_CLASS, Claim
-from studies.statistics.divergence import sign_flips_of_seeds
 from studies.statistics.interquartile import interquartile
 
 LEVEL = 0.05

@@ -1,15 +1,14 @@
-"""What a training that diverges does to statistics over seeds: a test that survives it, and an interval.
+"""What a training that diverges does to an interval over seeds.
 
 Of the critical experiment's trainings with a constant penalty one in eight lost 24 points in `longer`; the
 others' differences scatter by half a point. Student's interval rests on the scatter that it sees. If none of
 its seeds diverged, it is narrow and lies beside the mean over all trainings; ``coverage`` simulates how often
-it holds this mean. The sign test of ``sign_flips_of_seeds`` has its level for any distribution: if a method
-changes nothing, every difference of a pair of trainings is as likely with the other sign (Fisher 1935).
+it holds this mean. ``sign_flips_of_seeds`` has its level for any distribution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -20,8 +19,6 @@ RATE, LOSS = 1 / 8, 24.0
 NOMINAL = 0.95
 DRAWS = 20_000
 """Simulated studies of a coverage, whose standard error then is at most 0.4%."""
-MOST_FLIPPED = 20
-"""The most seeds of which all choices of signs are counted: a million."""
 
 
 def coverage(seeds: int, scatter: float, rate: float = RATE, loss: float = LOSS) -> float:
@@ -51,20 +48,3 @@ def seeds_to_cover(known: Mapping[int, float], wanted: float) -> int | None:
             break
         found = seeds
     return found
-
-
-def sign_flips_of_seeds(differences: Sequence[float]) -> float:
-    """The exact two-sided p of the mean of paired differences: of all 2^n choices of signs, the share whose
-    sum is at least as far from 0. With n seeds it is at least 2 / 2^n.
-
-    Raises:
-        ValueError: there are no differences, or too many to count all choices.
-    """
-    values = np.asarray(differences, np.float64)
-    if not 1 <= len(values) <= MOST_FLIPPED:
-        raise ValueError(f"{len(values)} differences, must be 1 to {MOST_FLIPPED} to count all signs")
-    sums = np.zeros(1)
-    for value in values:
-        sums = np.concatenate([sums + value, sums - value])
-    least = abs(values.sum()) - 1e-9 * np.abs(values).sum()  # equal sums may differ by rounding
-    return float((np.abs(sums) >= least).mean())

@@ -13,6 +13,7 @@ from studies.statistics.power import MOST_SEEDS, seeds_needed
 from studies.study.results import FLOORS, Results
 
 LEVEL = 0.05
+MIDDLE = "interquartile mean"
 
 
 def state(results: Results) -> Iterator[str]:
@@ -34,8 +35,8 @@ def findings(results: Results, question: str) -> Iterator[str]:
         mine = [(place, finding) for place, finding in enumerate(found) if finding.claim.family == family]
         yield from ("", f"*{family[0].upper()}{family[1:]}* ({len(mine)} claims):", "")
         heads = (
-            "claim", "difference, points (95%)", "interquartile mean", "seeds", "p, corrected", "p of signs",
-            "verdict", "secondary",
+            "claim", "difference, points (95%)", MIDDLE, "seeds", "p, corrected", "p of signs", "verdict",
+            "secondary",
         )  # fmt: skip
         rows = [
             (

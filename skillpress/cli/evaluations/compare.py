@@ -32,7 +32,7 @@ from skillpress.pipeline.files import RESULTS
 
 HEADS = (
     "tasks", "success", "A", "B", "B - A", "these weights", "p", "only A : only B", "McNemar p",
-    "other trainings", "p", "divided by",
+    "other trainings", "p", "p of signs", "divided by",
 )  # fmt: skip
 WHOLE = " (Pass@1)"
 """Marks the row of the whole step budget."""
@@ -119,7 +119,10 @@ def notes(pairs: Sequence[Pair], found: Sequence[ComparisonRow]) -> Iterator[str
         )
         yield f"{said.capitalize()} (Pass@1)."
     if len(pairs) > 1:
-        yield f"Other trainings: 95% t interval over {len(pairs)} trainings of each method and the tasks."
+        yield (
+            f"Other trainings: 95% t interval over {len(pairs)} trainings of each method and the tasks. p of "
+            "signs: exact, of the trainings' signs; it holds also if some trainings diverge."
+        )
     else:
         yield "Other trainings: not tested, since each method is here with one training; --pair adds more."
     if len(first.tasks) < ROUGH:
@@ -181,6 +184,7 @@ def _cells(row: ComparisonRow) -> list[str]:
         none if test.mcnemar_p is None else f"{test.mcnemar_p:.2g}",
         none if others is None else f"{_points(others.low)} to {_points(others.high)}",
         none if others is None else f"{others.p:.2g}",
+        none if test.signs_p is None else f"{test.signs_p:.2g}",
         row.divided_by,
     ]
 

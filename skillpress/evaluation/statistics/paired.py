@@ -28,6 +28,7 @@ from skillpress.evaluation.statistics.bootstrap import over_tasks
 from skillpress.evaluation.statistics.budget import BUDGET_POINTS
 from skillpress.evaluation.statistics.episodes import RUN_KEY, EvaluationError, EvaluationSteps, episode_table
 from skillpress.evaluation.statistics.scores import Scores
+from skillpress.evaluation.statistics.sign_flips import MOST_FLIPPED, sign_flips_of_seeds
 from skillpress.evaluation.statistics.success import verdicts_of
 from skillpress.evaluation.statistics.trainings import OverTrainings, over_trainings
 
@@ -59,6 +60,9 @@ class PairedTest:
     """Two-sided, exact, for these trained policies."""
     trainings: OverTrainings | None = None
     """The result for other trainings of the same methods; None for a single seed, or if nothing varies."""
+    signs_p: float | None = None
+    """Two-sided, exact, of the signs of ``per_seed``: holds also if some trainings diverge. None for a single
+    seed or more than ``MOST_FLIPPED``."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +156,11 @@ def _test(tables: Sequence[Pair], budget: int, seed: int) -> PairedTest:
         only_first = pairs[0].filter(pl.col("opening") & ~pl.col("opening_second")).height
         only_second = pairs[0].filter(~pl.col("opening") & pl.col("opening_second")).height
         mcnemar_p = mcnemar(only_first, only_second)
+    per_seed = scores.seed_means().tolist()
     return PairedTest(
         budget=budget,
         difference=scores.mean(),
-        per_seed=tuple(scores.seed_means().tolist()),
+        per_seed=tuple(per_seed),
         low=low,
         high=high,
         bootstrap_p=p,
@@ -163,6 +168,7 @@ def _test(tables: Sequence[Pair], budget: int, seed: int) -> PairedTest:
         only_second=only_second,
         mcnemar_p=mcnemar_p,
         trainings=over_trainings(scores),
+        signs_p=sign_flips_of_seeds(per_seed) if 1 < len(per_seed) <= MOST_FLIPPED else None,
     )
 
 

@@ -9,6 +9,7 @@ any number of tasks; ``benchmarks/trial_false_alarms.py`` measures it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ ERROR = 0.05
 """The nominal rate of false alarms."""
 DRAWS = 9_999
 """Choices of signs that are drawn for amounts, which have too many sums to add them all."""
+MOST_FLIPPED = 20
+"""The most seeds of which all choices of signs are counted: a million."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,23 @@ def sign_flips(differences: NDArray[np.int64]) -> float:
         chances[:size] /= 2
     sums = np.abs(2 * np.arange(total + 1) - total)
     return min(1.0, float(chances[sums >= observed].sum()))
+
+
+def sign_flips_of_seeds(differences: Sequence[float]) -> float:
+    """The exact two-sided p of the mean of paired differences: of all 2^n choices of signs, the share whose
+    sum is at least as far from 0. With n seeds it is at least 2 / 2^n.
+
+    Raises:
+        ValueError: there are no differences, or too many to count all choices.
+    """
+    values = np.asarray(differences, np.float64)
+    if not 1 <= len(values) <= MOST_FLIPPED:
+        raise ValueError(f"{len(values)} differences, must be 1 to {MOST_FLIPPED} to count all signs")
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    least = abs(values.sum()) - 1e-9 * np.abs(values).sum()  # equal sums may differ by rounding
+    return float((np.abs(sums) >= least).mean())
 
 
 def drawn_sign_flips(differences: NDArray[np.float64], seed: int) -> float:

@@ -199,7 +199,9 @@ def text(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> Iterator
         test = comparison.tests[-1]
         others = ""
         if (of := test.trainings) is not None:
-            others = f"; other trainings [{of.low:+.3f}, {of.high:+.3f}], p {of.p:.3f} ({of.seeds} seeds)"
+            others = f"; other trainings [{of.low:+.3f}, {of.high:+.3f}], p {of.p:.3f}"
+            others += "" if test.signs_p is None else f", of signs {test.signs_p:.3f}"
+            others += f" ({of.seeds} seeds)"
         below = ": below it" if name.endswith(f" against {FLOOR}") and test.high < 0 else ""
         yield (
             f"{name}: {test.difference:+.3f}; these policies [{test.low:+.3f}, {test.high:+.3f}], "

@@ -168,13 +168,16 @@ def _mcnemar(test: PairedTest) -> tuple[str, ...]:
 
 def _other_trainings(test: PairedTest) -> tuple[str, ...]:
     of = test.trainings
-    return (NOTHING, NOTHING) if of is None else (f"{_points(of.low)} to {_points(of.high)}", _p(of.p))
+    signs = NOTHING if test.signs_p is None else _p(test.signs_p)
+    if of is None:
+        return NOTHING, signs, NOTHING
+    return f"{_points(of.low)} to {_points(of.high)}", signs, _p(of.p)
 
 
 HEADS = {
     _over_tasks: ("Difference", "These policies", "p"),
     _mcnemar: ("Won by only one", "McNemar p"),
-    _other_trainings: ("Other trainings", "p"),
+    _other_trainings: ("Other trainings", "p of signs", "p"),
 }
 """The columns of each kind of test; the last is its p."""
 P_OF: Mapping[Callable[[PairedTest], tuple[str, ...]], Callable[[PairedTest], float | None]] = {

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test
 
-from studies.statistics.divergence import LOSS, RATE, coverage, seeds_to_cover, sign_flips_of_seeds
+from skillpress.evaluation.statistics.sign_flips import sign_flips_of_seeds
+from studies.statistics.divergence import LOSS, RATE, coverage, seeds_to_cover
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 8])

@@ -109,6 +109,7 @@ def test_mcnemar_is_for_a_single_seed_and_other_trainings_for_several(outcomes):
     assert (one.only_first, one.only_second, one.mcnemar_p, one.trainings) == (0, 1, 1, None)
     assert (two.only_first, two.only_second, two.mcnemar_p) == (None, None, None)
     assert two.trainings is not None and two.trainings.seeds == 2
+    assert (one.signs_p, two.signs_p) == (None, 1.0)  # 0.5 and 0 are as far from 0 with any signs
     assert two.per_seed == (0.5, 0)
 
 

@@ -138,7 +138,7 @@ def test_every_seed_of_two_methods_is_in_their_test(make) -> None:
     assert as_json(rows, tests)["comparisons"]["segcost against grpo"]["tests"][-1]["trainings"]["seeds"] == 3
     last = list(text(rows, tests))[-1]
     assert last.startswith("segcost against grpo: +0.389; these policies [")
-    assert last.endswith("(3 seeds)") and "; other trainings [" in last
+    assert last.endswith(", of signs 0.250 (3 seeds)") and "; other trainings [" in last
 
 
 def test_each_method_is_tested_against_the_random_explorer_on_all_of_its_seeds(make) -> None:
