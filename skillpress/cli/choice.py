@@ -99,6 +99,12 @@ def lines(found: Conditions) -> Iterator[str]:
     policies = f"{found.policies} start polic{'y' if found.policies == 1 else 'ies'}"
     over = "tasks" if found.policies == 1 else "start policies"
     yield f"{found.tasks} tasks of {policies}, {found.won_twice} of them won twice or more"
+    if found.ways is not None:
+        ways = found.ways
+        yield (
+            f"{ways.several} of these in several ways, {ways.equal_length} in several of equal length, "
+            f"{ways.differ} of equal length and unequal cost"
+        )
     yield f"figures with their 95% intervals over {over}; fewer than {FEWEST} tasks decide nothing"
     if found.differ is None or found.worth is None:
         yield "1 a choice: no task was won twice; raise rollouts.tasks or rollouts.per_task"
@@ -114,11 +120,6 @@ def lines(found: Conditions) -> Iterator[str]:
             f"(below {LENGTH})"
         )
         yield f"4 reuse: correlation {found.others.in_words('+.2f')} with other tasks' phrases (above 0)"
-    if found.ways is not None:
-        yield (
-            f"won in several ways: {found.ways.several} tasks; of equal length: {found.ways.equal_length}; "
-            f"these need different numbers of phrases: {found.ways.differ}"
-        )
     whose = "from this start policy, " if found.policies == 1 else ""
     yield f"{whose}a segmentation cost can choose reuse: {found.verdict}"
 

@@ -16,7 +16,7 @@ from skillpress.pipeline.study.store import Record
 from studies.critical.__main__ import PAGE, TABLES, files
 from studies.critical.figures import draw
 from studies.critical.found import critical_in_short
-from studies.critical.page import compression, levels, parts, summary, verdict_of_agreement
+from studies.critical.page import answer, compression, levels, parts, summary, verdict_of_agreement
 from studies.critical.predictions import FILE, Prediction, disagreements, not_run, read_predictions
 from studies.critical.results import PLAN, Critical, read_critical
 from studies.statistics.contrasts import MISSING, OPEN, REVERSED, YES, ClaimEvidence
@@ -165,11 +165,23 @@ def test_the_figure_of_predictions_has_a_point_per_predicted_method_with_runs(
         "long": {"grpo": (0.0, "0"), "segcost": (0.25, "+")},
         "other": {"round_length": (-0.5, "-")},
     }
-    legend = 4
+    legend, dots = 4, 1 + len(SEEDS)
     points = draw(made_up(repository, tmp_path, predictions=predictions))["critical_predictions"]
-    assert points.count("<circle") == legend + 2
+    assert points.count("<circle") == legend + 2 * dots
     fewer = draw(made_up(repository, tmp_path, cells=("long",), predictions=predictions))
-    assert fewer["critical_predictions"].count("<circle") == legend + 1
+    assert fewer["critical_predictions"].count("<circle") == legend + dots
+
+
+def test_the_answer_has_interquartile_means_and_pools_the_cells_of_a_sign(
+    repository: Path, tmp_path: Path
+) -> None:
+    found = with_verdicts(repository, tmp_path, YES, YES)
+    found.predictions.update(
+        {cell: {"segcost": Prediction(preference=0.25, sign="+")} for cell in ("long", "other")}
+    )
+    *_, long, _, both = answer(found)
+    assert " | +20.0 (+13.0 to +27.0) | +20.0 (+20.0 to +20.0) |" in long
+    assert both == "| 2 cells | + | – | +0.0 (+0.0 to +0.0) | – | +0.0 (+0.0 to +0.0) |"  # a seed in each
 
 
 def test_the_gap_is_that_of_known_and_unseen_tasks_and_compression_that_of_the_last_probe(

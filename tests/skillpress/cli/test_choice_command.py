@@ -39,8 +39,9 @@ def experiment(tmp_path: Path) -> Path:
 
 def test_it_says_what_each_condition_found(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["choice", str(experiment)]) == 0
-    first, intervals, *conditions, verdict = capsys.readouterr().out.splitlines()
+    first, ways, intervals, *conditions, verdict = capsys.readouterr().out.splitlines()
     assert first == "12 tasks of 1 start policy, 12 of them won twice or more"
+    assert ways.startswith("12 of these in several ways, 4 in several of equal length, ")
     assert "over tasks" in intervals
     assert [line[0] for line in conditions] == ["1", "2", "3", "4"]
     assert all(re.search(r"\(.+ to .+; \d+ tasks\)", line) for line in conditions)
@@ -62,7 +63,7 @@ def test_a_few_tasks_give_no_verdict(tmp_path: Path, tasks: int, capsys: pytest.
     assert main(["choice", str(experiment_of(tmp_path / "few", tasks=tasks))]) == 0
     said = capsys.readouterr().out
     assert said.endswith("can choose reuse: undecided: 1, 2, 3, 4\n")
-    assert f"{tasks} task" in said.splitlines()[2]
+    assert f"{tasks} task" in said.splitlines()[3]
 
 
 def test_several_experiments_are_seeds_of_one_benchmark(

@@ -15,6 +15,7 @@ from skillpress.core.trajectory import SkillSequence
 from skillpress.evaluation.analysis.choice import (
     CORRELATION,
     LENGTH,
+    Ways,
     _agreement,
     _jackknife,
     _sums,
@@ -56,6 +57,19 @@ def test_ways_of_one_length_differ_in_reuse_alone() -> None:
     assert found.differ == found.won_twice == 16
     assert found.of_length == 0.0
     assert found.of_others == pytest.approx(1.0)
+
+
+def test_ways_are_counted_by_order_length_and_cost() -> None:
+    """The routine is one phrase. Four other skills, or its own in another order, are four."""
+    wins = {
+        **{f"again{task}": [ROUTINE, ROUTINE] for task in range(8)},
+        "longer": [ROUTINE, tuple("EFGHIJ")],
+        "other": [ROUTINE, tuple("EFGH")],
+        "order": [ROUTINE, tuple("DCBA")],
+        "equal": [tuple("IJKL"), tuple("MNOP"), tuple("IJKL")],
+    }
+    found = choice(wins, ALPHABET, SKILLS, len(wins), 0.5, seed=0)
+    assert found.ways == Ways(several=4, equal_length=3, differ=2)
 
 
 def test_the_deviation_is_that_within_tasks() -> None:
