@@ -39,7 +39,7 @@ class PublicLog:
 
 
 LOG = "log"
-"""In place of a seed."""
+"""The key of a log, which has no seeds."""
 LOGS = {
     "tau_bench": PublicLog(
         words="tau-bench, airline, gpt-4o, four runs of a task",
