@@ -91,7 +91,8 @@ def choice_of_log(path: Path, success: str | None) -> Choice:
     Raises:
         TracesError: the log cannot be read.
     """
-    log = read_log([path], NameProjection(None), Wanted(success=success and success_field(success)), 0.0)
+    wanted = Wanted(success=None if success is None else success_field(success))
+    log = read_log([path], NameProjection(None), wanted, most_bad=0.0)
     wins: dict[str, list[Skills]] = {}
     for trace in log.traces:
         if trace.success is not None:
