@@ -104,6 +104,21 @@ def test_an_agent_that_is_not_installed_is_refused_with_the_command_that_install
         agent.version()
 
 
+def test_the_version_of_a_python_agent_is_its_packages_in_its_own_installation(tmp_path: Path) -> None:
+    program, linked = tmp_path / "own/bin/teller", tmp_path / "teller"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\nexit 2\n")  # it does not know --version
+    program.chmod(0o755)
+    linked.symlink_to(program)
+    agent = AgentFile(tried="x", install="x", package="the-teller", run=[str(linked)])
+    with pytest.raises(ParamsError, match="has no the-teller"):
+        agent.version()
+    told = tmp_path / "own/lib/python3.11/site-packages/the_teller-2.4.6.dist-info/METADATA"
+    told.parent.mkdir(parents=True)
+    told.write_text("Name: the-teller\nVersion: 2.4.6\n")
+    assert agent.version() == "2.4.6"
+
+
 def test_a_file_with_an_unknown_key_is_refused_by_its_name(tmp_path: Path) -> None:
     path = agent_file(tmp_path, colour="red")
     with pytest.raises(ParamsError, match=r"teller.yaml cannot be read(.|\n)*colour"):
