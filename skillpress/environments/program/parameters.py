@@ -17,6 +17,7 @@ from skillpress.core.sections import Positive, PositiveInt
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.section import ProgramSection, Reference, of_lab
 from skillpress.environments.section import SharedEnvironments, SplitSizes
+from skillpress.rollouts.programs.setting import VendorVariables
 
 
 class ProgramParameters(ProgramSection):
@@ -89,6 +90,17 @@ class ProgramParameters(ProgramSection):
                 f"environment.python: {self.python!r} cannot be started; name an interpreter's path"
             )
         return os.path.abspath(found)  # its links are kept: by its own place it knows its packages
+
+    def vendor_variables(self) -> VendorVariables:
+        """Those of this process's variables that the program does not get as it may expect; none if it is
+        isolated."""
+        agent = self.agent_file()
+        if self.isolation != "none":
+            return VendorVariables()
+        return VendorVariables.found(os.environ, self.run, None if agent is None else agent.variables)
+
+    def surroundings(self) -> Mapping[str, str]:
+        return {**super().surroundings(), **self.vendor_variables().record()}
 
     @property
     def tasks_file(self) -> Path:

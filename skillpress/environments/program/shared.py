@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from skillpress.rollouts.programs.setting import AgentSetting
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.workers.pool import cores
+
+_LOG = logging.getLogger(__name__)
 
 
 class SharedEndpoint:
@@ -83,6 +86,8 @@ class SharedPrograms(SharedEndpoint):
         self._verify = verifier(section.verify, section.verify_seconds)
         if section.isolation != "none":
             check_isolation(section.isolation)
+        if told := str(section.vendor_variables()):
+            _LOG.warning("environment.isolation is none: %s", told)
         passed, copied = variables_passed(section), section.copied
         super().__init__(section, isolated=section.isolation != "none")
         agent = section.agent_file()

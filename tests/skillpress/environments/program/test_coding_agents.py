@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from skillpress.environments.program.tasks import identities, make_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.rollouts.collection import requests
 from skillpress.rollouts.programs.requests import Asked, Reply
+from skillpress.rollouts.programs.setting import VendorVariables
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.loop.groups import GroupCollector
 from tests.skillpress.environments.program.test_program_environment import play
@@ -91,6 +93,38 @@ def test_without_isolation_no_key_of_a_vendor_reaches_the_agent(
     assert not {"ANTHROPIC_AUTH_TOKEN", "CODEX_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "XDG_CONFIG_HOME"} & set(
         names
     )
+
+
+@pytest.mark.parametrize(
+    ("run", "agents", "ignored", "kept"),
+    [
+        (None, {"TELLER": "1"}, ["ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "TELLER"], []),
+        (["python", "agent.py"], None, ["OPENAI_API_KEY"], ["ANTHROPIC_AUTH_TOKEN"]),
+        ("lab:solve", None, [], ["ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"]),
+    ],
+    ids=["agent", "command", "function"],
+)
+def test_an_agent_gets_no_variable_of_a_vendor_a_command_the_endpoints_values_and_a_function_all(
+    run: str | list[str] | None, agents: dict[str, str] | None, ignored: list[str], kept: list[str]
+) -> None:
+    mine = dict.fromkeys(["OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "TELLER", "HOME", "LANG"], "x")
+    found = VendorVariables.found(mine, run, agents)
+    assert (found.ignored, found.kept) == (ignored, kept)
+
+
+def test_a_warning_and_the_records_name_variables_without_effect_and_not_their_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "secret")
+    agent = agent_file(tmp_path, run=[sys.executable])
+    params = section(agent, isolation="none")
+    SharedPrograms(params, 1).close()
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert "ANTHROPIC_AUTH_TOKEN" in warning and "secret" not in warning
+    recorded = params.surroundings()
+    assert "ANTHROPIC_AUTH_TOKEN" in recorded["variables without effect"]
+    assert recorded["environment.agent teller"] == f"Python {platform.python_version()}"
+    assert set(section(agent).surroundings()) == {"environment.agent teller"}, "isolated: nothing is expected"
 
 
 def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
