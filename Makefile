@@ -247,6 +247,7 @@ programs:
 	$(call there,{ ls /usr/lib/postgresql/*/bin/initdb || command -v initdb; },postgresql); \
 	$(call there,command -v shellcheck,shellcheck); \
 	$(call there,{ command -v bwrap && ls /usr/lib/*/libseccomp.so.2; },bubblewrap libseccomp2); \
+	$(call there,ls /usr/lib/*/faketime/libfaketimeMT.so.1,libfaketime); \
 	[ -z "$$missing" ] || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; } || \

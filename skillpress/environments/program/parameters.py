@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.lab import found_here
@@ -42,6 +43,10 @@ class ProgramParameters(ProgramSection):
     isolation: Literal["bubblewrap", "gvisor", "none"]
     """``gvisor`` runs a command on a kernel of its own and needs ``runsc``. Isolated functions share a worker
     and its limits."""
+    date: Annotated[datetime.date, Field(strict=False)] | None = None
+    """The day that an isolated command finds on its clock, such as 2026-01-31; it begins at noon. Equal tasks
+    then give equal prompts on every day. Needs libfaketime; a statically linked program, such as Codex, finds
+    the true day all the same. null is the true day."""
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
 
@@ -63,6 +68,11 @@ class ProgramParameters(ProgramSection):
                 )
         elif self.python:
             raise ValueError("python: is for a function; a command names its interpreter itself")
+        if self.date and (self.isolation == "none" or isinstance(self.run, str)):
+            raise ValueError(
+                f"date: {self.date} is for isolated commands; a function, and a program without "
+                "isolation, have this machine's clock; leave it out"
+            )
         if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
         return self

@@ -15,7 +15,7 @@ from skillpress.environments.program.section import ProgramSection
 from skillpress.environments.program.verifier import Verify, verifier
 from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.functions import START_SECONDS, Apart, Called, Functions
-from skillpress.rollouts.programs.isolated import Isolated
+from skillpress.rollouts.programs.isolated import Isolated, clock
 from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
 from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.setting import AgentSetting
@@ -86,6 +86,8 @@ class SharedPrograms(SharedEndpoint):
         self._verify = verifier(section.verify, section.verify_seconds)
         if section.isolation != "none":
             check_isolation(section.isolation)
+        if section.date is not None:
+            clock(section.date)  # a missing library is an error now, and not at the first episode
         if told := str(section.vendor_variables()):
             _LOG.warning("environment.isolation is none: %s", told)
         passed, copied = variables_passed(section), section.copied
@@ -97,7 +99,12 @@ class SharedPrograms(SharedEndpoint):
         if section.isolation != "none":
             limits = Isolated.limited(section.memory_mb)
             isolated = Isolated(
-                self._socket, command, limits=limits, passed=passed, isolation=section.isolation
+                self._socket,
+                command,
+                limits=limits,
+                passed=passed,
+                isolation=section.isolation,
+                day=section.date,
             )
         if isinstance(section.run, str):
             apart = Apart(isolated, copied, self._episodes) if isolated else None

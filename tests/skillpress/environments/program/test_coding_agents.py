@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from skillpress.environments.program.shared import SharedPrograms
 from skillpress.environments.program.tasks import identities, make_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.rollouts.collection import requests
+from skillpress.rollouts.programs.isolated import FAKETIME
 from skillpress.rollouts.programs.requests import Asked, Reply
 from skillpress.rollouts.programs.setting import VendorVariables
 from skillpress.rollouts.workers.distributed import Ranks
@@ -93,6 +95,38 @@ def test_without_isolation_no_key_of_a_vendor_reaches_the_agent(
     assert not {"ANTHROPIC_AUTH_TOKEN", "CODEX_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "XDG_CONFIG_HOME"} & set(
         names
     )
+
+
+SAYS_DATES = """
+import datetime, json, subprocess, sys, time
+began = time.monotonic()
+later = [sys.executable, "-c", "import datetime; print(datetime.datetime.now().isoformat())"]
+child = subprocess.run(later, stdout=subprocess.PIPE, text=True).stdout.strip()
+now = datetime.datetime.now().isoformat()
+print(json.dumps({"child": child, "now": now, "seconds": time.monotonic() - began}))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not list(Path("/usr").glob(FAKETIME[0])), reason="libfaketime is not installed")
+def test_an_isolated_command_and_its_children_begin_at_noon_of_the_stated_day(tmp_path: Path) -> None:
+    agent = agent_file(tmp_path, run=[sys.executable, "-c", SAYS_DATES], variables={}, files={})
+    found = told(section(agent, date="2025-03-04"), "x")
+    child, now = (datetime.fromisoformat(found[name]) for name in ("child", "now"))
+    assert datetime(2025, 3, 4, 12) < child < now < datetime(2025, 3, 4, 13)
+    assert 0 < found["seconds"] < 60, "only the time of day is another"
+
+
+def test_a_date_needs_isolation_a_command_and_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValidationError, match="2025-03-04 is for isolated commands"):
+        section(agent_file(tmp_path), date="2025-03-04", isolation="none")
+    with pytest.raises(ValidationError, match="2025-03-04 is for isolated commands"):
+        section(None, run=f"{asking.HERE}:walk", date="2025-03-04")
+    monkeypatch.setattr("skillpress.rollouts.programs.isolated.FAKETIME", ())
+    with pytest.raises(ParamsError, match="libfaketime is not installed; as root: apt-get"):
+        SharedPrograms(section(agent_file(tmp_path), date="2025-03-04"), 1)
 
 
 @pytest.mark.parametrize(
