@@ -7,7 +7,9 @@ SKILLPRESS_AGENTS names, and on PATH; one that is not there is skipped by name.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +20,11 @@ from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.program.agent_files import read_agent, shipped
 from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.rollouts.programs.isolated import FAKETIME
 from tests.agents.scripted import ScriptedEngine, byte_policy, call, collected
 
-INSTALLED = [*Path(__file__).parents[2].glob(".venv-agents/*/bin"), os.environ.get("SKILLPRESS_AGENTS", "")]
-PATH = os.pathsep.join([*map(str, INSTALLED), os.environ["PATH"]])
+INSTALLED = [str(path) for path in Path(__file__).parents[2].glob(".venv-agents/*/bin")]
+PATH = os.pathsep.join(filter(None, [*INSTALLED, os.environ.get("SKILLPRESS_AGENTS"), os.environ["PATH"]]))
 TASKS = [
     Task(name, "program", 0, {"id": name, "prompt": "Write one into a.txt, then read it."})
     for name in ("first", "second")
@@ -37,7 +40,7 @@ class Shell(NamedTuple):
     also: Mapping[str, object] = {}
     """Further arguments that the tool needs."""
     repeats: bool = True
-    """Whether equal tasks must give equal prompts, on one day."""
+    """Whether equal tasks must give equal prompts."""
 
 
 SHELLS = {
@@ -46,9 +49,7 @@ SHELLS = {
     "gemini-cli": Shell("run_shell_command", "command"),
     "mini-swe-agent": Shell("bash", "command"),
     "opencode": Shell("bash", "command", {"description": "work"}),
-    "qwen-code": Shell(
-        "run_shell_command", "command", {"is_background": False}, repeats=False
-    ),  # random names
+    "qwen-code": Shell("run_shell_command", "command", {"is_background": False}),
 }
 
 
@@ -83,6 +84,7 @@ def play(agent: str) -> list[Trajectory]:
         seconds=300.0,
         isolation="bubblewrap",
         memory_mb=4096,
+        date=date(2025, 3, 4) if any(Path("/usr").glob(FAKETIME[0])) else None,
     )
     return collected(section, Coder(agent), TASKS, budget=1 << 18)
 
@@ -128,7 +130,10 @@ def test_an_agent_finishes_and_each_prompt_extends_the_last(
         assert not_extended(episode) == []
     apart = unequal(*episodes)
     size = len(episodes[0].steps[0].prompt_ids)
-    print(f"\n{agent} {version}: first prompt {size:,} bytes; equal tasks: {apart[:1] or 'equal prompts'}")
+    asked = POLICY.decode(episodes[0].steps[0].prompt_ids)
+    days = sorted(set(re.findall(r"(?:Mar|Nov)\w* \d+,? 20\d\d|20\d\d-\d\d-\d\d", asked)))
+    same = apart[:1] or "equal prompts"
+    print(f"\n{agent} {version}: first prompt {size:,} bytes, with the days {days}; equal tasks: {same}")
     assert not (apart and SHELLS[agent].repeats)
 
 
