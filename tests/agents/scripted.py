@@ -60,7 +60,8 @@ class ScriptedEngine:
 
     def submit(self, requests: Sequence[Request]) -> None:
         for request in requests:
-            ids = self.policy.encode_response(self.said(self.policy.tokenizer.decode(request.prompt)))
+            prompt = str(self.policy.tokenizer.decode(list(request.prompt)))
+            ids = self.policy.encode_response(self.said(prompt))
             self.sampled.append((request.prompt, ids))
             logprobs = np.full(len(ids), -0.5, np.float32)
             self._done.append((request.key, Completion(ids, logprobs, "stop")))

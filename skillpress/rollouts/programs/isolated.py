@@ -75,7 +75,7 @@ class Isolated:
     isolation: Kind = "bubblewrap"
     """What isolates it."""
     day: date | None = None
-    """At noon of this day it begins, as far as its clock says; None for the host's clock."""
+    """The day on the command's clock, which begins at noon; None for the host's clock."""
 
     @staticmethod
     def limited(memory_mb: int) -> Limits:
