@@ -44,9 +44,8 @@ class ProgramParameters(ProgramSection):
     """``gvisor`` runs a command on a kernel of its own and needs ``runsc``. Isolated functions share a worker
     and its limits."""
     date: Annotated[datetime.date, Field(strict=False)] | None = None
-    """The day that an isolated command finds on its clock, such as 2026-01-31; it begins at noon. Equal tasks
-    then give equal prompts on every day. Needs libfaketime; a statically linked program, such as Codex, finds
-    the true day all the same. null is the true day."""
+    """The day that an isolated command finds on its clock, such as 2026-01-31, from noon on; null is the true
+    day. It needs libfaketime, and static programs, such as Codex, find the true day all the same."""
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
 
