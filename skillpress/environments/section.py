@@ -271,6 +271,11 @@ class EnvironmentSection(Section):
         its experiments, like ``libraries``."""
         return {}
 
+    def surroundings(self) -> Mapping[str, str]:
+        """What records of runs and evaluations say of this machine beside the versions of libraries, such as
+        the version of a program that plays."""
+        return {}
+
     def dropped(self) -> Mapping[str, Mapping[str, int]] | None:
         """Counts of dropped task candidates: data set to reason to number; None if none are dropped."""
         return None

@@ -123,7 +123,9 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
     if whole is not None:
         _LOG.info("%s: %s", entry.name, whole.words())
     run = Recorder(entry.name, params, key, lock)
-    run.log_parts({name: ", ".join(parts) for name, parts in fingerprint["parts"].items()})
+    plays = "environment.name" in fingerprint["parts"]
+    around = params.environment.surroundings() if plays else {}
+    run.log_parts({name: ", ".join(parts) for name, parts in fingerprint["parts"].items()} | dict(around))
     started = time.monotonic()
     try:
         import_module(f"tasks.{entry.name}").main(

@@ -11,15 +11,9 @@ from typing import Any
 
 import pytest
 
-from skillpress.core.engine import Sampling
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.program.parameters import ProgramParameters
-from skillpress.environments.program.shared import SharedPrograms
-from skillpress.rollouts.agents.reward import OutcomeReward
-from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
-from skillpress.rollouts.programs.agent import ProgramAgent
-from skillpress.rollouts.programs.tool_calls import hermes
-from tests.agents.scripted import ScriptedEngine, byte_policy
+from tests.agents.scripted import ScriptedEngine, byte_policy, collected
 
 HERE = Path(__file__).parent
 PROGRAMS, ENVIRONMENTS = "tests/agents/programs", HERE.parents[1] / ".venv-agents"
@@ -63,19 +57,8 @@ def play(program: str, seconds: float = 240.0) -> tuple[list[Trajectory], Script
         seconds=seconds,
         isolation="bubblewrap",
     )
-    shared, engine = SharedPrograms(section, 2), ScriptedEngine(POLICY)
-    agent = ProgramAgent(
-        render=POLICY.encode_request,
-        budget=1 << 15,
-        read=hermes,
-        decode=POLICY.decode,
-        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=engine,
-        sampling=Sampling(max_new_tokens=512),
-    )
-    environments = ThreadVectorEnv(shared, shared.seconds, shared.close)
-    with Collector(environments, agent, 2) as collector:
-        return collector.collect(requests(TASKS, 1, 7, "test")), engine
+    engine = ScriptedEngine(POLICY)
+    return collected(section, engine, TASKS, budget=1 << 15), engine
 
 
 @pytest.mark.parametrize("program", CLIENTS)

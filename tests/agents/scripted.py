@@ -17,9 +17,15 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
 from trl.chat_template_utils import qwen2_5_chat_template
 
-from skillpress.core.engine import Completion, Promises, Request, StateDict
-from skillpress.core.trajectory import TokenIds
+from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.policy import Policy
+from skillpress.rollouts.agents.reward import OutcomeReward
+from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
+from skillpress.rollouts.programs.agent import ProgramAgent
+from skillpress.rollouts.programs.tool_calls import hermes
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 ASSISTANT = "<|im_start|>assistant\n"
@@ -47,14 +53,15 @@ class ScriptedEngine:
     promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=True)
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self.policy = policy
         self._done: list[tuple[int, Completion]] = []
         self.sampled: list[tuple[TokenIds, TokenIds]] = []
         """(prompt, response) of every request."""
 
     def submit(self, requests: Sequence[Request]) -> None:
         for request in requests:
-            ids = self._policy.encode_response(self.said(self._policy.tokenizer.decode(request.prompt)))
+            prompt = str(self.policy.tokenizer.decode(list(request.prompt)))
+            ids = self.policy.encode_response(self.said(prompt))
             self.sampled.append((request.prompt, ids))
             logprobs = np.full(len(ids), -0.5, np.float32)
             self._done.append((request.key, Completion(ids, logprobs, "stop")))
@@ -78,8 +85,7 @@ class ScriptedEngine:
     def close(self) -> None:
         """Nothing to close."""
 
-    @staticmethod
-    def said(prompt: str) -> str:
+    def said(self, prompt: str) -> str:
         """The response to a prompt."""
         numbers = ASKED.search(prompt)
         assert numbers is not None, f"the task is not in the prompt: {prompt[-500:]}"
@@ -101,3 +107,21 @@ class ScriptedEngine:
 def call(name: str, **arguments: object) -> str:
     """A call in Hermes' form."""
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def collected(
+    section: ProgramParameters, engine: ScriptedEngine, tasks: Sequence[Task], budget: int
+) -> list[Trajectory]:
+    """An episode of each of two tasks, at once. ``budget`` is the most tokens of a prompt."""
+    shared, policy = SharedPrograms(section, 2), engine.policy
+    agent = ProgramAgent(
+        render=policy.encode_request,
+        budget=budget,
+        read=hermes,
+        decode=policy.decode,
+        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
+        engine=engine,
+        sampling=Sampling(max_new_tokens=512),
+    )
+    with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 2) as collector:
+        return collector.collect(requests(tasks, 1, 7, "test"))

@@ -19,7 +19,7 @@ from skillpress.cli.init import TEMPLATE
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.section import SplitSizes
+from skillpress.environments.section import EnvironmentSection, SplitSizes
 from skillpress.experiment.params import merge, read_yaml
 from skillpress.pipeline import inputs
 from skillpress.pipeline.graph import FINGERPRINTS
@@ -122,6 +122,8 @@ def test_a_stage_of_an_experiment_with_it_runs_and_records_where_it_is_from(
     lab("An environment")
     lay_over("my_lab")
     create_database()
+    around = {"environment.agent codex": "0.171.0"}
+    monkeypatch.setattr(EnvironmentSection, "surroundings", lambda section: around)
     assert run_stage("prepare_tasks") == 0
     assert json.loads(Path("results/tasks.json").read_text())
     client = MlflowClient()
@@ -130,6 +132,7 @@ def test_a_stage_of_an_experiment_with_it_runs_and_records_where_it_is_from(
     run = client.search_runs([experiment.experiment_id], query)[0]
     assert run.data.tags["skillpress.part.environment.name"] == "my_lab.number_line:NumberLine (this folder)"
     assert run.data.tags["skillpress.version"] == version("skillpress")
+    assert run.data.tags["skillpress.part.environment.agent codex"] == "0.171.0"
 
 
 def test_the_algorithm_trains_a_policy_end_to_end(lab: Lab) -> None:

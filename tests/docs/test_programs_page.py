@@ -29,8 +29,10 @@ def test_the_pages_program_is_evaluated(tmp_path: Path, monkeypatch: pytest.Monk
     save_policy(tiny_policy(), tmp_path / "MODEL")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://vendor")
     small = ["--set", "policy.rendering=compact", "--set", "processes=1", "--output", "found"]
     assert main([*command[1].split(), *small]) == 0
     found = json.loads(Path("found/evaluation.json").read_text())
     assert "my_agent" in json.dumps(found)
+    assert "OPENAI_BASE_URL" in found["versions"]["variables of vendors"]
     assert Path("found/page.html").exists() and Path("found/rollouts.parquet").exists()

@@ -72,7 +72,8 @@ def record_of(
         tokens=tokens(rollouts),
         cost=cost,
         versions={"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
-        | {name: version(name) for name in LIBRARIES},
+        | {name: version(name) for name in LIBRARIES}
+        | dict(params.environment.surroundings()),
         reading=READING,
         endings=count_endings(rollouts) if cost else {},
         left_out=player.left_out(store),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping
+from importlib.metadata import distributions
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -31,6 +32,8 @@ class AgentFile(Section):
     """The package and the version that were tried."""
     install: str
     """The command that installs it."""
+    package: str | None = None
+    """The Python package whose version counts, of a program that does not know ``--version``."""
     run: list[str] = Field(min_length=1)
     """The program and its arguments."""
     variables: Mapping[str, str] = Field(default_factory=dict)
@@ -51,6 +54,8 @@ class AgentFile(Section):
         place = shutil.which(self.run[0])
         if place is None:
             raise ParamsError(f"environment.agent: {self.run[0]} is not installed: {self.install}")
+        if self.package is not None:
+            return _version_of(self.package, Path(place))
         try:
             said = subprocess.run(
                 [place, "--version"],
@@ -68,6 +73,16 @@ class AgentFile(Section):
                 f"{said.stderr[-500:]}"
             )
         return said.stdout.strip().splitlines()[-1]
+
+
+def _version_of(package: str, program: Path) -> str:
+    """The version of a Python package in the installation that a program belongs to."""
+    installation = program.resolve().parent.parent
+    places = [str(path) for path in installation.glob("lib/python3*/*-packages")]
+    found = next(iter(distributions(name=package, path=places)), None)
+    if found is None:
+        raise ParamsError(f"environment.agent: {installation}, to which {program} leads, has no {package}")
+    return found.version
 
 
 def shipped() -> dict[str, Path]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.lab import found_here
@@ -17,6 +18,7 @@ from skillpress.core.sections import Positive, PositiveInt
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.section import ProgramSection, Reference, of_lab
 from skillpress.environments.section import SharedEnvironments, SplitSizes
+from skillpress.rollouts.programs.setting import VendorVariables
 
 
 class ProgramParameters(ProgramSection):
@@ -41,6 +43,9 @@ class ProgramParameters(ProgramSection):
     isolation: Literal["bubblewrap", "gvisor", "none"]
     """``gvisor`` runs a command on a kernel of its own and needs ``runsc``. Isolated functions share a worker
     and its limits."""
+    date: Annotated[datetime.date, Field(strict=False)] | None = None
+    """The day that an isolated command finds on its clock, such as 2026-01-31, from noon on; null is the true
+    day. It needs libfaketime, and static programs, such as Codex, find the true day all the same."""
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
 
@@ -62,6 +67,11 @@ class ProgramParameters(ProgramSection):
                 )
         elif self.python:
             raise ValueError("python: is for a function; a command names its interpreter itself")
+        if self.date and (self.isolation == "none" or isinstance(self.run, str)):
+            raise ValueError(
+                f"date: {self.date} is for isolated commands; a function, and a program without "
+                "isolation, have this machine's clock; leave it out"
+            )
         if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
         return self
@@ -89,6 +99,17 @@ class ProgramParameters(ProgramSection):
                 f"environment.python: {self.python!r} cannot be started; name an interpreter's path"
             )
         return os.path.abspath(found)  # its links are kept: by its own place it knows its packages
+
+    def vendor_variables(self) -> VendorVariables:
+        """Those of this process's variables that the program does not get as it may expect; none if it is
+        isolated."""
+        agent = self.agent_file()
+        if self.isolation != "none":
+            return VendorVariables()
+        return VendorVariables.found(os.environ, self.run, None if agent is None else agent.variables)
+
+    def surroundings(self) -> Mapping[str, str]:
+        return {**super().surroundings(), **self.vendor_variables().record()}
 
     @property
     def tasks_file(self) -> Path:

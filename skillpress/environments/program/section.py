@@ -118,6 +118,10 @@ class ProgramSection(EnvironmentSection):
         """How the coding agent is started; None if ``run`` says what plays."""
         return None if self.agent is None else read_agent(self.agent)
 
+    def surroundings(self) -> Mapping[str, str]:
+        agent = self.agent_file()
+        return {} if agent is None else {f"environment.agent {self.title}": agent.version()}
+
     @property
     def gathering(self) -> float | None:
         """Same as ``gather_seconds``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -14,13 +15,15 @@ from skillpress.environments.program.section import ProgramSection
 from skillpress.environments.program.verifier import Verify, verifier
 from skillpress.rollouts.programs.endpoint import Endpoint
 from skillpress.rollouts.programs.functions import START_SECONDS, Apart, Called, Functions
-from skillpress.rollouts.programs.isolated import Isolated
+from skillpress.rollouts.programs.isolated import Isolated, clock
 from skillpress.rollouts.programs.launch import Commands, Launcher, end_orphans
 from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.setting import AgentSetting
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 from skillpress.rollouts.sandbox.sandbox import check_isolation
 from skillpress.rollouts.workers.pool import cores
+
+_LOG = logging.getLogger(__name__)
 
 
 class SharedEndpoint:
@@ -83,6 +86,10 @@ class SharedPrograms(SharedEndpoint):
         self._verify = verifier(section.verify, section.verify_seconds)
         if section.isolation != "none":
             check_isolation(section.isolation)
+        if section.date is not None:
+            clock(section.date)  # a missing library is an error now, and not at the first episode
+        if told := str(section.vendor_variables()):
+            _LOG.warning("environment.isolation is none: %s", told)
         passed, copied = variables_passed(section), section.copied
         super().__init__(section, isolated=section.isolation != "none")
         agent = section.agent_file()
@@ -92,7 +99,12 @@ class SharedPrograms(SharedEndpoint):
         if section.isolation != "none":
             limits = Isolated.limited(section.memory_mb)
             isolated = Isolated(
-                self._socket, command, limits=limits, passed=passed, isolation=section.isolation
+                self._socket,
+                command,
+                limits=limits,
+                passed=passed,
+                isolation=section.isolation,
+                day=section.date,
             )
         if isinstance(section.run, str):
             apart = Apart(isolated, copied, self._episodes) if isolated else None

@@ -18,9 +18,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 
+from skillpress.core.errors import ParamsError
 from skillpress.rollouts.programs.isolated_process import FORWARDER, IsolatedProcess, opened
 from skillpress.rollouts.sandbox.gvisor import FIRST, start_in_gvisor
 from skillpress.rollouts.sandbox.isolation import VARIABLES, Bind, Inside, Kind, start_isolated
@@ -48,6 +50,8 @@ FILES = {
 """Files of the system that programs look into; the host's own are not shown."""
 CERTIFICATES = "/etc/ssl/certs"
 """Public certificates, without which some HTTP clients do not start."""
+FAKETIME = ("lib/*/faketime/libfaketimeMT.so.1", "lib*/faketime/libfaketimeMT.so.1")
+"""Where distributions have libfaketime, below ``/usr``, which isolated programs see."""
 MARKS_OF_INSTALLATIONS = (
     "pyvenv.cfg",
     "lib/node_modules",
@@ -70,6 +74,8 @@ class Isolated:
     """Variables of this process that the command gets as well."""
     isolation: Kind = "bubblewrap"
     """What isolates it."""
+    day: date | None = None
+    """The day on the command's clock, which begins at noon; None for the host's clock."""
 
     @staticmethod
     def limited(memory_mb: int) -> Limits:
@@ -135,7 +141,12 @@ class Isolated:
             routes=True,
             binds=binds,
             files={**FILES, FORWARDER: Path(__file__).with_name("forwarder.py").read_bytes()},
-            variables={"PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}", **self.passed, **variables},
+            variables={
+                "PATH": f"{OWN_PROGRAMS}:{VARIABLES['PATH']}",
+                **({} if self.day is None else clock(self.day)),
+                **self.passed,
+                **variables,
+            },
         )
 
     def _beside_forwarder(self, command: Sequence[str]) -> list[str]:
@@ -163,6 +174,26 @@ class Isolated:
         wanted = [path for path in named if path.is_absolute() and _exists(path)]
         found = dict.fromkeys(path for each in wanted for path in _needed(each))
         return [path for path in found if not any(other in path.parents for other in found)]
+
+
+def clock(day: date) -> dict[str, str]:
+    """Variables by which a dynamically linked program, started now, finds that it is noon of this day.
+
+    Raises:
+        ParamsError: libfaketime is not installed.
+    """
+    libraries = [path for place in FAKETIME for path in sorted(Path("/usr").glob(place))]
+    if not libraries:
+        raise ParamsError(
+            "environment.date: libfaketime is not installed; as root: apt-get install libfaketime"
+        )
+    offset = datetime(day.year, day.month, day.day, 12, tzinfo=UTC) - datetime.now(UTC)
+    # An offset, not a time: a child that is started later must not begin at noon again.
+    return {
+        "LD_PRELOAD": str(libraries[0]),
+        "FAKETIME": f"{offset.total_seconds():.3f}s",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
 
 
 def url(key: str) -> str:

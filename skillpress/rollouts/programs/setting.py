@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillpress.rollouts.programs.start import NO_TELEMETRY, Start
+
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
 """What an agent without isolation gets of this process's variables: no vendor's key is among them."""
+VENDORS = (
+    "ANTHROPIC_", "AZURE_API_", "AZURE_OPENAI_", "CLAUDE_", "CODEX_", "DASHSCOPE_", "GEMINI_", "GOOGLE_",
+    "LITELLM_", "MSWEA_", "OPENAI_", "OPENCODE_", "OPENROUTER_", "QWEN_",
+)  # fmt: skip
+"""How variables begin that lead agents to a vendor's model."""
 _NAMES = re.compile(r"\{(prompt|base_url|key|home)\}")
 
 
@@ -36,3 +43,39 @@ class AgentSetting:
             path.write_text(filled(text, fills))
         found = {name: filled(text, fills) for name, text in self.variables.items()}
         return {"HOME": fills["home"], **found}
+
+
+@dataclass(frozen=True)
+class VendorVariables:
+    """Variables of this process that would lead a program without isolation to a vendor's model."""
+
+    ignored: Sequence[str] = ()
+    """Names that the program does not get, or gets with the endpoint's values."""
+    kept: Sequence[str] = ()
+    """Names that the program gets as they are."""
+
+    @staticmethod
+    def found(
+        environment: Mapping[str, str],
+        run: str | Sequence[str] | None,
+        agents: Mapping[str, str] | None,
+    ) -> VendorVariables:
+        """Those of an environment. ``run`` is a function or a command, or ``agents`` are the variables of the
+        coding agent that plays in its place."""
+        told = Start("", "", task={}, folder=Path()).variables()
+        told = {} if isinstance(run, str) else {name: told[name] for name in told if name not in NO_TELEMETRY}
+        replaced = {*told, *(agents or ())}
+        named = sorted(name for name in environment if name.startswith(VENDORS) or name in replaced)
+        ignored = [name for name in named if agents is not None or name in replaced]
+        return VendorVariables(ignored, [name for name in named if name not in ignored])
+
+    def __str__(self) -> str:
+        """One line that names them; empty if there are none."""
+        ignored = f"{', '.join(self.ignored)} of your variables have no effect on the program"
+        kept = f"{', '.join(self.kept)} reach the program and may lead it to a vendor's model"
+        return "; ".join([ignored] * bool(self.ignored) + [kept] * bool(self.kept))
+
+    def record(self) -> dict[str, str]:
+        """For the records of runs and evaluations."""
+        named = {"variables without effect": self.ignored, "variables of vendors": self.kept}
+        return {name: ", ".join(found) for name, found in named.items() if found}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from skillpress.environments.program.shared import SharedPrograms
 from skillpress.environments.program.tasks import identities, make_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.rollouts.collection import requests
+from skillpress.rollouts.programs.isolated import FAKETIME
 from skillpress.rollouts.programs.requests import Asked, Reply
+from skillpress.rollouts.programs.setting import VendorVariables
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.loop.groups import GroupCollector
 from tests.skillpress.environments.program.test_program_environment import play
@@ -93,6 +97,70 @@ def test_without_isolation_no_key_of_a_vendor_reaches_the_agent(
     )
 
 
+SAYS_DATES = """
+import datetime, json, subprocess, sys, time
+began = time.monotonic()
+later = [sys.executable, "-c", "import datetime; print(datetime.datetime.now().isoformat())"]
+child = subprocess.run(later, stdout=subprocess.PIPE, text=True).stdout.strip()
+now = datetime.datetime.now().isoformat()
+print(json.dumps({"child": child, "now": now, "seconds": time.monotonic() - began}))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not list(Path("/usr").glob(FAKETIME[0])), reason="libfaketime is not installed")
+def test_an_isolated_command_and_its_children_begin_at_noon_of_the_stated_day(tmp_path: Path) -> None:
+    agent = agent_file(tmp_path, run=[sys.executable, "-c", SAYS_DATES], variables={}, files={})
+    found = told(section(agent, date="2025-03-04"), "x")
+    child, now = (datetime.fromisoformat(found[name]) for name in ("child", "now"))
+    assert datetime(2025, 3, 4, 12) < child < now < datetime(2025, 3, 4, 13)
+    assert 0 < found["seconds"] < 60, "only the time of day is another"
+
+
+def test_a_date_needs_isolation_a_command_and_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValidationError, match="2025-03-04 is for isolated commands"):
+        section(agent_file(tmp_path), date="2025-03-04", isolation="none")
+    with pytest.raises(ValidationError, match="2025-03-04 is for isolated commands"):
+        section(None, run=f"{asking.HERE}:walk", date="2025-03-04")
+    monkeypatch.setattr("skillpress.rollouts.programs.isolated.FAKETIME", ())
+    with pytest.raises(ParamsError, match="libfaketime is not installed; as root: apt-get"):
+        SharedPrograms(section(agent_file(tmp_path), date="2025-03-04"), 1)
+
+
+@pytest.mark.parametrize(
+    ("run", "agents", "ignored", "kept"),
+    [
+        (None, {"TELLER": "1"}, ["ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "TELLER"], []),
+        (["python", "agent.py"], None, ["OPENAI_API_KEY"], ["ANTHROPIC_AUTH_TOKEN"]),
+        ("lab:solve", None, [], ["ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"]),
+    ],
+    ids=["agent", "command", "function"],
+)
+def test_an_agent_gets_no_variable_of_a_vendor_a_command_the_endpoints_values_and_a_function_all(
+    run: str | list[str] | None, agents: dict[str, str] | None, ignored: list[str], kept: list[str]
+) -> None:
+    mine = dict.fromkeys(["OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "TELLER", "HOME", "LANG"], "x")
+    found = VendorVariables.found(mine, run, agents)
+    assert (found.ignored, found.kept) == (ignored, kept)
+
+
+def test_a_warning_and_the_records_name_variables_without_effect_and_not_their_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "secret")
+    agent = agent_file(tmp_path, run=[sys.executable])
+    params = section(agent, isolation="none")
+    SharedPrograms(params, 1).close()
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert "ANTHROPIC_AUTH_TOKEN" in warning and "secret" not in warning
+    recorded = params.surroundings()
+    assert "ANTHROPIC_AUTH_TOKEN" in recorded["variables without effect"]
+    assert recorded["environment.agent teller"] == f"Python {platform.python_version()}"
+    assert set(section(agent).surroundings()) == {"environment.agent teller"}, "isolated: nothing is expected"
+
+
 def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ParamsError, match=r"'claud-code' is not a file.*did you mean 'claude-code'"):
         read_agent("claud-code")
@@ -102,6 +170,21 @@ def test_an_agent_that_is_not_installed_is_refused_with_the_command_that_install
     agent = AgentFile(tried="x", install="npm install -g nobody", run=["nobody-has-this", "{prompt}"])
     with pytest.raises(ParamsError, match="nobody-has-this is not installed: npm install -g nobody"):
         agent.version()
+
+
+def test_the_version_of_a_python_agent_is_its_packages_in_its_own_installation(tmp_path: Path) -> None:
+    program, linked = tmp_path / "own/bin/teller", tmp_path / "teller"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\nexit 2\n")  # it does not know --version
+    program.chmod(0o755)
+    linked.symlink_to(program)
+    agent = AgentFile(tried="x", install="x", package="the-teller", run=[str(linked)])
+    with pytest.raises(ParamsError, match="has no the-teller"):
+        agent.version()
+    told = tmp_path / "own/lib/python3.11/site-packages/the_teller-2.4.6.dist-info/METADATA"
+    told.parent.mkdir(parents=True)
+    told.write_text("Name: the-teller\nVersion: 2.4.6\n")
+    assert agent.version() == "2.4.6"
 
 
 def test_a_file_with_an_unknown_key_is_refused_by_its_name(tmp_path: Path) -> None:
