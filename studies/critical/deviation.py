@@ -17,7 +17,7 @@ from docs.figures.drawing import GREY, LINE, MUTED, Drawing
 ROLLOUTS, SUCCESS, DELTA = 8, 10.0, 0.0744
 WEIGHTS = (0.01, 0.1, 1.0, 10.0)
 """lambda, over three decades."""
-COLORS = dict(zip(WEIGHTS, ("#b3261e", "#b26a00", "#0b6fa4", "#2f7d4f"), strict=True))
+COLORS = dict(zip(WEIGHTS, ("#b3261e", "#b45309", "#0b6fa4", "#2f7d4f"), strict=True))
 LOWEST = 0.5
 """The lowest success rate of the figure."""
 WIDTH, HEIGHT = 720, 380
