@@ -76,7 +76,8 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
             return f"{path}: unknown key{meant}"
         return f"{path}: unknown key; remove it or correct its spelling"
     if detail["type"] == "missing":
-        return f"{path}: missing; params.yaml shows its meaning and default"
+        place = "the environment's page in docs/" if loc[0] == "environment" else "params.yaml"
+        return f"{path}: missing; {place} shows its meaning and an example"
     value, message = detail["input"], detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "literal_error":
         expected = detail["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")

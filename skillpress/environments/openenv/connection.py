@@ -26,6 +26,8 @@ CLOSE_SECONDS = 2.0
 """Maximum time for a server to close the connection."""
 SESSION_ENDED = frozenset({"CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"})
 """Errors after which this connection has no session; a later connection may have one."""
+Kind = Literal["reset", "step", "mcp"]
+"""What a message asks for."""
 SHOWN = 200
 """Maximum number of characters of a foreign message that an error repeats."""
 
@@ -44,7 +46,7 @@ class ForeignProtocolError(RuntimeError):
 
 @dataclass(frozen=True)
 class Answer:
-    """The server's answer to a reset or a step."""
+    """The server's answer to a reset, a step or a request of MCP."""
 
     observation: Mapping[str, Any]
     reward: float | None
@@ -84,8 +86,8 @@ class Connection:
         except (OSError, InvalidHandshake, ConnectionClosed) as error:
             raise LostConnectionError(f"{url}: {type(error).__name__}: {error}{route.told}") from error
 
-    def ask(self, kind: Literal["reset", "step"], data: Mapping[str, Any], seconds: float) -> Answer:
-        """Return the answer to a reset or a step.
+    def ask(self, kind: Kind, data: Mapping[str, Any], seconds: float) -> Answer:
+        """Return the answer to a reset, a step or a request of MCP, whose result is the observation.
 
         Raises:
             LostConnectionError: there is no answer within ``seconds``, or the session has ended.
@@ -114,6 +116,8 @@ class Connection:
             kind, data = message["type"], message["data"]
             if kind == "error":
                 raise self._error(str(data.get("code", "")), str(data.get("message", "")))
+            if kind == "mcp":
+                kind, data = "observation", self._result(data)
             observation, reward, done = data["observation"], data.get("reward"), data.get("done", False)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise self._foreign(said) from error
@@ -122,6 +126,12 @@ class Connection:
         if reward is not None and not _is_finite(reward):
             raise self._foreign(said)
         return Answer(observation, None if reward is None else float(reward), done)
+
+    def _result(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The result of a JSON-RPC answer as the data of an observation."""
+        if error := data.get("error"):
+            raise RefusedError(str(error.get("message", "")))
+        return {"observation": data["result"]}
 
     def _error(self, code: str, message: str) -> Exception:
         if code in SESSION_ENDED:

@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from gymnasium.spaces import Space, Text
 
@@ -27,11 +27,14 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.openenv.connection import (
     Answer,
     Connection,
+    ForeignProtocolError,
+    Kind,
     LostConnectionError,
     RefusedError,
 )
 from skillpress.environments.openenv.parameters import REWARD, OpenEnvParameters
 from skillpress.environments.openenv.reading import admissible, seen, shortened, told
+from skillpress.environments.openenv.tools import FORM, LIST, call, error_of, shown_by_tools
 from skillpress.environments.text.words import encodable
 
 LOST = "done"
@@ -61,6 +64,8 @@ class OpenEnvState:
     """O_0, the first observation."""
     steps: int
     """Number of steps taken so far."""
+    tools: str = ""
+    """The server's tools, a line of JSON each; empty unless the section asks for them."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class _Said:
 class _Exchange:
     """One question that was answered."""
 
-    kind: Literal["reset", "step"]
+    kind: Kind
     data: Mapping[str, Any]
     said: _Said
 
@@ -110,6 +115,7 @@ class OpenEnv:
                 f"{self._section.url} refuses the reset {json.dumps(task.spec['reset'])}: {error}"
             ) from error
         self._first = said.text
+        self._tools = self._listed() if self._section.tools else ""
         self._admissible = admissible(self._section, answer.observation)
         return said.text, self._info({})
 
@@ -126,12 +132,13 @@ class OpenEnv:
         self._steps += 1
         data = self._payload(action)
         if data is None:
-            return self._refused("The action must be one JSON object.", NO_JSON)
+            return self._refused(f"The action must be one JSON object{_form(self._section)}.", NO_JSON)
         try:
             answer, said = self._ask("step", data)
         except RefusedError as error:
             return self._refused(f"The action was refused: {error}", REFUSED)
         fields, observation = self._section.fields, answer.observation
+        failed = error_of(observation) if self._section.tools else None
         won = said.done and (said.reward or 0.0) >= self._section.won_at
         self._admissible = admissible(self._section, observation)
         info = self._info(
@@ -139,7 +146,7 @@ class OpenEnv:
             won=won,
             lost=LOST if said.done and not won else None,
             action=told(observation, fields.action, "action") or action,
-            invalid=told(observation, fields.invalid, "invalid"),
+            invalid=REFUSED if failed else told(observation, fields.invalid, "invalid"),
         )
         return said.text, said.done, self._truncated(said.done), info
 
@@ -151,15 +158,17 @@ class OpenEnv:
 
     def _payload(self, action: str) -> Mapping[str, Any] | None:
         """The action in the form that the server takes; None if it must be JSON and is not."""
-        if self._section.action:
+        if self._section.action and not self._section.tools:
             return {self._section.action: action}
         try:
             found = json.loads(action)
         except (ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) else None
+        if not isinstance(found, dict):
+            return None
+        return call(found) if self._section.tools else found
 
-    def _ask(self, kind: Literal["reset", "step"], data: Mapping[str, Any]) -> tuple[Answer, _Said]:
+    def _ask(self, kind: Kind, data: Mapping[str, Any]) -> tuple[Answer, _Said]:
         """Return the server's answer, over a new connection if the existing one is lost.
 
         Raises:
@@ -181,7 +190,7 @@ class OpenEnv:
                         f"{PATIENCE * self._section.seconds:g} seconds; its last error: {error}"
                     ) from error
             else:
-                said = self._said(answer)
+                said = self._said(kind, answer)
                 self._past.append(_Exchange(kind, data, said))
                 return answer, said
             time.sleep(pause)
@@ -192,7 +201,8 @@ class OpenEnv:
         self._connection = Connection(self._section.socket_url, self._section.headers, self._left(ends))
         for number, exchange in enumerate(self._past):
             try:
-                said = self._said(self._connection.ask(exchange.kind, exchange.data, self._left(ends)))
+                answer = self._connection.ask(exchange.kind, exchange.data, self._left(ends))
+                said = self._said(exchange.kind, answer)
             except RefusedError as error:
                 said = _error(error)
             if said != exchange.said:
@@ -208,8 +218,25 @@ class OpenEnv:
     def _left(self, ends: float) -> float:
         return min(self._section.seconds, max(0.0, ends - time.monotonic()))
 
-    def _said(self, answer: Answer) -> _Said:
-        return _Said(seen(self._section, answer.observation), answer.reward, answer.done)
+    def _said(self, kind: Kind, answer: Answer) -> _Said:
+        if self._section.tools:
+            text = shown_by_tools(self._section, kind, answer.observation)
+        else:
+            text = seen(self._section, answer.observation)
+        return _Said(text, answer.reward, answer.done)
+
+    def _listed(self) -> str:
+        """The server's tools, a line each.
+
+        Raises:
+            ForeignProtocolError: the server lists no tools.
+        """
+        try:
+            return self._ask("mcp", LIST)[1].text
+        except RefusedError as error:
+            raise ForeignProtocolError(
+                f"environment.tools: {self._section.url} has no tools: {error}"
+            ) from error
 
     def _refused(self, why: str, invalid: str) -> tuple[str, bool, bool, Info]:
         text = shortened(encodable(why), self._section.observation_characters)
@@ -221,8 +248,12 @@ class OpenEnv:
         return truncated
 
     def _info(self, measures: Mapping[str, float], **facts: Any) -> Info:
-        state = OpenEnvState(self._first, self._steps)
+        state = OpenEnvState(self._first, self._steps, self._tools)
         return Info(admissible=self._admissible, measures=measures, state=state, **facts)
+
+
+def _form(section: OpenEnvParameters) -> str:
+    return f" of the form {FORM}" if section.tools else ""
 
 
 def _error(error: RefusedError) -> _Said:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from skillpress.core.errors import UserError
 from skillpress.core.interface import Environment, Info, Rendering
@@ -72,6 +72,9 @@ class OpenEnvParameters(EnvironmentSection):
     JSON object."""
     tool: str = "tool_name"
     """The field of a JSON action that names its tool, from which skills are derived."""
+    tools: bool = False
+    """Whether the agent calls the tools that the server offers by MCP: the prompt lists them, and an action
+    is ``{"name": "...", "arguments": {...}}``. ``action`` and ``tool`` have no effect then."""
     fields: Fields = Field(default_factory=Fields)
     """The server's names for the parts of an observation."""
     actions: list[Word] = Field(default_factory=list)
@@ -102,6 +105,14 @@ class OpenEnvParameters(EnvironmentSection):
         if parts.username or parts.password:
             raise ValueError("holds a password; name an environment variable in key_variable instead")
         return url
+
+    @model_validator(mode="after")
+    def _results_have_no_fields(self) -> OpenEnvParameters:
+        if self.tools and (self.fields.admissible or self.fields.action or self.fields.invalid):
+            raise ValueError(
+                "fields.admissible, action and invalid must be empty with tools: no result has them"
+            )
+        return self
 
     @property
     def socket_url(self) -> str:
@@ -143,6 +154,8 @@ class OpenEnvParameters(EnvironmentSection):
     def make_projection(self) -> Projection:
         from skillpress.environments.openenv.skills import ToolProjection
 
+        if self.tools:
+            return ToolProjection(self.skills.projection(), "name", "arguments")
         return ToolProjection(self.skills.projection(), self.tool)
 
     def explorer_actions(self, info: Info) -> Sequence[str]:

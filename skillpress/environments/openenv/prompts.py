@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from skillpress.core.interface import AgentState, Info
 from skillpress.environments.openenv.environment import OpenEnvState
+from skillpress.environments.openenv.tools import FORM
 from skillpress.environments.text.prompts import GameRendering, own_state, tagged_answer
 
 
@@ -17,9 +18,14 @@ class TextRendering(GameRendering):
     """The usual prompt, with the first observation after the description of the task."""
 
     def opening(self, state: AgentState) -> str:
-        """The section's opening and, from the second step on, the first observation."""
+        """The section's opening and tools and, from the second step on, the first observation."""
         episode = own_state(state, OpenEnvState)
-        return self.wording + (f"\nAt the beginning you saw: {episode.first}" if episode.steps else "")
+        tools = (
+            f"\nAn action is a call of one tool, {FORM}. The tools:\n{episode.tools}" if episode.tools else ""
+        )
+        return (
+            self.wording + tools + (f"\nAt the beginning you saw: {episode.first}" if episode.steps else "")
+        )
 
     def choices(self, state: AgentState) -> Sequence[str] | None:
         """The possible actions, as far as they are known."""

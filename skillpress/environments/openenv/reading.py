@@ -16,10 +16,10 @@ LEFT_OUT = "\n[...]\n"
 """Replaces the middle of a text that is too long."""
 
 
-def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> str:
+def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any], named: bool = True) -> str:
     """The text of an observation. A single field is shown alone; several are shown on one line each, with
-    their names."""
-    names = parameters.fields.text
+    their names. ``named`` false shows all fields, whatever the section names."""
+    names = parameters.fields.text if named else []
     if not names:
         text = as_text({name: value for name, value in observation.items() if name not in BESIDE})
     elif len(names) == 1:

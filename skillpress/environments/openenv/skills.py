@@ -2,7 +2,7 @@
 
 A text is read unchanged. A JSON object is read as the name of its tool followed by its other values:
 ``{"tool_name": "search", "query": "a b"}`` is read as ``search a b``. So a verb names a tool, and a pattern
-may match its arguments.
+may match its arguments. A call of MCP has its values in ``arguments``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from skillpress.environments.text.stated_rules import StatedProjection
 class ToolProjection(ActionProjection):
     """Stated rules, for actions that may be JSON."""
 
-    def __init__(self, stated: StatedProjection, tool: str) -> None:
-        """``tool``: the field of a JSON action that names its tool."""
-        self._stated, self._tool = stated, tool
+    def __init__(self, stated: StatedProjection, tool: str, values: str = "") -> None:
+        """``tool``: the field of a JSON action that names its tool; ``values``: the field with its arguments,
+        empty if they are beside it."""
+        self._stated, self._tool, self._values = stated, tool, values
         self.alphabet = stated.alphabet
 
     def skill(self, action: str) -> str | None:
         """The skill of an action; None if no rule applies."""
-        return self._stated.skill(words_of(action, self._tool))
+        return self._stated.skill(words_of(action, self._tool, self._values))
 
 
-def words_of(action: str, tool: str) -> str:
+def words_of(action: str, tool: str, values: str = "") -> str:
     """The action's text; for a JSON object, the tool and the other values."""
     try:
         found = json.loads(action) if action.lstrip().startswith("{") else None
@@ -35,5 +36,6 @@ def words_of(action: str, tool: str) -> str:
         found = None
     if not isinstance(found, dict) or not isinstance(found.get(tool), str):
         return action
-    rest = (as_text(value) for name, value in found.items() if name != tool)
-    return " ".join((found[tool], *rest))
+    name = found.pop(tool)
+    given = found.get(values, {}) if values else found
+    return " ".join((name, *map(as_text, given.values() if isinstance(given, dict) else [given])))

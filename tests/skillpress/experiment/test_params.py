@@ -23,6 +23,7 @@ DEFAULT = ROOT / "params.yaml"
         ("engine: {name: turbo}", "engine: name is 'turbo'; allowed: local, vllm, server"),
         ("engine: {urls: [http://a:1]}", "engine.urls: unknown key"),
         ("engine: {name: vllm}", "engine.cache_gib: missing"),
+        ("environment: {name: shop, catalogue: 9}", "environment.max_steps: missing; the environment's page"),
         ("engine: {name: vllm, cache_gib: 0}", "engine.cache_gib: is 0; Input should be greater than 0"),
         (
             "engine: {name: server, urls: [], answer_seconds: 60}",

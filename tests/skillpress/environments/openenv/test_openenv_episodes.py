@@ -331,6 +331,40 @@ def test_json_actions_are_sent_as_they_are_and_other_texts_cost_a_step() -> None
             assert episode.step("[" * 10_000)[2], "three steps"
 
 
+def test_tools_are_asked_for_on_the_episodes_connection_and_a_replay_asks_again() -> None:
+    lost = iter([False, False, True] + [False] * 9)
+    kinds: list[str] = []
+
+    def script(message: dict[str, Any]) -> Any:
+        kinds.append(message["type"])
+        if next(lost):
+            return LOST
+        if message["type"] == "mcp":
+            assert message["data"]["method"] == "tools/list"
+            return {"type": "mcp", "data": {"id": 1, "result": {"tools": [{"name": "look"}]}}}
+        return observed(tool_name="look", result=message["data"])
+
+    with scripted(script) as url, environment(section(url, fields={}, tools=True)) as episode:
+        _, info = episode.reset(task(section(url), seed=0))
+        assert info.state.tools == '{"name": "look", "description": "", "parameters": {}}'
+        sent = '{"type": "call_tool", "tool_name": "look", "arguments": {"at": 3}}'
+        assert episode.step('{"name": "look", "arguments": {"at": 3}}')[0] == sent
+        assert kinds == ["reset", "mcp", "step", "reset", "mcp", "step"]
+
+
+def test_a_server_without_tools_is_an_error_that_names_it() -> None:
+    def script(message: dict[str, Any]) -> Any:
+        no_tools = {"error": {"code": -32603, "message": "Environment does not support MCP"}}
+        return {"type": "mcp", "data": no_tools} if message["type"] == "mcp" else observed(text="a room")
+
+    with (
+        scripted(script) as url,
+        environment(section(url, fields={}, tools=True)) as episode,
+        pytest.raises(ForeignProtocolError, match="has no tools: Environment does not support MCP"),
+    ):
+        episode.reset(task(section(url), seed=0))
+
+
 def test_a_key_goes_with_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = section("http://127.0.0.1:9", key_variable="TOY_KEY")
     with environment(parameters) as episode, pytest.raises(Exception, match="variable TOY_KEY is not set"):
