@@ -33,6 +33,7 @@ from skillpress.core.sections import ByName, PositiveInt, Section
 from skillpress.core.trajectory import Skills, Task, TokenIds, Trajectory
 from skillpress.environments.splits import refuse_repetitions
 from skillpress.environments.text.prompts import Prompted
+from skillpress.skills.library.files import SkillFolder, given_skills
 
 Hosting = Literal["in_process", "workers", "threads"]
 """``in_process``, for steps of microseconds: in the process that plays. ``workers``, for engines that
@@ -151,6 +152,10 @@ class EnvironmentSection(Section):
     """An environment of docs/environments.md or of a package, or ``module:Class``."""
     max_steps: PositiveInt
     """T, the most steps of an episode."""
+    skills: str | None = None
+    """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab; null gives none. Programs
+    find them wherever coding agents look: read-only behind isolation, as copies without it. Other agents read
+    them above every prompt of text."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -199,6 +204,11 @@ class EnvironmentSection(Section):
         """Name of the game on pages and in MLflow's registry. An adapter of foreign environments returns the
         name of the one behind it, and ``my_lab.walk:Walk`` is called by its module."""
         return self.name.partition(":")[0]
+
+    def given_skills(self) -> tuple[SkillFolder, ...]:
+        """The skills that ``skills`` names, checked; ``ParamsError`` if one breaks a rule of the format."""
+        # Some sections have a key of this name that states rules.
+        return given_skills(self.skills, "environment.skills") if isinstance(self.skills, str) else ()
 
     # How it is put into words.
 

@@ -31,7 +31,7 @@ def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> Colle
 def _collector(job: CollectionJob, experiment: Experiment, ranks: Ranks, play: Play) -> Iterator[Collector]:
     with (
         closing(_agent(job, play, experiment, ranks)) as agent,
-        experiment.collector(agent, sharing=ranks.size, advise=_advice(play, experiment)) as collector,
+        experiment.collector(agent, sharing=ranks.size, library=_advice(play, experiment)) as collector,
     ):
         yield collector
 

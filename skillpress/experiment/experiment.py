@@ -37,8 +37,10 @@ from skillpress.rollouts.collection import (
     WorkerVectorEnv,
 )
 from skillpress.rollouts.collection.collector import Advise
+from skillpress.rollouts.collection.requests import EpisodeRequest
 from skillpress.rollouts.workers import cores
 from skillpress.skills.library.advice import SkillAdvice
+from skillpress.skills.library.files import as_text
 from skillpress.skills.library.library import Skill
 
 if TYPE_CHECKING:  # a model behind a URL plays without torch
@@ -183,21 +185,36 @@ class Experiment:
         """The random explorer in the environment."""
         return RandomExplorer(self.params.environment.explorer_actions, self.reward)
 
-    def collector(self, agent: Agent, sharing: int = 1, advise: Advise | None = None) -> Collector:
+    def collector(self, agent: Agent, sharing: int = 1, library: SkillAdvice | None = None) -> Collector:
         """A collector for the environment, to be closed after use.
 
         Args:
             sharing: number of processes on this machine with such a collector.
-            advise: gives the agent advice in every episode; None gives no advice.
+            library: gives the agent skills of a library; None gives none.
         """
         return Collector(
             self._environments(sharing, agent.lockstep),
             agent,
             self.params.sampling.slots,
-            advise=advise,
+            advise=self._advise(library),
             project=self.params.environment.make_projection(),
             gather_seconds=self.params.environment.gathering,
         )
+
+    def _advise(self, library: SkillAdvice | None) -> Advise | None:
+        """What an agent reads above its prompts: a library's skills, then those that its episode is given. A
+        program finds these as files, and reads nothing."""
+        environment = self.params.environment
+        if environment.offers("make_agent"):
+            return None
+        given = environment.given_skills()
+
+        def told(request: EpisodeRequest, observation: str, version: int) -> str:
+            skills = as_text(given if request.skills is None else request.skills)
+            advice = "" if library is None else library(request.task, observation, version)
+            return "\n".join(filter(None, (advice, skills)))
+
+        return told
 
     def advice(self, skills: Callable[[int], Sequence[Skill]]) -> SkillAdvice | None:
         """How an agent receives a library's skills, which follow from the version of the playing weights;

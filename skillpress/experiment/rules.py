@@ -88,10 +88,17 @@ def _the_parser_reads_what_the_rendering_asks_for(params: Params) -> None:
 def _prompts_have_room_for_what_is_given(params: Params) -> None:
     words, compact = params.policy.knowledge_words, params.policy.compact
     given = params.experience.gives_knowledge
-    if given and params.skills.library is not None:
+    shown = isinstance(params.environment.skills, str) and not params.environment.offers("make_agent")
+    for name, added in (("skills.library", params.skills.library is not None), ("environment.skills", shown)):
+        if given and added:
+            raise ValueError(
+                f"experience {params.experience.name} teaches prompts without what the agent was given, and "
+                f"{name} adds knowledge to every prompt: use one of the two, or set {name} to null"
+            )
+    if shown and compact:
         raise ValueError(
-            f"experience {params.experience.name} teaches prompts without what the agent was given, and "
-            "skills.library adds knowledge to every prompt: use one of the two, or set skills.library to null"
+            "environment.skills gives sentences, which policy.rendering 'compact' cannot show; use rendering "
+            "text or paper, or set skills to null"
         )
     if given and compact and not words:
         raise ValueError(

@@ -76,7 +76,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     agent = experiment.agent(policy, engine, experiment.training_sampling, reflection)
     with (
         closing(agent),
-        experiment.collector(agent, sharing=ranks.neighbours, advise=advice) as collector,
+        experiment.collector(agent, sharing=ranks.neighbours, library=advice) as collector,
         _rollouts(_groups(experiment, tasks, collector, ranks, further), engine, section.lag) as rollouts,
     ):
         step = TrainingStep(

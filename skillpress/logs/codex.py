@@ -17,11 +17,13 @@ from skillpress.logs.trace import Dialogue, NothingSaidError, Trace
 
 field = dig_lines
 _KINDS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_LINE = frozenset(["ordinal", "payload", "timestamp", "type"])
+"""The keys of a line of newer versions, which have kinds beyond these."""
 
 
 def run_of(record: Any) -> str | None:
     """Empty for a line of a session, which has a file of its own; None for any other record."""
-    named = isinstance(record, dict) and record.get("type") in _KINDS
+    named = isinstance(record, dict) and (record.get("type") in _KINDS or record.keys() == _LINE)
     return "" if named and isinstance(record.get("payload"), dict) else None
 
 

@@ -31,7 +31,8 @@ def environment_libraries(name: str) -> dict[str, str]:
 
 def environment_data(section: EnvironmentSection) -> dict[str, str]:
     """What identifies an environment's data, if it reads any; ``UserError`` if a file is missing."""
-    return dict(section.inputs())
+    skills = {f"environment.skills: {skill.name}": skill.digest for skill in section.given_skills()}
+    return {**section.inputs(), **skills}
 
 
 def model_identity(name: str) -> str:

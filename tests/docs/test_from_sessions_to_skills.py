@@ -40,10 +40,12 @@ def test_a_stranger_who_follows_the_section_has_skills_of_all_three_agents(
 ) -> None:
     assert main(words(WRITE)) == 0
     said = capsys.readouterr().out
+    assert "bad line" not in said, "a kind of line that says nothing is no damage"
     assert "Claude Code" in said and "Codex" in said and "OpenHands" in said
     found = {path.parent.name: path.read_text() for path in Path("skills").glob("*/SKILL.md")}
     assert set(found) >= WANTED
     assert "1. grep: `grep -rn <text> src`" in found["grep-sed-patch-pytest"], "the same in all three shells"
+    assert "tasks such as: Please fix the failing test of <text> in" in found["grep-sed-patch-pytest"]
     assert "copied from an earlier session" in said, "forks count once"
     (view,) = words(VIEW)[1:]
     page = skills_page(Path(view))

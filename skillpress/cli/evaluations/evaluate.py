@@ -75,6 +75,8 @@ def evaluate(
         UserError: the agent cannot play on this machine.
     """
     of_agent = dict(player.check(params))
+    if skills := params.environment.given_skills():
+        of_agent["skills"] = {skill.name: skill.digest for skill in skills}
     asked = {"agent": agent, "deciding": of_agent, "parameters": deciding(params)}
     folder.sweep()
     folder.claim(asked)

@@ -114,9 +114,12 @@ def read_sections(params: Params) -> dict[str, Any]:
 
 
 def deciding(params: Params) -> dict[str, Any]:
-    """Those parameters that affect its episodes. The model's contents count, but not its place."""
+    """Those parameters that affect its episodes. The contents of the model and of skills count, but not their
+    place."""
     values = without_idle(read_sections(params))
     del values["policy"]["model"]
+    if isinstance(params.environment.skills, str):
+        del values["environment"]["skills"]
     return values
 
 

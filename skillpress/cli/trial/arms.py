@@ -16,7 +16,7 @@ from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task
 from skillpress.rollouts.collection.requests import EpisodeRequest
 from skillpress.rollouts.programs.mounting import SELECTED
-from skillpress.skills.library.files import SkillFolder, as_text
+from skillpress.skills.library.files import SkillFolder
 
 WITH, WITHOUT = "with", "without"
 LESS = "without "
@@ -76,5 +76,5 @@ def _request(task: Task, arm: TrialArm, rollout: int, seed: int, mounted: bool) 
         rollout_index=rollout,
         seed=derive(seed, "trial", task.task_id, rollout),
         policy=arm.name,
-        knowledge="" if mounted else as_text(arm.skills),
+        skills=None if mounted else arm.skills,
     )

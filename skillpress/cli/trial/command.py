@@ -5,7 +5,8 @@
 
 All episodes are one plan: a task's episodes with and without the skills follow each other. The verdict is
 said once, when all are played; the same command continues a trial that was stopped. Tasks that the skills
-were written from are left out. --plan says the price and what so many tasks can show, and plays nothing.
+were written from are left out, as far as a skill's .evidence.json or --logs know them. --plan says the price
+and what so many tasks can show, and plays nothing.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def _parser() -> CommandParser:
     add("--tasks", type=whole(1), metavar="N", help="so many test tasks (default: all of the overlay)")
     add("--rollouts", type=whole(1), default=1, metavar="K", help="episodes of each task and arm (default 1)")
     add("--each", action="store_true", help="also leave out each skill alone, corrected for their number")
-    add("--logs", type=Path, nargs="+", default=[], metavar="LOGS", help="what the skills were written from; "
-        "their tasks are left out")  # fmt: skip
+    add("--logs", type=Path, nargs="+", default=[], metavar="LOGS", help="what skills without "
+        ".evidence.json were written from; their tasks are left out")  # fmt: skip
     add(
         "--task",
         metavar="FIELD",

@@ -1,136 +1,112 @@
 """Tasks that skills were written from: a trial on them would say how well the skills fit their own source.
 
-A task is known by its id, by a text of it (its instructions), or by its repository. They are looked for in
-the skills' own files, and in the logs that the skills were written from (``--logs``). The evidence that
-``skillpress skills --write`` leaves in a skill names the logs by a hash, so other logs are not taken for
-them, and logs that are not given are not forgotten.
+A task is known by its id, by its text (its instructions), or by its repository. They are looked for in the
+skills' own files, in the hashes that ``skillpress skills --write`` leaves beside each, and in logs
+(``--logs``). If a skill has no hashes and no logs are given, the verdict says that nothing was compared.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
-from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Task
 from skillpress.logs.fields import Wanted
 from skillpress.logs.log import read_log
 from skillpress.logs.projection import NameProjection
-from skillpress.reports.skill_files.private import cleaned
-from skillpress.reports.skill_files.reading import hash_of_logs, openings
-from skillpress.skills.library.files import SkillFolder
+from skillpress.reports.skill_files.evidence import SkillEvidence, plain_id, repositories, sentences
+from skillpress.reports.skill_files.reading import LONGEST_MESSAGE, openings
+from skillpress.skills.library.files import EVIDENCE_FILE, SkillFolder
 
-LEAST_TEXT = 40
-"""A text of fewer characters may occur by chance."""
-LONGEST_TEXT = 1000
-"""More characters of a text are not looked for; a log's first message is cut, too."""
 LEAST_ID = 4
-"""An id of fewer characters is looked for among the tasks of logs alone."""
+"""An id of fewer characters is not looked for in a skill's own files."""
 MOST_READ = 1 << 20
 """Bytes of a skill's file that are searched."""
-_HASH = re.compile(r"\*\*Logs:\*\* .*?\bhash ([0-9a-f]{16})\b")
 
 
 @dataclass(frozen=True)
 class SkillSource:
-    """The tasks that skills were written from, as far as files and logs name them."""
+    """The tasks that skills were written from, as far as files and logs say."""
 
     words: str
-    """The skills' own files."""
-    tasks: frozenset[str] = frozenset()
-    """The logs' names for tasks."""
-    messages: tuple[str, ...] = ()
-    """The first messages of the logs' runs."""
-    unmatched: tuple[str, ...] = ()
-    """Skills whose evidence names other logs."""
+    """The skills' own files, in small letters."""
+    evidence: tuple[SkillEvidence, ...] = ()
+    """The skills' hashes, and those of the logs."""
+    unchecked: tuple[str, ...] = ()
+    """Skills without hashes, if no logs are given."""
 
     def knows(self, task: Task, common: Collection[str] = ()) -> str:
-        """Why a task is one of them; empty if it is not. Texts that are ``common`` tell no task apart."""
-        if task.task_id in self.tasks:
+        """Why a task is one of them; empty if it is not. Sentences that are ``common`` tell no task apart."""
+        name = plain_id(task.task_id)
+        if any(one.has(one.tasks, name) for one in self.evidence):
             return "its id is a task of the logs"
-        if len(task.task_id) >= LEAST_ID and _has_word(self.words, task.task_id):
+        if len(name) >= LEAST_ID and _has_word(self.words, name):
             return "a skill names its id"
         for text in _texts(task):
-            if text in common:
-                continue
-            if text in self.words or any(text in message for message in self.messages):
-                return f"its text {text[:50]!r} is known"
+            own = [sentence for sentence in text if sentence not in common]
+            known = [sentence for sentence in own if self._says(sentence)]
+            if known and 2 * len(known) >= len(own):
+                return f"its text {known[0][:50]!r} is known"
         for repository in _repositories(task):
-            spellings = (repository, repository.replace("/", "__"))
-            everywhere = (self.words, *self.messages, *self.tasks)
-            if any(_has_word(said, spelled) for spelled in spellings for said in everywhere):
+            if repository in self._named or any(
+                one.has(one.repositories, repository) for one in self.evidence
+            ):
                 return f"its repository {repository} is known"
         return ""
 
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(repositories(self.words))
+
+    def _says(self, sentence: str) -> bool:
+        return sentence in self.words or any(one.has(one.sentences, sentence) for one in self.evidence)
+
 
 def source_of(
-    skills: Sequence[SkillFolder], logs: Sequence[Path], fields: Wanted, most_bad: float, allowed: bool
+    skills: Sequence[SkillFolder], logs: Sequence[Path], fields: Wanted, most_bad: float
 ) -> SkillSource:
     """What the skills and the logs say.
 
-    Args:
-        allowed: whether tasks that the skills were written from may be played (``--allow-overlap``).
-
     Raises:
-        ParamsError: the skills name logs that are not given.
+        StorageError: a skill's hashes are damaged.
         TracesError: the logs cannot be read.
     """
-    words = " ".join(" ".join(_read(path) for path in skill.files) for skill in skills)
-    named = {skill.name: found[1] for skill in skills if (found := _HASH.search(skill.body))}
-    if not logs:
-        if named and not allowed:
-            raise ParamsError(
-                f"--logs: is missing; {', '.join(named)} were written from logs with the hash "
-                f"{', '.join(sorted(set(named.values())))}: name them, so that their tasks are left out, or "
-                "give --allow-overlap"
-            )
-        return SkillSource(words, unmatched=tuple(named))
-    log = read_log(logs, NameProjection(), fields, most_bad)
-    given = hash_of_logs(log.files)
-    if named and given not in named.values() and not allowed:
-        raise ParamsError(
-            f"--logs: have the hash {given}, and the skills were written from logs with the hash "
-            f"{', '.join(sorted(set(named.values())))}; name those, or give --allow-overlap"
-        )
-    messages = tuple(opening.message for opening in openings(log, fields) if opening.message)
-    tasks = frozenset(trace.task for trace in log.traces if trace.task)
-    return SkillSource(
-        words,
-        tasks=tasks,
-        messages=tuple(dict.fromkeys(messages)),
-        unmatched=tuple(name for name, digest in named.items() if digest != given),
-    )
+    words = " ".join(plain_id(_read(path)) for skill in skills for path in skill.files)
+    hashed = {skill.name: skill.folder / EVIDENCE_FILE for skill in skills}
+    evidence = [SkillEvidence.read(file) for file in hashed.values() if file.is_file()]
+    if logs:
+        log = read_log(logs, NameProjection(), fields, most_bad)
+        said = (opening.said for opening in openings(log, fields))
+        evidence.append(SkillEvidence.of((trace.task for trace in log.traces), said))
+    unchecked = () if logs else tuple(name for name, file in hashed.items() if not file.is_file())
+    return SkillSource(words, tuple(evidence), unchecked)
 
 
 def known_tasks(source: SkillSource, tasks: Sequence[Task]) -> dict[str, str]:
     """Task id to why the skills know the task."""
-    counts = Counter(text for task in tasks for text in set(_texts(task)))
-    common = {text for text, count in counts.items() if count > max(1, len(tasks) / 2)}
+    counts: Counter[str] = Counter()
+    for task in tasks:
+        counts.update(set(chain.from_iterable(_texts(task))))
+    common = {sentence for sentence, count in counts.items() if count > max(1, len(tasks) / 2)}
     return {task.task_id: why for task in tasks if (why := source.knows(task, common))}
 
 
-def _texts(task: Task) -> Iterator[str]:
-    """The task's texts as a log's first message has them."""
+def _texts(task: Task) -> Iterator[list[str]]:
+    """The sentences of each text of a task."""
     for key, value in task.spec.items():
         if key != "hidden" and isinstance(value, str):
-            text = " ".join(value.split())
-            if len(text) > LONGEST_TEXT:
-                text = text[:LONGEST_TEXT].rpartition(" ")[0]
-            text = cleaned(text).strip()
-            if len(text) >= LEAST_TEXT:
-                yield text
+            yield list(sentences(value[:LONGEST_MESSAGE]))
 
 
 def _repositories(task: Task) -> Iterator[str]:
-    spec: Mapping[str, object] = task.spec
-    for key, value in spec.items():
+    for key, value in task.spec.items():
         if "repo" in key.lower() and isinstance(value, str):
-            parts = value.rstrip("/").removesuffix(".git").replace("__", "/").split("/")
-            if len(parts) > 1:
-                yield "/".join(parts[-2:])
+            yield from list(repositories(value))[-1:]
 
 
 def _has_word(text: str, word: str) -> bool:
@@ -146,4 +122,4 @@ def _has_word(text: str, word: str) -> bool:
 
 def _read(path: Path) -> str:
     with path.open("rb") as file:
-        return " ".join(file.read(MOST_READ).decode("utf-8", "replace").split())
+        return file.read(MOST_READ).decode("utf-8", "replace")

@@ -71,8 +71,8 @@ class SkillTrial:
     """Tasks that are left out, and why."""
     included: Mapping[str, str]
     """Tasks that the skills were written from and that are played all the same."""
-    unmatched: tuple[str, ...]
-    """Skills that were written from logs that were not compared."""
+    unchecked: tuple[str, ...]
+    """Skills of which nothing says what they were written from."""
 
     @property
     def size(self) -> TrialSize:
@@ -82,12 +82,10 @@ class SkillTrial:
     @cached_property
     def asked(self) -> dict[str, Any]:
         """What identifies it."""
-        parameters = deciding(self.params)
-        parameters["environment"].pop("skills", None)  # their place; the contents are below
         return {
             "agent": self.agent,
             "deciding": dict(self.player.check(self.params)),
-            "parameters": parameters,
+            "parameters": deciding(self.params),
             "skills": {skill.name: skill.digest for skill in self.arms[0].skills},
             "arms": [arm.name for arm in self.arms],
             "rollouts": self.rollouts,
@@ -110,15 +108,14 @@ class SkillTrial:
         played = _finished(folder.store(self.key))
         yield from price(self.size, self.params, given, played)
         yield what_it_shows(self.size.tasks, self.rollouts, self.params.evaluation.temperature)
-        yield from overlap_lines(self.excluded, self.included, self.unmatched)
+        yield from overlap_lines(self.excluded, self.included, self.unchecked)
 
 
 def prepare(chosen: Namespace) -> SkillTrial:
     """The trial that the options describe.
 
     Raises:
-        UserError: a skill breaks a rule of the format, parameters are wrong, the skills' logs are missing, or
-            no task is left.
+        UserError: a skill breaks a rule of the format, parameters are wrong, or no task is left.
     """
     skills = read_skill_folders(chosen.skills, "--skills")
     arms = arms_of(skills, chosen.each)
@@ -131,7 +128,7 @@ def prepare(chosen: Namespace) -> SkillTrial:
     if not mounted and params.policy.compact:
         raise ParamsError("--skills: are texts, which policy.rendering compact has no words for; use another")
     tasks = tasks_of(params, "test")
-    source = source_of(skills, chosen.logs, Wanted(task=chosen.task), MOST_BAD, chosen.allow_overlap)
+    source = source_of(skills, chosen.logs, Wanted(task=chosen.task), MOST_BAD)
     known = known_tasks(source, tasks)
     kept = tuple(task for task in tasks if chosen.allow_overlap or task.task_id not in known)
     if not kept:
@@ -150,7 +147,7 @@ def prepare(chosen: Namespace) -> SkillTrial:
         mounted=mounted,
         excluded={} if chosen.allow_overlap else known,
         included=known if chosen.allow_overlap else {},
-        unmatched=source.unmatched,
+        unchecked=source.unchecked,
     )
 
 
@@ -188,7 +185,7 @@ def result_of(trial: SkillTrial, episodes: pl.DataFrame) -> SkillTrialResult:
         **judge(episodes, ids, trial.arms, trial.rollouts, trial.params.seed),
         excluded=trial.excluded,
         included=trial.included,
-        unmatched=trial.unmatched,
+        unchecked=trial.unchecked,
     )
 
 

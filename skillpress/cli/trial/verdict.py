@@ -18,6 +18,7 @@ from skillpress.core.trajectory import Trajectory
 from skillpress.environments.program.opened_skills import opened_skills
 from skillpress.evaluation.statistics.sign_flips import ERROR, PairedMeans, paired_amounts, paired_success
 from skillpress.evaluation.study.holm import holm
+from skillpress.skills.library.files import EVIDENCE_FILE
 
 COSTS = ("tokens", "calls", "seconds")
 
@@ -74,8 +75,8 @@ class SkillTrialResult:
     """Tasks that were left out, and why."""
     included: Mapping[str, str]
     """Tasks that the skills were written from and that were played all the same."""
-    unmatched: Sequence[str]
-    """Skills that were written from logs that were not compared."""
+    unchecked: Sequence[str]
+    """Skills of which nothing says what they were written from."""
 
     @property
     def word(self) -> str:
@@ -171,11 +172,11 @@ def lines(result: SkillTrialResult) -> Iterator[str]:
     if result.opened:
         told = ", ".join(f"{name} {share:.0%}" for name, share in result.opened.items())
         yield f"opened, of the episodes with skills: {told}"
-    yield from overlap_lines(result.excluded, result.included, result.unmatched)
+    yield from overlap_lines(result.excluded, result.included, result.unchecked)
 
 
 def overlap_lines(
-    excluded: Mapping[str, str], included: Mapping[str, str], unmatched: Sequence[str]
+    excluded: Mapping[str, str], included: Mapping[str, str], unchecked: Sequence[str]
 ) -> Iterator[str]:
     """Lines about tasks that the skills were written from."""
     if excluded:
@@ -184,8 +185,9 @@ def overlap_lines(
     if included:
         told = "; ".join(f"{name}: {why}" for name, why in list(included.items())[:3])
         yield f"--allow-overlap: {len(included)} tasks are those that the skills were written from ({told})"
-    if unmatched:
-        yield f"not compared with the logs that they were written from: {', '.join(unmatched)}"
+    if unchecked:
+        told = f"neither {EVIDENCE_FILE} nor --logs say what {', '.join(unchecked)} comes from"
+        yield f"overlap could not be checked: {told}"
 
 
 def as_json(result: SkillTrialResult) -> dict[str, Any]:

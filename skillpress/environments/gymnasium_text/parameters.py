@@ -80,7 +80,7 @@ class GymnasiumTextParameters(EnvironmentSection):
     """Actions that are possible at any step, if no key of the info lists them; empty if they are unknown."""
     opening: str = ""
     """The description of the task in a text prompt; if empty, the environment's first observation."""
-    skills: StatedRules = StatedRules()
+    skills: StatedRules = StatedRules()  # type: ignore[assignment]
     """The rules by which actions become skills."""
     compact: CompactWords | None = None
     """None if no policy is trained from scratch."""

@@ -88,7 +88,7 @@ class OpenEnvParameters(EnvironmentSection):
     middle."""
     key_variable: str = ""
     """Environment variable whose value is sent as a bearer token; if empty, no token is sent."""
-    skills: StatedRules = Field(default_factory=StatedRules)
+    skills: StatedRules = Field(default_factory=StatedRules)  # type: ignore[assignment]
     """The rules by which actions become skills."""
 
     @property

@@ -41,6 +41,8 @@ class AgentFile(Section):
     files: Mapping[str, str] = Field(default_factory=dict)
     """Maps paths below its home to the texts of files that are written before it starts."""
 
+    skills: str = ""
+    """Where it looks for skills, below its working directory; empty mounts them in every known place."""
     side_calls: Mapping[str, str] = Field(default_factory=dict)
     """Maps a name, such as ``title``, to words by which such a call is known: its system message or its last
     message has them. Its step has the kind ``side`` and no skills (``training.side_calls``)."""

@@ -22,7 +22,6 @@ from skillpress.environments.section import AgentParts, EnvironmentSection, Host
 from skillpress.environments.text.prompts import Prompted
 from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.programs.tool_calls import Reader
-from skillpress.skills.library.files import SkillFolder, given_skills
 
 
 def _a_reference(value: Any) -> Any:
@@ -65,9 +64,6 @@ class ProgramSection(EnvironmentSection):
     """Files and folders of the working directory or the lab that are copied into every episode's folder under
     the same names, beside the files that a command names. An isolated command sees nothing else of the
     lab."""
-    skills: str | None = None
-    """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab; null gives none. An
-    episode finds them wherever coding agents look: read-only behind isolation, as copies without it."""
     pass_variables: list[str] = Field(default_factory=list)
     """Names of this process's environment variables that an isolated command gets as well. Without isolation
     a command gets all of them."""
@@ -102,10 +98,6 @@ class ProgramSection(EnvironmentSection):
                 raise ParamsError(f"environment.files: {name!r} is neither in {Path.cwd()} nor in {ROOT}")
             found[name] = there
         return found
-
-    def given_skills(self) -> tuple[SkillFolder, ...]:
-        """The skills that ``skills`` names, checked; ``ParamsError`` if one breaks a rule of the format."""
-        return given_skills(self.skills, "environment.skills")
 
     @property
     def title(self) -> str:

@@ -48,8 +48,9 @@ class SharedEndpoint:
         self._episodes.chmod(0o711)  # an isolated program's user passes through, and lists nothing
         self._endpoint = Endpoint(self._socket)
         given = section.given_skills()
-        self._skills = MountedSkills.of(given, self._folder.path / "skills") if given else None
         agent = section.agent_file()
+        own = agent.skills if agent else ""
+        self._skills = MountedSkills.of(given, self._folder.path / "skills", own) if given else None
         self._side_calls = agent.side_calls if agent else None
 
     def __call__(self) -> ProgramEnvironment:

@@ -103,7 +103,7 @@ def of_program(parameters: ProgramSection, files: dict[str, Path]) -> dict[str, 
     if (agent := parameters.agent_file()) is not None:
         told = json.dumps([agent.model_dump(mode="json"), agent.version()], sort_keys=True)
         found[f"environment.agent: {parameters.agent}"] = blake2b(told.encode()).hexdigest()[:32]
-    return found | {f"environment.skills: {skill.name}": skill.digest for skill in parameters.given_skills()}
+    return found
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from skillpress.reports.skill_files.choosing import ChosenRoutines, Found
+from skillpress.reports.skill_files.evidence import SkillEvidence
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.reading import Use
 from skillpress.reports.skill_files.situations import Situation
 from skillpress.reports.skill_files.steps import RoutineStep
+from skillpress.skills.library.files import EVIDENCE_FILE
 
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 """The limits of the format."""
@@ -45,6 +47,8 @@ class RoutineSkill:
     uses: tuple[Use, ...]
     """The uses that were read again."""
     failures: tuple[str, ...]
+    evidence: SkillEvidence
+    """What a trial recognises the tasks of its runs by."""
     words: str = ""
     """The teacher's description; empty for the computed one."""
     worded_by: str = ""
@@ -139,7 +143,10 @@ def _evidence(skill: RoutineSkill, choice: ChosenRoutines, source: SkillSource) 
     words = f"; the model {_plain(skill.worded_by)} worded name and description" if skill.worded_by else ""
     yield f"- **Made by:** skillpress {source.version}{words or ', without a model'}."
     files = "1 file" if source.files == 1 else f"{source.files} files"
-    yield f"- **Logs:** {files}, hash {source.logs} (SHA-256 of the sorted SHA-256 of each file)."
+    yield (
+        f"- **Logs:** {files}, hash {source.logs} (SHA-256 of the sorted SHA-256 of each file). "
+        f"`{EVIDENCE_FILE}` knows the tasks of these uses by their hashes."
+    )
 
 
 def _success(found: Found) -> str:

@@ -10,6 +10,7 @@ from skillpress.logs.log import Log
 from skillpress.logs.projection import TraceProjection
 from skillpress.reports.skill_files.choosing import FEWEST_TASKS, Choosing, ChosenRoutines, Found, choose
 from skillpress.reports.skill_files.document import ARROW, RoutineSkill, SkillSource
+from skillpress.reports.skill_files.evidence import SkillEvidence
 from skillpress.reports.skill_files.origin import tool_version
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.reading import Opening, hash_of_logs, openings, uses
@@ -67,6 +68,10 @@ class _Reading:
         """All that a SKILL.md says about a routine."""
         read = uses(self.log, self.wanted, self.projection, found.phrase, found.holders)
         tasks = [opening.task for opening in self.begun]
+        evidence = SkillEvidence.of(
+            (self.log.traces[run].task for run in found.holders),
+            (self.begun[run].said for run in found.holders),
+        )
         return RoutineSkill(
             name,
             found,
@@ -74,6 +79,7 @@ class _Reading:
             steps=tuple(steps_of(found.phrase, read, tasks, self.needed)),
             uses=tuple(read),
             failures=tuple(failures(read)),
+            evidence=evidence,
         )
 
 

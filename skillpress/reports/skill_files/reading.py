@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,6 +23,11 @@ AT_ONCE = 500
 MOST_RUNS = 200
 """Runs of a routine that are read for its steps, evenly over the log."""
 LONGEST_MESSAGE = 2000
+_CONTEXT = re.compile(
+    r"<(?:environment_context|user_instructions|system-reminder|local-command-\w+|command-\w+)>"
+    r"|# AGENTS\.md instructions|Caveat: The messages below"
+)
+"""How messages begin that Codex and Claude Code send as the user's; a project's sessions share them."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,9 @@ class Opening:
     task: str
     """The log's own name for the task, or else one made from the first message; empty without either."""
     message: str
-    """The first message of the user, cleaned."""
+    """The first message of the user, cleaned, in one line."""
+    said: str = ""
+    """The same as the log has it."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +63,17 @@ def openings(log: Log, wanted: Wanted) -> list[Opening]:
         which = range(begun, min(begun + AT_ONCE, len(log)))
         for position, trace in traces_at(log, wanted, which):
             said = first_message(trace)
-            task = log.traces[position].task or (said and f"message {_hash(said)}")
-            found[position] = Opening(task, cleaned(said[:LONGEST_MESSAGE]))
+            line = " ".join(said.split())
+            task = log.traces[position].task or (line and f"message {_hash(line)}")
+            found[position] = Opening(task, cleaned(line[:LONGEST_MESSAGE]), said[:LONGEST_MESSAGE])
     return found
 
 
 def first_message(trace: Trace) -> str:
-    """The first message of the user; empty if the log keeps none."""
+    """The first message that the user wrote; empty if the log keeps none."""
     turns = trace.dialogue.turns[trace.dialogue.shown :] if trace.dialogue is not None else ()
     said = (text_of(turn.words).strip() for turn in turns if turn.role == "user")
-    return next((" ".join(text.split()) for text in said if text), "")
+    return next((text for text in said if text and not _CONTEXT.match(text)), "")
 
 
 def uses(

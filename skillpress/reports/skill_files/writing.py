@@ -21,6 +21,7 @@ from skillpress.reports.skill_files.document import RoutineSkill, SkillSource, d
 from skillpress.reports.skill_files.private import cleaned
 from skillpress.reports.skill_files.teacher import Teacher
 from skillpress.skills.dictionary import Skills
+from skillpress.skills.library.files import EVIDENCE_FILE
 
 MANIFEST, CHANGES, FILE = ".skillpress.json", "CHANGELOG.md", "SKILL.md"
 SCHEMA = "skillpress.skill_files/1"
@@ -82,12 +83,14 @@ def write(
             done.kept.append(skill.name)
         elif present is not None and before is not None and before["content"] == content:
             done.unchanged.append(skill.name)
+            _note_evidence(folder, skill)
         else:
             if teacher is not None:
                 others = {*_taken(folder), *entries, *(other.name for other in skills), *done.names}
                 skill = teacher.reworded(skill, text, others - {skill.name}, named=before is not None)
                 text = document(skill, choice, source)
             write_text(folder / skill.name / FILE, text)
+            _note_evidence(folder, skill)
             done.names[-1] = skill.name
             (done.added if before is None else done.updated).append(skill.name)
             routine = _phrase_hash(skill.found.phrase)
@@ -124,6 +127,13 @@ def noted_page(folder: Path) -> Path | None:
 def texts_of(folder: Path, names: Sequence[str]) -> list[str]:
     """The texts of skills as they are in the folder now."""
     return [_read(folder / name / FILE) or "" for name in names]
+
+
+def _note_evidence(folder: Path, skill: RoutineSkill) -> None:
+    """Write the hashes of a skill's tasks, unless they are there already."""
+    path, text = folder / skill.name / EVIDENCE_FILE, skill.evidence.text()
+    if _read(path) != text:
+        write_text(path, text)
 
 
 def _taken(folder: Path) -> Iterator[str]:
@@ -164,12 +174,12 @@ def _read(path: Path) -> str | None:
 
 
 def _content(skill: RoutineSkill) -> str:
-    """A hash of what a skill says about its own uses; other runs change nothing in it."""
+    """A hash of what a skill's files say about its own uses; other runs change nothing in it."""
     steps = [(step.skill, step.form, step.forms) for step in skill.steps]
     success = skill.found.success
     known = (success.won[0], success.runs[0]) if success is not None else None
     counts = (skill.found.uses, len(skill.found.holders), known)
-    return _hash(json.dumps([skill.situation.form, steps, counts, skill.failures]))
+    return _hash(json.dumps([skill.situation.form, steps, counts, skill.failures, skill.evidence.salt]))
 
 
 def _phrase_hash(phrase: Skills) -> str:

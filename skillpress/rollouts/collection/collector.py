@@ -37,8 +37,9 @@ PATIENCE_SECONDS = 1800.0
 TURN_SECONDS = 0.002
 """While both parties have open requests, the collector waits for each in turn for this long."""
 
-Advise = Callable[[Task, str, int], str]
-"""Maps (task, first observation, version of the playing weights) to the knowledge given in that episode."""
+Advise = Callable[[EpisodeRequest, str, int], str]
+"""Maps (request, first observation, version of the playing weights) to the knowledge given in that
+episode."""
 _END = object()
 """Given by an exhausted iterator."""
 
@@ -247,7 +248,7 @@ class _Flight:
         """The knowledge that the agent is given in an episode that begins with this observation."""
         if self._collector.advise is None:
             return episode.request.knowledge
-        advice = self._collector.advise(episode.request.task, observation, episode.version)
+        advice = self._collector.advise(episode.request, observation, episode.version)
         return "\n".join(filter(None, (advice, episode.request.knowledge)))
 
     def _ask(self) -> None:

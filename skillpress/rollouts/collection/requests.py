@@ -15,6 +15,7 @@ from typing import overload
 
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
+from skillpress.skills.library.files import SkillFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class EpisodeRequest:
     """The number of the independent run, in an evaluation with several."""
     knowledge: str = ""
     """The knowledge that the agent is given for this episode, see ``AgentState``."""
+    skills: tuple[SkillFolder, ...] | None = None
+    """Skills that the agent reads in place of those of ``environment.skills``; None leaves these."""
     attempt: str = ""
     """The record of an earlier attempt that the agent reflects on before it acts, see ``AgentState``."""
 

@@ -2,6 +2,7 @@
 
 An isolated program sees each skill read-only, in every place below its folder, which is its home too. Without
 isolation the same places of the episode's folder have copies: the home is the user's own and stays untouched.
+An agent that is known by name has them in its own place alone: some agents list all files in their prompts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillpress.core.storage import make_folder
-from skillpress.skills.library.files import SkillFolder
+from skillpress.skills.library.files import EVIDENCE_FILE, SkillFolder
 
 SELECTED = "skillpress/skills"
 """The key of a task's ``spec`` that names the skills of its episode; without it the episode gets all. Neither
@@ -57,18 +58,21 @@ class MountedSkills:
     folder: Path
     """The copy: ``NAME/SKILL.md``."""
     names: tuple[str, ...]
+    places: tuple[Place, ...] = PLACES
 
     @staticmethod
-    def of(skills: Sequence[SkillFolder], folder: Path) -> MountedSkills:
-        """Copy skills into a new folder, which the user of isolated programs may read."""
+    def of(skills: Sequence[SkillFolder], folder: Path, own: str = "") -> MountedSkills:
+        """Copy skills into a new folder, which the user of isolated programs may read. If an agent's ``own``
+        place is given, it is the only one."""
         make_folder(folder)
         folder.chmod(0o755)
         for skill in skills:
             target = folder / skill.name
-            shutil.copytree(skill.folder, target)
+            shutil.copytree(skill.folder, target, ignore=shutil.ignore_patterns(EVIDENCE_FILE))
             for path in (target, *target.rglob("*")):
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-        return MountedSkills(folder, tuple(skill.name for skill in skills))
+        places = (Place(own, ("it",), ("it",)),) if own else PLACES
+        return MountedSkills(folder, tuple(skill.name for skill in skills), places)
 
     def chosen(self, spec: Mapping[str, object]) -> tuple[str, ...]:
         """The skills that a task's episode gets."""
@@ -77,14 +81,14 @@ class MountedSkills:
 
     def copy(self, names: Sequence[str], home: Path) -> None:
         """Copy skills to the project's places below an episode's folder."""
-        for name, place in ((name, place) for name in names for place in PLACES if place.project):
+        for name, place in ((name, place) for name in names for place in self.places if place.project):
             shutil.copytree(self.folder / name, home / place.path / name, dirs_exist_ok=True)
 
     def binds(self, names: Sequence[str], home: Path) -> Iterator[tuple[str, Path]]:
         """(path below the home, source) of each read-only mount; makes the folders to mount on.
 
         Each skill is a mount of its own: some agents write further skills beside them."""
-        for name, place in ((name, place) for name in names for place in PLACES):
+        for name, place in ((name, place) for name in names for place in self.places):
             (home / place.path / name).mkdir(parents=True, exist_ok=True)
             yield f"{place.path}/{name}", self.folder / name
 

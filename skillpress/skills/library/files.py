@@ -19,7 +19,9 @@ from skillpress.core.yaml_files import parse_yaml
 from skillpress.skills.library.advice import shown
 from skillpress.skills.library.library import GENERAL, Skill
 
-FILE = "SKILL.md"
+FILE, EVIDENCE_FILE = "SKILL.md", ".evidence.json"
+"""The second has hashes of the tasks that a skill was written from. It belongs to no skill: agents neither
+get it nor need it."""
 LONGEST = {"name": 64, "description": 1024, "compatibility": 500}
 """The format's limits, in characters."""
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -38,12 +40,12 @@ class SkillFolder:
     """What SKILL.md says below its front matter."""
     folder: Path
     digest: str
-    """A hash of the names and contents of all its files; sixteen digits."""
+    """A hash of the names and contents of its files; sixteen digits."""
 
     @property
     def files(self) -> list[Path]:
-        """All its files, in order."""
-        return sorted(path for path in self.folder.rglob("*") if path.is_file())
+        """Its files, in order."""
+        return _files(self.folder)
 
     @property
     def as_rule(self) -> Skill:
@@ -129,7 +131,11 @@ def _wrong(keys: Mapping[Any, Any], folder: str) -> Iterator[str]:
 
 def _digest(folder: Path) -> str:
     found = sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in _files(folder):
         found.update(f"{path.relative_to(folder).as_posix()}\0".encode())
         found.update(sha256(path.read_bytes()).digest())
     return found.hexdigest()[:16]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != EVIDENCE_FILE)

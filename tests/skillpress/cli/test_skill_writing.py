@@ -15,6 +15,8 @@ import yaml
 from skillpress.cli.command import main
 from skillpress.cli.viewing.found import skills_page
 from skillpress.core.errors import UserError
+from skillpress.reports.skill_files.evidence import SkillEvidence
+from skillpress.skills.library.files import EVIDENCE_FILE
 from tests.support.skills.scripted_sessions import (
     Session,
     claude_code_lines,
@@ -42,6 +44,23 @@ def make(tmp_path: Path) -> Make:
 
 def read(folder: Path) -> dict[str, str]:
     return {path.parent.name: path.read_text() for path in sorted(folder.glob("*/SKILL.md"))}
+
+
+def evidence(folder: Path) -> dict[str, str]:
+    return {path.parent.name: path.read_text() for path in (folder / "skills").glob(f"*/{EVIDENCE_FILE}")}
+
+
+def test_the_hashes_are_of_the_runs_that_used_the_skill(make: Make, tmp_path: Path) -> None:
+    played = sessions(90, noise=0.1)
+    make([record_of(it) for it in played])
+    found = SkillEvidence.read(tmp_path / "skills" / "pip-uv-diff" / EVIDENCE_FILE)
+    used = {it.task for it in played if "pip uv diff" in " ".join(it.programs)}
+    assert len(found.tasks) == len(used) < len({it.task for it in played})
+    assert all(found.has(found.tasks, task) for task in used) and not found.has(found.tasks, "task-9999")
+    text = (tmp_path / "skills" / "pip-uv-diff" / EVIDENCE_FILE).read_text()
+    lines = [line for line in text.splitlines() if not re.fullmatch(r'  "[0-9a-f]{16}",?', line)]
+    told = ["{", ' "schema": "skillpress.evidence/1",', f' "salt": "{found.salt}",', ' "tasks": [', " ],"]
+    assert lines == [*told, ' "sentences": [', " ],", ' "repositories": []', "}"], "nothing but hashes"
 
 
 def records(count: int = 90, **more: Any) -> list[dict[str, Any]]:
@@ -112,13 +131,17 @@ def test_the_same_logs_change_no_byte(make: Make, tmp_path: Path) -> None:
     make(records())
     before = files()
     make(records())
-    assert files() == before and len(before) == 5
+    assert files() == before and len(before) == 8
+    (tmp_path / "skills" / "pip-uv-diff" / EVIDENCE_FILE).unlink()
+    make(records())
+    assert files() == before, "hashes that are gone are written again"
 
 
 def test_grown_logs_update_what_has_grown_and_nothing_that_was_edited(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = make(records())
+    hashes = evidence(tmp_path)
     edited = tmp_path / "skills" / "pip-uv-diff" / "SKILL.md"
     edited.write_text(edited.read_text() + "My own advice.\n")
     own = tmp_path / "skills" / "mine" / "SKILL.md"
@@ -129,6 +152,8 @@ def test_grown_logs_update_what_has_grown_and_nothing_that_was_edited(
     assert grown["mine"] == "mine" and grown["pip-uv-diff"] == first["pip-uv-diff"] + "My own advice.\n"
     assert grown["grep-sed-patch-pytest"] == first["grep-sed-patch-pytest"]
     assert grown["hatch-towncrier-twine"] != first["hatch-towncrier-twine"]
+    changed = {name for name, text in evidence(tmp_path).items() if text != hashes[name]}
+    assert changed == {"hatch-towncrier-twine"}, "the hashes are of the same uses as the text"
     changes = (tmp_path / "skills" / "CHANGELOG.md").read_text()
     assert changes.count("## Logs") == 2 and "- Updated: hatch-towncrier-twine\n" in changes
     assert "pip-uv-diff: left as it is, since it was edited" in capsys.readouterr().out
@@ -244,6 +269,6 @@ def test_no_planted_secret_enters_a_file(tmp_path: Path) -> None:
     assert main([*asked, "--words", "none"]) == 0 and main([*asked]) == 0
     texts = [path.read_text() for path in (tmp_path / "skills").rglob("*") if path.is_file()]
     names = [path.name for path in (tmp_path / "skills").rglob("*")]
-    assert read(tmp_path / "skills")
+    assert evidence(tmp_path).keys() == read(tmp_path / "skills").keys() != set()
     for text in [*texts, *names, (tmp_path / "page" / "passed_over.csv").read_text()]:
         assert not [name for name, secret in SECRETS.items() if secret.lower() in text.lower()]

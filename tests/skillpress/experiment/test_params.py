@@ -193,6 +193,15 @@ DEFAULT = ROOT / "params.yaml"
             "{retrieval: by_task, top_k: 2, every: 1, new: 1, teacher: null}}, policy: {knowledge_words: 4}}",
             "experience erl teaches prompts without what the agent was given, and skills.library adds",
         ),
+        (
+            "environment: {skills: mine}",
+            "environment.skills gives sentences, which policy.rendering 'compact' cannot show",
+        ),
+        (
+            "{experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}, policy: "
+            "{rendering: text, model: smollm2-135m}, environment: {skills: mine}}",
+            "experience erl teaches prompts without what the agent was given, and environment.skills adds",
+        ),
         ("experience: {name: dreams}", "experience: name is 'dreams'; allowed: none, erl"),
         ("experience: {name: erl, retries: 0}", "experience.retries: is 0; Input should be greater"),
         (

@@ -39,12 +39,10 @@ def codex_lines(session: Session, name: str, copied: Sequence[Any] = ()) -> list
         meta["forked_from_id"] = copied[0]["payload"]["id"]
     lines = [{"type": "session_meta", "payload": meta}, *copied[1:]]
     if not copied:
-        said = {
-            "type": "message",
-            "role": "user",
-            "content": [{"type": "input_text", "text": session.message}],
-        }
-        lines.append({"type": "response_item", "payload": said})
+        context = "<environment_context>\n  <cwd>/home/me/app</cwd>\n</environment_context>"
+        for text in (context, session.message):
+            said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+            lines.append({"type": "response_item", "payload": said})
     for number, (_, command) in enumerate(session.commands):
         call = {"type": "function_call", "name": "exec_command", "call_id": f"{name}-{number}"}
         answer = {"type": "function_call_output", "call_id": f"{name}-{number}", "output": "done"}
@@ -52,7 +50,8 @@ def codex_lines(session: Session, name: str, copied: Sequence[Any] = ()) -> list
             {"type": "response_item", "payload": {**call, "arguments": json.dumps({"cmd": command})}}
         )
         lines.append({"type": "response_item", "payload": answer})
-    return [{"timestamp": "2026-11-28T10:00:00Z", **line} for line in lines]
+    lines.append({"type": "token_usage_record", "payload": {"usage": {"input_tokens": 1}}})
+    return [{"timestamp": "2026-11-28T10:00:00Z", "ordinal": n, **line} for n, line in enumerate(lines)]
 
 
 def _write_openhands(conversation: Path, session: Session) -> None:

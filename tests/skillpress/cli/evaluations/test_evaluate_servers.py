@@ -10,8 +10,10 @@ import pytest
 from skillpress.cli.command import main
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.pipeline import exit_codes
+from skillpress.skills.library.files import read_skill_folders
 from tests.support.rollouts.chat_server import chat_server
 from tests.support.rollouts.manners import NEWER_LIMIT, content, error, message, refuses
+from tests.support.skills.folders import EVIDENCE, skill_folder
 
 FEW = ("--environment", "countdown", "--tasks", "4", "--votes", "3", "--set", "environment.max_steps=3")
 TAGGED = ("--set", "policy.parser=tagged")
@@ -19,6 +21,29 @@ TAGGED = ("--set", "policy.parser=tagged")
 
 def evaluate(url: str, folder: Path, *options: str) -> int:
     return main(["evaluate", *FEW, *TAGGED, "--model", url, "--output", str(folder), *options])
+
+
+def test_a_chat_model_reads_the_skills_that_the_environment_names(tmp_path: Path) -> None:
+    skills = skill_folder(tmp_path / "skills", "find-things", f"The word is plover.{EVIDENCE}")
+    given = ("--set", f"environment.skills={skills}")
+    with chat_server() as (url, heard):
+        assert evaluate(url, tmp_path / "with", *given) == evaluate(url, tmp_path / "without") == 0
+    prompts = [body["messages"][0]["content"] for body in heard.bodies]
+    told = [
+        prompt.startswith("Skills learned in earlier tasks:\n- find-things: Use it for") for prompt in prompts
+    ]
+    steps = [len(e.steps) for e in read_rollouts(tmp_path / "with" / "rollouts.parquet")]
+    assert sum(told) == sum(steps) and not any(told[sum(steps) :]), "every prompt of the first evaluation"
+    assert all("plover" in prompt and "Evidence" not in prompt for prompt in prompts[: sum(steps)])
+    record = json.loads((tmp_path / "with" / "evaluation.json").read_text())
+    (skill,) = read_skill_folders(skills, "--skills")
+    assert record["deciding"]["skills"] == {"find-things": skill.digest}
+    (skills / "find-things" / "more.md").write_text("another skill")
+    with chat_server() as (url, heard):
+        assert evaluate(url, tmp_path / "with", *given) == exit_codes.USER_ERROR, (
+            "the folder holds other skills"
+        )
+        assert heard.bodies == []
 
 
 def test_a_server_that_fails_leaves_no_figure_and_exit_code_2(

@@ -1,4 +1,4 @@
-"""A trial is refused on what its skills were written from: ids, texts and repositories."""
+"""A trial leaves out what its skills were written from: ids, texts and repositories, without the logs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from skillpress.cli.command import main
 from skillpress.cli.trial.overlap import SkillSource, known_tasks, source_of
-from skillpress.core.errors import ParamsError
+from skillpress.core.errors import StorageError
 from skillpress.core.trajectory import Task
 from skillpress.logs.fields import Wanted
-from skillpress.reports.skill_files.reading import hash_of_logs
-from skillpress.skills.library.files import read_skill_folders
+from skillpress.reports.skill_files.evidence import SkillEvidence
+from skillpress.skills.library.files import EVIDENCE_FILE, read_skill_folders
+from tests.support.rollouts.chat_server import chat_server
 from tests.support.skills.folders import skill_folder
+from tests.support.skills.scripted_sessions import record_of, sessions, write_sessions
+from tests.support.skills.trials import reads_skills, world
 
 TEXT = "Repair the parser so that nested brackets are read, and add a test for the empty document."
 
@@ -27,24 +31,47 @@ def known(source: SkillSource, *tasks: Task) -> list[str]:
     return [*known_tasks(source, tasks)]
 
 
-def test_ids_texts_and_repositories_of_logs_are_known() -> None:
-    source = SkillSource("", frozenset({"django__django-11099", "7"}), (f"You are an agent. {TEXT} Begin.",))
-    assert known(source, task("7"), task("8"), task("77")) == ["7"]
-    assert known(source, task("a", instruction=f"  {TEXT}\n"), task("b", instruction=TEXT[:60])) == ["a", "b"]
+def hashed(tasks: set[str], *messages: str) -> SkillSource:
+    """What the hashes of these tasks and first messages say."""
+    return SkillSource("", (SkillEvidence.of(tasks, messages),))
+
+
+@pytest.mark.parametrize(
+    "wrapped", [f"You are an agent. {TEXT} Begin.", f"Solve this\n\n{TEXT}", f"<t>{TEXT}</t>"]
+)
+def test_ids_and_texts_are_known_by_their_hashes(wrapped: str) -> None:
+    source = hashed({"django__django-11099", "7"}, wrapped)
+    assert known(source, task("7"), task("8"), task("77"), task(" 7\n")) == ["7", " 7\n"]
+    assert known(source, task("a", instruction=f"  {TEXT}\n"), task("b", instruction=TEXT[:60])) == ["a"]
     assert known(source, task("c", instruction="Repair the parser."), task("d", hidden=TEXT)) == []
-    repositories = [task("e", repo="django/django"), task("f", repo="django/djang"), task("g", repo="a/b")]
-    assert known(source, *repositories) == ["e"]
-    assert known(source, task("h", repository="https://github.com/django/django.git")) == ["h"]
+
+
+def test_a_text_is_known_if_half_of_its_sentences_are() -> None:
+    other = "Nothing else of this repository may be changed by you today."
+    third = "The tests that fail now are listed in the file failing.txt."
+    source = hashed(set(), TEXT)
+    assert known(source, task("a", text=f"{TEXT} {other}")) == ["a"]
+    assert known(source, task("b", text=f"{TEXT} {other} {third}")) == []
+
+
+def test_repositories_of_ids_and_messages_are_known_by_their_hashes() -> None:
+    source = hashed({"django__django-11099"}, "Clone https://github.com/Psf/requests.git, then look at a/b.")
+    tasks = [task("e", repo="django/django"), task("f", repo="django/djang"), task("g", repo="a/c")]
+    tasks += [
+        task("h", repository="https://github.com/psf/requests"),
+        task("i", repo="github.com/other/thing"),
+    ]
+    assert known(source, *tasks) == ["e", "h"]
 
 
 def test_what_a_skill_itself_names_is_known() -> None:
-    source = SkillSource(f"Used for thing-001 and in psf/requests. {TEXT}")
+    source = SkillSource(f"used for thing-001 and in psf/requests. {TEXT.lower()}")
     tasks = [task("thing-001"), task("thing-0012"), task("x", repo="psf/requests"), task("y", prompt=TEXT)]
     assert known(source, *tasks) == ["thing-001", "x", "y"]
 
 
 def test_a_text_that_most_tasks_share_tells_none_of_them_apart() -> None:
-    source = SkillSource("", messages=(f"{TEXT} Find a.",))
+    source = hashed(set(), f"{TEXT} Find a.")
     assert known(source, *(task(name, system=TEXT, n=name) for name in "abcd")) == []
 
 
@@ -61,15 +88,37 @@ def log_of(folder: Path) -> Path:
     return file
 
 
-def test_skills_with_evidence_need_the_logs_that_it_names(tmp_path: Path) -> None:
+def test_logs_say_what_skills_without_hashes_were_written_from(tmp_path: Path) -> None:
     log = log_of(tmp_path)
-    evidence = f"## Evidence\n\n- **Logs:** 1 file, hash {hash_of_logs([log])} (SHA-256)."
-    skills = read_skill_folders(skill_folder(tmp_path / "skills", "find", evidence), "--skills")
-    with pytest.raises(ParamsError, match="--logs: is missing; find were written from logs with the hash"):
-        source_of(skills, [], Wanted(), 0.1, allowed=False)
-    assert source_of(skills, [], Wanted(), 0.1, allowed=True).unmatched == ("find",)
-    source = source_of(skills, [log], Wanted(task="task_id"), 0.1, allowed=False)
-    assert source.unmatched == () and known(source, task("thing-7"), task("t", text=TEXT)) == ["thing-7", "t"]
-    log.write_text(log.read_text() * 2)
-    with pytest.raises(ParamsError, match="--logs: have the hash"):
-        source_of(skills, [log], Wanted(), 0.1, allowed=False)
+    skills = read_skill_folders(skill_folder(tmp_path / "skills", "find"), "--skills")
+    assert source_of(skills, [], Wanted(), 0.1).unchecked == ("find",)
+    source = source_of(skills, [log], Wanted(task="task_id"), 0.1)
+    assert source.unchecked == () and known(source, task("thing-7"), task("t", text=TEXT)) == ["thing-7", "t"]
+    (tmp_path / "skills" / "find" / EVIDENCE_FILE).write_text('{"schema": "skillpress.evidence/1"}')
+    with pytest.raises(StorageError, match="salt must be a text, the rest lists of hashes"):
+        source_of(skills, [], Wanted(), 0.1)
+
+
+def test_a_trial_of_written_skills_leaves_their_tasks_out_without_the_logs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [
+        {**record_of(it), "task_id": f"thing-{number // 20:03}"}
+        for number, it in enumerate(sessions(60, noise=0.0))
+    ]
+    log = write_sessions(tmp_path / "log.jsonl", records)
+    assert (
+        main(["skills", str(log), "--write", str(tmp_path / "skills"), "--output", str(tmp_path / "page")])
+        == 0
+    )
+    log.unlink()
+    skill_folder(tmp_path / "skills", "by-hand")
+    with chat_server(manner=reads_skills("patch", 0.2)) as (url, _):
+        given = ["--skills", str(tmp_path / "skills"), "--model", url, *world(tmp_path, 4)]
+        assert main(["trial", *given]) == 0
+    record = json.loads((tmp_path / "out" / "trial.json").read_text())
+    assert record["excluded"] == dict.fromkeys(["thing-001", "thing-002"], "its id is a task of the logs")
+    assert record["asked"]["left_out"] == ["thing-001", "thing-002"] and record["success"]["tasks"] == 2
+    said = capsys.readouterr().out
+    assert "left out: 2 tasks that the skills were written from (thing-001: its id is a task" in said
+    assert "overlap could not be checked: neither .evidence.json nor --logs say what by-hand comes" in said

@@ -60,11 +60,11 @@ def test_there_is_no_verdict_before_the_last_planned_episode() -> None:
 )
 def test_the_verdict_follows_the_exact_test_and_names_overlap(wins: int, word: str) -> None:
     said = judge(episodes({**WINS, "with": wins}), TASKS, ARMS, 1, 0)
-    result = SkillTrialResult(**said, excluded={"t": "why"}, included={}, unmatched=("one",))
+    result = SkillTrialResult(**said, excluded={"t": "why"}, included={}, unchecked=("one",))
     assert result.word == word
     told = list(lines(result))
     assert told[1].startswith(f"verdict: {word} (5%, one look after the last planned episode)")
     assert told[-2:] == [
         "left out: 1 tasks that the skills were written from (t: why)",
-        "not compared with the logs that they were written from: one",
+        "overlap could not be checked: neither .evidence.json nor --logs say what one comes from",
     ]

@@ -16,6 +16,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.program.opened_skills import opened_skills
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
+from skillpress.pipeline.identities import environment_data
 from skillpress.rollouts.programs.mounting import PLACES, SELECTED
 from skillpress.rollouts.programs.requests import Reply
 from tests.support.rollouts import asking
@@ -75,6 +76,13 @@ def test_an_isolated_program_finds_skills_in_every_place_and_changes_none(skills
     assert set(found["found"]) == wanted and found["changed"] == 0 and found["home"] == found["cwd"]
 
 
+def test_an_agent_by_name_finds_skills_in_its_own_place_alone(skills: Path, tmp_path: Path) -> None:
+    agent = {"tried": "x", "install": "x", "run": [sys.executable, "-c", LOOKS], "skills": ".own/skills"}
+    (tmp_path / "agent.yaml").write_text(json.dumps(agent))
+    found = seen(section(skills, run=None, agent=str(tmp_path / "agent.yaml")), {"prompt": "look"})
+    assert found["found"] == [".own/skills/close-doors", ".own/skills/find-things"]
+
+
 def test_a_program_without_isolation_finds_copies_in_the_places_of_a_project(skills: Path) -> None:
     found = seen(section(skills, isolation="none"), {})
     wanted = {
@@ -100,11 +108,11 @@ def test_a_function_has_no_folder_for_skills(skills: Path) -> None:
 def test_the_hashes_of_skills_are_inputs_of_the_experiment(skills: Path, tmp_path: Path) -> None:
     (tmp_path / "tasks.jsonl").write_text('{"id": "t"}\n')
     params = section(skills, tasks=str(tmp_path / "tasks.jsonl"))
-    before = params.inputs()
+    before = environment_data(params)
     (skills / "find-things" / "SKILL.md").write_text(
         "---\nname: find-things\ndescription: Other words.\n---\n"
     )
-    after = params.inputs()
+    after = environment_data(params)
     differing = [name for name in before if before[name] != after[name]]
     assert differing == ["environment.skills: find-things"]
 
