@@ -31,7 +31,7 @@ HISTORY = 4
 class BuiltInParameters(CountdownParameters):
     """Countdown's section, and which seeds its agent draws from."""
 
-    skills: StatedRules
+    skills: StatedRules  # type: ignore[assignment]
     """Rules that name words, as in a program's section."""
     draws: Literal["own", "program"]
 
