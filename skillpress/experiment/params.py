@@ -86,7 +86,7 @@ class Params(Section):
     processes: PositiveInt
     """Processes that share imitation, episodes and training; results depend on it."""
     environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
-    """What is played; each name has its own keys."""
+    """What is played; a name has its keys."""
     tasks: TaskParameters
     """How many tasks each split has, and which of them train."""
     policy: PolicyParameters

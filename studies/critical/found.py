@@ -23,9 +23,9 @@ def critical_in_short(found: Critical) -> Iterator[str]:
     yield from prose(
         "Where shared routines are predicted to need fewer phrases, SegCost chooses them "
         f"{_in_cells(more[0])}; it wins {_span(more[1])} points more unseen tasks than GRPO",
-        f"({_shown(more[1])}).",
+        f"({shown(more[1])}).",
         "Where the shortcut is predicted to need fewer, SegCost chooses the shortcut "
-        f"{_in_cells(less[0])}, and wins {_span(less[1])} points fewer ({_shown(less[1])}).",
+        f"{_in_cells(less[0])}, and wins {_span(less[1])} points fewer ({shown(less[1])}).",
     )
 
 
@@ -40,7 +40,7 @@ def found_bullets(found: Critical) -> Iterator[str]:
             yield from bullet(
                 f"**{words}** It is predicted to have {least} of them than plain GRPO in",
                 f"{len(routines)} cells, and has {_in_cells(routines)}: by {_span(routines)} points.",
-                f"Success on unseen tasks differs likewise, by {_span(success)} points ({_shown(success)}).",
+                f"Success on unseen tasks differs likewise, by {_span(success)} points ({shown(success)}).",
             )
     for method, words in (
         (SEGCOST, "And where nothing tells the kinds apart (`alike`)?"),
@@ -51,8 +51,8 @@ def found_bullets(found: Critical) -> Iterator[str]:
             margins = [f"{100 * claims[0].margin:g}" for claims in (routines, success)]
             yield from bullet(
                 f"**{words}** The plan claims no difference to plain GRPO: less than {margins[0]} points",
-                f"of routines and {margins[1]} of success. Routines: {_shown(routines)}.",
-                f"Success on unseen tasks: {_shown(success)}.",
+                f"of routines and {margins[1]} of success. Routines: {shown(routines)}.",
+                f"Success on unseen tasks: {shown(success)}.",
             )
 
 
@@ -90,7 +90,7 @@ def _beside_segcost(found: Critical, method: str) -> str:
         for one in found.findings
         if (one.claim.first, one.claim.second) == (SEGCOST, method) and not one.claim.of_class
     ]
-    planned = f"Planned claims: {_shown(claims)}." if claims else "No claim about it was planned."
+    planned = f"Planned claims: {shown(claims)}." if claims else "No claim about it was planned."
     return f"{'; '.join(told)}. {planned}"
 
 
@@ -121,9 +121,8 @@ def _in_cells(claims: Sequence[ClaimEvidence]) -> str:
     return {1: "in the one cell", 2: "in both cells"}.get(len(claims), f"in all {len(claims)} cells")
 
 
-def in_words(claims: Sequence[ClaimEvidence]) -> Iterator[str]:
-    """How many claims are shown, and the differences of every pair of methods, outcome by outcome."""
-    yield f"Claims: {_shown(claims)}."
+def differences(claims: Sequence[ClaimEvidence]) -> Iterator[str]:
+    """The differences of every pair of methods that has runs, outcome by outcome."""
     for first, second in dict.fromkeys((one.claim.first, one.claim.second) for one in claims):
         for of_routines, outcome in ((True, "routines"), (False, "unseen tasks")):
             told = [
@@ -131,12 +130,13 @@ def in_words(claims: Sequence[ClaimEvidence]) -> Iterator[str]:
                 for one in claims
                 if (one.claim.first, one.claim.second) == (first, second)
                 and (one.claim.outcome == ROUTINES) == of_routines
+                and one.difference is not None
             ]
             if told:
                 yield f"`{second}` less `{first}`, {outcome}: {', '.join(told)}."
 
 
-def _shown(claims: Sequence[ClaimEvidence]) -> str:
+def shown(claims: Sequence[ClaimEvidence]) -> str:
     """How many claims hold, and each other one with its verdict and its interval."""
     others = [one for one in claims if one.verdict != YES]
     count = f"{len(claims) - len(others)} of {len(claims)} shown"

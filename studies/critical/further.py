@@ -12,7 +12,7 @@ from docs.made import Parts, bullet
 from docs.words import points
 from skillpress.pipeline.files import TRAINED
 from studies.critical.controls.known import listed
-from studies.critical.found import in_words
+from studies.critical.found import differences, shown
 from studies.critical.page import claims, levels, summary
 from studies.critical.predictions import read_predictions
 from studies.critical.results import RECORD, ROUTINES, UNSEEN, Critical
@@ -46,13 +46,17 @@ def further_parts(found: Critical) -> Parts:
 
 
 def answers(found: Critical) -> Iterator[str]:
-    """A bullet for every question whose runs are all there: its claims, each with its difference."""
+    """A bullet for every question: its claims and differences; only the latter while runs are missing."""
     for name, question in found.results.plan.questions.items():
         mine = [one for one in found.findings if one.claim.question == name]
         if any(one.verdict == MISSING for one in mine):
-            yield from bullet(f"**{question.title}** Runs are missing.")
+            seeds = sorted({len(one.per_seed) for one in mine})
+            so_far = f"Runs are missing; so far, of {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))} seeds and without a verdict:"
+            yield from bullet(
+                f"**{question.title}**", so_far if any(seeds) else "No run yet.", *differences(mine)
+            )
             continue
-        yield from bullet(f"**{question.title}**", *in_words(mine))
+        yield from bullet(f"**{question.title}**", f"Claims: {shown(mine)}.", *differences(mine))
 
 
 def diverged(found: Critical) -> Iterator[str]:
