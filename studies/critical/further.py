@@ -50,11 +50,9 @@ def answers(found: Critical) -> Iterator[str]:
     for name, question in found.results.plan.questions.items():
         mine = [one for one in found.findings if one.claim.question == name]
         if any(one.verdict == MISSING for one in mine):
-            seeds = sorted({len(one.per_seed) for one in mine})
-            so_far = f"Runs are missing; so far, of {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))} seeds and without a verdict:"
-            yield from bullet(
-                f"**{question.title}**", so_far if any(seeds) else "No run yet.", *differences(mine)
-            )
+            seeds = min(len(one.per_seed) for one in mine)
+            so_far = f"Runs are missing; so far, of {seeds} seeds at least and without a verdict:"
+            yield from bullet(f"**{question.title}**", so_far if seeds else "No run yet.", *differences(mine))
             continue
         yield from bullet(f"**{question.title}**", f"Claims: {shown(mine)}.", *differences(mine))
 
