@@ -95,7 +95,7 @@ class HarborParameters(ProgramSection):
         return lambda task, detour_rate, seed: [Reply("")]
 
     def seconds_of(self, task: Task) -> float:
-        return self.task_of(task.task_id).settings.agent.timeout_sec or self.seconds
+        return self.task_of(task.task_id).all_seconds(self.seconds)
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         from skillpress.environments.harbor.tasks import make_tasks

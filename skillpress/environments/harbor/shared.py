@@ -11,10 +11,10 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from skillpress.core.errors import ParamsError
-from skillpress.environments.harbor import trial
 from skillpress.environments.harbor.dockerfile import PATH, archive
 from skillpress.environments.harbor.parameters import BUILD, HarborParameters
 from skillpress.environments.harbor.roots import Roots, image_of
+from skillpress.environments.harbor.task_files import HarborStep
 from skillpress.environments.harbor.tasks import playable
 from skillpress.environments.harbor.trial import InsideRoot, TaskRun
 from skillpress.environments.program.shared import SharedEndpoint, variables_passed
@@ -24,7 +24,7 @@ from skillpress.rollouts.programs.isolated_process import FORWARDER
 from skillpress.rollouts.programs.launch import Commands, Running
 from skillpress.rollouts.programs.mounting import MountedSkills
 from skillpress.rollouts.programs.session import Ended
-from skillpress.rollouts.programs.setting import AgentSetting
+from skillpress.rollouts.programs.setting import AgentSetting, filled
 from skillpress.rollouts.programs.start import Start
 from skillpress.rollouts.sandbox.isolation import Inside, start_isolated
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
@@ -55,8 +55,8 @@ class SharedTrials(SharedEndpoint):
         launcher = TaskRuns(section, roots, self._socket, passed=passed, copied=copied, skills=self._skills)
         self._launcher, self._verify = launcher, launcher.judge
         settings = [task.settings for task in tasks]
-        played = max(each.agent.timeout_sec or section.seconds for each in settings)
-        tested = max(each.verifier.timeout_sec or trial.VERIFY_SECONDS for each in settings)
+        played = max(task.all_seconds(section.seconds) for task in tasks)
+        tested = max(task.test_seconds(task.steps[-1]) for task in tasks)
         building = max(each.environment.build_timeout_sec for each in settings)
         self.seconds = (1 + MOST_WAITED) * (played + tested) + building + START_SECONDS
 
@@ -101,6 +101,8 @@ class TaskRuns:
             inside=InsideRoot(ours),
             files=files,
             solve=self._section.solves,
+            seconds=self._section.seconds,
+            arguments=lambda step: self._arguments(start, step),
             ended=ended,
         )
         memory = task.settings.environment.memory_mb or self._section.memory_mb
@@ -120,6 +122,16 @@ class TaskRuns:
             made.process = commands.start(start, made.gone)
         self._trials[start.folder] = made
         return made
+
+    def _arguments(self, start: Start, step: HarborStep) -> tuple[Sequence[str], Mapping[str, str]]:
+        """The command's arguments in a step, and the variable that has its instruction."""
+        start = replace(start, task={**start.task, "prompt": step.instruction})
+        fills, given = start.fills(HOME), self._command[1:]
+        if self._setting:
+            arguments = [filled(part, fills) for part in given]
+        else:
+            arguments = [part.replace("{folder}", HOME) for part in given]
+        return arguments, {"SKILLPRESS_TASK": start.variables()["SKILLPRESS_TASK"]}
 
     def judge(self, played: Played) -> Verdict:
         """A ``Verify``: what the tests say of an episode that has not been stopped."""

@@ -24,6 +24,8 @@ from skillpress.environments.harbor.parameters import BUILD, MACHINE
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
 _SIZE = re.compile(r"\s*([0-9.]+)\s*([KMG])B?\s*", re.IGNORECASE)
 _FROM_HOST = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+VERIFY_SECONDS = 600.0
+"""How long tests may take where a task does not say."""
 COMPOSE = ("docker-compose.yaml", "docker-compose.yml")
 
 
@@ -85,6 +87,17 @@ class _Solution(_Table):
     env: Mapping[str, str] = Field(default_factory=dict)
 
 
+class _Step(_Table):
+    """An entry of ``steps``; what it leaves out is the task's."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "task"
+    agent: _Phase = Field(default_factory=_Phase)
+    verifier: _Verifier = Field(default_factory=_Verifier)
+    min_reward: float | Mapping[str, float] | None = None
+    healthcheck: Any = None
+    artifacts: list[Any] = Field(default_factory=list)
+
+
 class TaskToml(_Table):
     """A task.toml."""
 
@@ -96,15 +109,44 @@ class TaskToml(_Table):
     environment: _Environment = Field(default_factory=lambda: _Environment.model_validate({}))
     solution: _Solution = Field(default_factory=_Solution)
     source: str | None = None
-    steps: list[Any] = Field(default_factory=list)
+    steps: list[_Step] = Field(default_factory=list)
     artifacts: list[Any] = Field(default_factory=list)
-    multi_step_reward_strategy: str | None = None
+    multi_step_reward_strategy: Literal["mean", "final"] = "mean"
 
     def unknown(self) -> Iterator[str]:
         """The names of fields that are not known here."""
         yield from self.model_extra or ()
         for name in ("agent", "verifier", "environment", "solution"):
             yield from (f"{name}.{field}" for field in getattr(self, name).model_extra or ())
+        for step in self.steps:
+            yield from (f"steps.{field}" for field in step.model_extra or ())
+
+
+@dataclass(frozen=True)
+class HarborStep:
+    """An instruction, and the tests of what the agent then does: a whole task, or one of its ``steps``."""
+
+    folder: Path
+    settings: _Step
+    instruction: str
+    tests: tuple[Path, ...]
+    """The folders of its tests; a later one's files replace an earlier one's."""
+
+    @property
+    def solution(self) -> Path:
+        """The folder with its ``solve.sh``, if there is one."""
+        return self.folder / "solution"
+
+    @property
+    def workdir(self) -> Path:
+        """The folder whose files come into the working directory before the agent, if there is one."""
+        return self.folder / "workdir"
+
+    def suffices(self, rewards: Mapping[str, float]) -> bool:
+        """Whether the next step may follow: no reward is below its ``min_reward``; an absent one is 0."""
+        least = self.settings.min_reward
+        wanted = least if isinstance(least, Mapping) else {} if least is None else {"reward": least}
+        return all(rewards.get(name, 0.0) >= value for name, value in wanted.items())
 
 
 @dataclass(frozen=True)
@@ -113,7 +155,8 @@ class HarborTask:
 
     folder: Path
     settings: TaskToml
-    instruction: str
+    steps: tuple[HarborStep, ...]
+    """What the agent does, one after the other."""
     image: Mapping[str, Any] = field(default_factory=dict)
     """The configuration of its built image, in the words of the Open Container Initiative; empty if there is
     none."""
@@ -129,9 +172,22 @@ class HarborTask:
         return self.folder / "environment"
 
     @property
-    def solution(self) -> Path:
-        """The script that solves it, if there is one."""
-        return self.folder / "solution" / "solve.sh"
+    def solved(self) -> bool:
+        """Whether every step has a solution."""
+        return all((step.solution / "solve.sh").is_file() for step in self.steps)
+
+    def seconds(self, step: HarborStep, default: float) -> float:
+        """How long the agent may take in a step."""
+        return step.settings.agent.timeout_sec or self.settings.agent.timeout_sec or default
+
+    def test_seconds(self, step: HarborStep) -> float:
+        """How long a step's tests may take."""
+        return step.settings.verifier.timeout_sec or self.settings.verifier.timeout_sec or VERIFY_SECONDS
+
+    def all_seconds(self, default: float) -> float:
+        """How long all steps may take, with the tests between them."""
+        agents = sum(self.seconds(step, default) for step in self.steps)
+        return agents + sum(self.test_seconds(step) for step in self.steps[:-1])
 
     @cached_property
     def dockerfile(self) -> Dockerfile:
@@ -147,7 +203,9 @@ class HarborTask:
     def needs(self, root: str) -> set[str]:
         """Names of its needs that cannot be met with this ``environment.root``."""
         settings = self.settings
-        environment, phases = settings.environment, (settings.agent, settings.verifier)
+        environment = settings.environment
+        verifiers = [settings.verifier, *(step.verifier for step in settings.steps)]
+        phases = [settings.agent, *(step.agent for step in settings.steps), *verifiers]
         network = [environment.network_mode, *(phase.network_mode for phase in phases)]
         users = {phase.user for phase in phases} | {self.dockerfile.user}
         build = self.dockerfile.built if root == MACHINE else ()
@@ -158,12 +216,13 @@ class HarborTask:
             "network": bool({*network} - {None, "no-network"}) or environment.allow_internet is True,
             "windows": environment.os.lower() != "linux",
             "mcp_servers": bool(environment.mcp_servers),
-            "separate verifier": settings.verifier.environment_mode == "separate"
-            or settings.verifier.environment is not None,
-            "verifier.collect": bool(settings.verifier.collect),
-            "healthcheck": environment.healthcheck is not None,
+            "separate verifier": any(
+                each.environment_mode == "separate" or each.environment is not None for each in verifiers
+            ),
+            "verifier.collect": any(each.collect for each in verifiers),
+            "healthcheck": environment.healthcheck is not None
+            or any(step.healthcheck is not None for step in settings.steps),
             "skills_dir": environment.skills_dir is not None,
-            "steps": bool(settings.steps) or (self.folder / "steps").is_dir(),
             "trajectory.json": (self.folder / "trajectory.json").exists(),
             "docker_image": environment.docker_image is not None and root in (MACHINE, BUILD),
         }
@@ -174,18 +233,21 @@ class HarborTask:
             | {f"Dockerfile {name}" for name in build}
         )
 
-    def variables(self, *tables: str) -> dict[str, str]:
-        """Variables of the image and of tables of task.toml; what they take from the host is filled in."""
+    def variables(self, *further: Mapping[str, str]) -> dict[str, str]:
+        """Variables of the image, of the environment's table and of further ones; what they take from the
+        host is filled in."""
         built = (each.partition("=") for each in self.image.get("Env") or ())
         found = {**self.dockerfile.variables, **{name: value for name, _, value in built}}
-        for table in ("environment", *tables):
-            for name, value in getattr(self.settings, table).env.items():
+        for table in (self.settings.environment.env, *further):
+            for name, value in table.items():
                 found[name] = _FROM_HOST.sub(lambda said: os.environ.get(said[1], said[2] or ""), value)
         return found
 
     def _missing(self) -> Iterator[str]:
-        for table in ("environment", "verifier", "solution"):
-            for value in getattr(self.settings, table).env.values():
+        given = self.settings
+        of_steps = (step.verifier.env for step in given.steps)
+        for table in (given.environment.env, given.verifier.env, given.solution.env, *of_steps):
+            for value in table.values():
                 for name, default in _FROM_HOST.findall(value):
                     if not default and name not in os.environ:
                         yield name
@@ -200,8 +262,7 @@ def read_task(folder: Path) -> HarborTask:
     file = folder / "task.toml"
     try:
         settings = TaskToml.model_validate(tomllib.loads(file.read_text()))
-        has_steps = settings.steps or (folder / "steps").is_dir()
-        instruction = "" if has_steps else (folder / "instruction.md").read_text()
+        steps = tuple(_steps(folder, settings))
     except ValidationError as error:
         wrong = "; ".join(
             f"{'.'.join(map(str, part['loc']))} is {part['input']!r:.80}: {part['msg']}"
@@ -211,9 +272,24 @@ def read_task(folder: Path) -> HarborTask:
     except (OSError, ValueError) as error:
         raise TaskError(f"{file}: the task cannot be read: {error}") from error
     linux = settings.environment.os.lower() == "linux"
-    if linux and not has_steps and not (folder / "tests" / "test.sh").is_file():
-        raise TaskError(f"{folder / 'tests' / 'test.sh'}: is missing; it says whether the task is solved")
-    return HarborTask(folder, settings, instruction)
+    for step in steps if linux else ():
+        if not any((tests / "test.sh").is_file() for tests in step.tests):
+            missing = step.tests[-1] / "test.sh"
+            raise TaskError(f"{missing}: is missing; it says whether the task is solved")
+    return HarborTask(folder, settings, steps)
+
+
+def _steps(folder: Path, settings: TaskToml) -> Iterator[HarborStep]:
+    """The steps of a task; a task without any is a single one."""
+    shared = folder / "tests"
+    if not settings.steps:
+        if (folder / "steps").is_dir():
+            raise ValueError("there is a folder steps, and task.toml has no [[steps]]")
+        yield HarborStep(folder, _Step(), (folder / "instruction.md").read_text(), (shared,))
+    for step in settings.steps:
+        own = folder / "steps" / step.name
+        tests = tuple(place for place in (shared, own / "tests") if place.is_dir()) or (own / "tests",)
+        yield HarborStep(own, step, (own / "instruction.md").read_text(), tests)
 
 
 def read_tasks(folder: Path) -> list[HarborTask]:

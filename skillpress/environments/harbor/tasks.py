@@ -37,7 +37,7 @@ def make_tasks(section: HarborParameters, sizes: SplitSizes, seed: int) -> Itera
         _LOG.warning(
             "note: environment.leave_out: number of tasks by what they need: %s", counts[ENVIRONMENT]
         )
-    rows = [{"id": task.name, "prompt": task.instruction} for task in tasks]
+    rows = [{"id": task.name, "prompt": task.steps[0].instruction} for task in tasks]
     yield from divide(rows, sizes, seed, ENVIRONMENT, section.folder)
 
 
@@ -58,7 +58,7 @@ def playable(section: HarborParameters) -> list[HarborTask]:
             "environment.play_without names needs that do not matter"
         )
     kept = [task for task in tasks if task.name not in left]
-    if section.solves and (without := [task.name for task in kept if not task.solution.is_file()]):
+    if section.solves and (without := [task.name for task in kept if not task.solved]):
         raise TaskError(f"environment.agent: oracle: tasks without solution/solve.sh: {_some(without)}")
     if not kept:
         raise TaskError(f"environment.tasks: {section.folder}: none of {len(tasks)} tasks is left")

@@ -1,8 +1,9 @@
 """One episode of a task in its root: what the host asks for inside, from the files to the reward.
 
-The agent and the tests run in one isolation, one after the other, so what the agent has started still runs
-when the tests look. The tests come in when the agent has ended. As in Harbor's shared mode, an agent could
-change the programs by which it is tested.
+A task of several steps starts the agent anew for each, in the same root; the tests of a step decide whether
+the next one follows. The agent and the tests run in one isolation, one after the other, so what the agent has
+started still runs when the tests look. The tests come in when the agent has ended. As in Harbor's shared
+mode, an agent could change the programs by which it is tested.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillpress.environments.harbor.dockerfile import PATH, folder_archive
-from skillpress.environments.harbor.task_files import HarborTask
+from skillpress.environments.harbor.task_files import HarborStep, HarborTask
 from skillpress.environments.program.verifier import Verdict
 from skillpress.rollouts.programs.launch import CRASHED, Running, tail
 from skillpress.rollouts.programs.session import Ended
@@ -26,10 +27,11 @@ from skillpress.rollouts.programs.start import Start
 from skillpress.rollouts.sandbox.limits import MOST_WAITED
 from skillpress.rollouts.workers.ranks import exit_in_words
 
-VERIFY_SECONDS = 600.0
-"""How long tests may take where the task does not say."""
 REWARD_JSON, REWARD_TEXT = "/logs/verifier/reward.json", "/logs/verifier/reward.txt"
 PRINTED_BY_TESTS, PRINTED_BY_ORACLE = "/logs/verifier/test-stdout.txt", "/logs/agent/oracle.txt"
+SETUP, PRINTED_BY_SETUP = "setup.sh", "/logs/agent/setup.txt"
+"""What a step runs before the agent, and the file of what it prints."""
+SETUP_SECONDS = 600.0
 NO_REWARD = "no_reward"
 """The outcome of an episode whose tests have left no reward that can be read."""
 MOST_ANSWERED = 8 << 20
@@ -121,7 +123,7 @@ class InsideRoot:
 
 @dataclass(eq=False)
 class TaskRun:
-    """A ``Running``: the agent in a task's root, and then its tests."""
+    """A ``Running``: in a task's root, for each of its steps, the agent and then its tests."""
 
     task: HarborTask
     start: Start
@@ -130,9 +132,19 @@ class TaskRun:
     """An archive that is unpacked at ``/`` first."""
     solve: bool
     """Whether the task's solution is run in place of an agent."""
+    seconds: float
+    """How long the agent may take in a step that does not say."""
+    arguments: Callable[[HarborStep], tuple[Sequence[str], Mapping[str, str]]]
+    """The agent's arguments in a step, and variables."""
     ended: Callable[[Ended], None]
     """Told once that the agent has ended."""
     process: Running = field(init=False)
+    _step: HarborStep = field(init=False)
+    _verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
+    """Names of steps that are judged, with what their tests said."""
+    _short: bool = False
+    """Whether the tests of a step forbid the next one."""
+    _over: threading.Event = field(default_factory=threading.Event, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _told: bool = False
     _gone: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -160,45 +172,85 @@ class TaskRun:
         return self.process.waited()
 
     def judge(self) -> Verdict:
-        """Run the tests and read the reward."""
+        """Run the tests of the last step that the agent has reached, and return what all of them say."""
         assert self._agent is not None
+        self._over.set()
         try:
             if self._agent.is_alive():
                 self.inside.end()
                 self._agent.join(END_SECONDS)
             if self._agent.is_alive():
                 return _unjudged(f"the agent still ran {END_SECONDS:g} s after its end")
-            self.inside.remove(REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS, "/tests")
-            self.inside.unpack(folder_archive(self.task.folder / "tests", "/tests"))
-            in_time = self._test()
-            found = {path: self.inside.read(path) for path in (REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS)}
+            if not self._short:
+                self._verdicts.append((self._step.settings.name, self._judged(self._step)))
         except GoneError as error:
             return _unjudged(f"the isolation ended while the tests ran: {error}")
-        return verdict(found, in_time)
+        if len(self.task.steps) == 1:
+            return self._verdicts[0][1]
+        return of_steps(self._verdicts, self.task)
+
+    def _judged(self, step: HarborStep) -> Verdict:
+        self.inside.remove(REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS, "/tests")
+        for tests in step.tests:
+            self.inside.unpack(folder_archive(tests, "/tests"))
+        own = (self.task.settings.verifier.env, step.settings.verifier.env)
+        code = self._within(
+            self.task.test_seconds(step),
+            lambda most: self._script("/tests/test.sh", PRINTED_BY_TESTS, *own, seconds=most),
+        )
+        found = {path: self.inside.read(path) for path in (REWARD_JSON, REWARD_TEXT, PRINTED_BY_TESTS)}
+        return verdict(found, in_time=code is not None)
 
     def _play(self, command: Sequence[str]) -> None:
         try:
             self.inside.unpack(self.files)
-            if self.solve:
-                code = self._solve()
-            else:
-                own = {name: value for name, value in self.task.variables().items() if name not in OF_AGENT}
-                code = self.inside.run(command, self.task.place, more=own)
+            for number, step in enumerate(self.task.steps, 1):
+                self._step = step
+                code = self._work(step, command[0])
+                if self._over.is_set() or code or number == len(self.task.steps):
+                    break
+                found = self._judged(step)
+                if self._over.is_set():
+                    break
+                self._verdicts.append((step.settings.name, found))
+                self._short = found.lost == NO_REWARD or not step.suffices(found.measures)
+                if self._short:
+                    break
         except GoneError:
             return  # ``gone`` says why
         printed = tail(self.start.printed)
-        if code == 0:
+        if code is None and self._over.is_set():
+            return
+        if not code or self._short:
             self._tell(Ended(None, printed))
-        elif code is not None:
+        else:
             self._tell(Ended(CRASHED, f"{printed}\nThe program ended with {exit_in_words(code)}."))
 
-    def _solve(self) -> int | None:
-        self.inside.unpack(folder_archive(self.task.folder / "solution", "/solution"))
-        return self._script("/solution/solve.sh", PRINTED_BY_ORACLE, "solution", None)
+    def _work(self, step: HarborStep, program: str) -> int | None:
+        """The exit code of the agent in a step, or of what is run first; None if its time was over."""
+        if step.workdir.is_dir():
+            self.inside.unpack(folder_archive(step.workdir, self.task.place))
+            if (step.workdir / SETUP).is_file():
+                code = self._script(f"{self.task.place}/{SETUP}", PRINTED_BY_SETUP, seconds=SETUP_SECONDS)
+                if code != 0:
+                    return 1 if code is None else code
+        if self.solve:
+            self.inside.unpack(folder_archive(step.solution, "/solution"))
+            env = self.task.settings.solution.env
+            return self._script("/solution/solve.sh", PRINTED_BY_ORACLE, env, seconds=None)
+        own = {name: value for name, value in self.task.variables().items() if name not in OF_AGENT}
+        arguments, more = self.arguments(step)
+        command = [program, *arguments]
+        if len(self.task.steps) == 1:  # whoever plays ends it in time
+            return self.inside.run(command, self.task.place, more=own | dict(more))
+        return self._within(
+            self.task.seconds(step, self.seconds),
+            lambda most: self.inside.run(command, self.task.place, more=own | dict(more), seconds=most),
+        )
 
-    def _test(self) -> bool:
-        """Run test.sh; whether it ended in its time, beside what it waited for a processor."""
-        seconds = self.task.settings.verifier.timeout_sec or VERIFY_SECONDS
+    def _within(self, seconds: float, run: Callable[[float], int | None]) -> int | None:
+        """What ``run`` returns, given how long an answer is waited for. Its command is ended after so many
+        seconds, beside what it waited for a processor."""
         before, credit = self.waited(), 0.0
         over = threading.Event()
 
@@ -212,20 +264,20 @@ class TaskRun:
                     return
                 credit, until = credit + new, time.monotonic() + new
 
-        watching = threading.Thread(target=watch, name="tests", daemon=True)
+        watching = threading.Thread(target=watch, name="limit", daemon=True)
         watching.start()
         try:
-            most = (1 + MOST_WAITED) * seconds + END_SECONDS
-            code = self._script("/tests/test.sh", PRINTED_BY_TESTS, "verifier", most)
+            return run((1 + MOST_WAITED) * seconds + END_SECONDS)
         finally:
             over.set()
             watching.join(END_SECONDS)
-        return code is not None
 
-    def _script(self, path: str, output: str, table: str, seconds: float | None) -> int | None:
-        """Run a script of the task with the container's variables and those of a table of task.toml."""
+    def _script(
+        self, path: str, output: str, *tables: Mapping[str, str], seconds: float | None
+    ) -> int | None:
+        """Run a script of the task with the container's variables and those of tables of task.toml."""
         variables = {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-        variables |= self.task.variables(table)
+        variables |= self.task.variables(*tables)
         return self.inside.run(["bash", path], self.task.place, variables, output=output, seconds=seconds)
 
     def _tell(self, end: Ended) -> None:
@@ -233,6 +285,25 @@ class TaskRun:
             told, self._told = self._told, True
         if not told:
             self.ended(end)
+
+
+def of_steps(verdicts: Sequence[tuple[str, Verdict]], task: HarborTask) -> Verdict:
+    """The verdict on a task of several steps: success is a reward of 1 or more after the last one.
+
+    The reward is the mean over the steps that were judged, or that of the last of them
+    (``multi_step_reward_strategy``); an episode with a step without a reward has none.
+
+    Args:
+        verdicts: names of the steps that were judged, with what their tests said.
+    """
+    for name, found in verdicts:
+        if found.lost == NO_REWARD:
+            return _unjudged(f"step {name}: {found.said.strip()}")
+    rewards = {name: found.measures["reward"] for name, found in verdicts}
+    values = list(rewards.values())
+    final = task.settings.multi_step_reward_strategy == "final"
+    reward = values[-1] if final else sum(values) / len(values)
+    return Verdict(len(values) == len(task.steps) and reward >= 1, {**rewards, "reward": reward})
 
 
 def verdict(found: Mapping[str, str | None], in_time: bool) -> Verdict:

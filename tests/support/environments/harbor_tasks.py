@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -121,4 +122,27 @@ def write_task(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    return folder
+
+
+def write_steps(folder: Path, steps: str, *, strategy: str = "mean", tests: str = "") -> Path:
+    """Write a task of several steps, whose tests ask for a file of the step's name; returns its folder.
+
+    Args:
+        steps: the ``[[steps]]`` tables. A step's instruction is its name.
+        tests: the shell script of steps' tests; empty for the usual one.
+    """
+    write_task(folder, settings=f'multi_step_reward_strategy = "{strategy}"\n{OLD}{steps}')
+    for step in tomllib.loads(steps)["steps"]:
+        name = step["name"]
+        files = {
+            "instruction.md": name,
+            "tests/test.sh": tests or TEXT.format(holds=f"-e /app/{name}"),
+            "solution/solve.sh": f"touch {name}\n",
+            "workdir/setup.sh": f"echo {name} >> /app/begun.txt\n",
+        }
+        for place, text in files.items():
+            path = folder / "steps" / name / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
     return folder

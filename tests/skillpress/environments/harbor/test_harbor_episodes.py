@@ -23,7 +23,7 @@ from skillpress.environments.harbor.trial import REWARD_JSON, REWARD_TEXT, verdi
 from skillpress.environments.section import SplitSizes
 from skillpress.rollouts.programs.requests import Reply
 from skillpress.rollouts.sandbox.spawner import NOBODY
-from tests.support.environments.harbor_tasks import NEW, harbor_tasks, write_task
+from tests.support.environments.harbor_tasks import NEW, harbor_tasks, write_steps, write_task
 
 IDLE = [sys.executable, "-c", ""]
 BY_REPLIES = """
@@ -251,3 +251,52 @@ def test_an_image_is_built_once_and_its_settings_hold(
         printed, info = played(tmp_path / "tasks", ["echo $MADE; pwd", "done"], root="build")["a"]
         assert info.won and printed.split() == ["by-build", "/srv/work"], printed
     assert len(list((tmp_path / "cache" / "skillpress" / "harbor").glob("*.json"))) == 1
+
+
+BY_NAME = "import json, os; open('/app/' + json.loads(os.environ['SKILLPRESS_TASK'])['prompt'], 'w')"
+"""An agent that makes the file of its instruction's name."""
+LAZY = f"import os; os.path.exists('/app/one') or exec({BY_NAME!r})"
+"""The same, in the first step alone."""
+THREE = "[[steps]]\nname = 'one'\n[[steps]]\nname = 'two'\n[[steps]]\nname = 'three'\n"
+
+
+def test_the_agent_begins_anew_with_every_step_of_a_task(tmp_path: Path) -> None:
+    begun = '[ "$(cat /app/begun.txt | tr "\\n" ,)" = one,two,three, ] && echo 1 || echo 0.25'
+    task = write_steps(tmp_path / "a", THREE)
+    last = task / "steps" / "three" / "tests" / "test.sh"
+    last.write_text(f"({begun}) > /logs/verifier/reward.txt\n")
+    for given in ({"run": [sys.executable, "-c", BY_NAME]}, {"agent": "oracle"}):
+        info = played(tmp_path, **given)["a"][1]
+        assert info.won and info.measures == {"one": 1.0, "two": 1.0, "three": 1.0, "reward": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "least", "measures"),
+    [
+        ("mean", "", {"one": 1.0, "two": 0.0, "three": 0.0, "reward": 1 / 3}),
+        ("final", "", {"one": 1.0, "two": 0.0, "three": 0.0, "reward": 0.0}),
+        ("mean", "min_reward = 0.5\n", {"one": 1.0, "two": 0.0, "reward": 0.5}),
+        ("mean", "min_reward = {other = 1}\n", {"one": 1.0, "reward": 1.0}),
+    ],
+)
+def test_a_step_below_its_least_reward_is_the_last_one(
+    tmp_path: Path, strategy: str, least: str, measures: dict[str, float]
+) -> None:
+    steps = "".join(f"[[steps]]\nname = '{name}'\n{least}" for name in ("one", "two", "three"))
+    write_steps(tmp_path / "a", steps, strategy=strategy)
+    info = played(tmp_path, run=[sys.executable, "-c", LAZY])["a"][1]
+    assert not info.won and info.measures == pytest.approx(measures)
+
+
+def test_a_step_ends_after_its_own_time_and_the_next_one_follows(tmp_path: Path) -> None:
+    steps = "[[steps]]\nname = 'one'\n[steps.agent]\ntimeout_sec = 1.0\n[[steps]]\nname = 'two'\n"
+    write_steps(tmp_path / "a", steps)
+    slow = f"import os, time; exec({BY_NAME!r}); os.path.exists('/app/two') or time.sleep(600)"
+    info = played(tmp_path, run=[sys.executable, "-c", slow])["a"][1]
+    assert info.won and info.measures == {"one": 1.0, "two": 1.0, "reward": 1.0}
+
+
+def test_a_step_without_a_reward_leaves_the_episode_without_one(tmp_path: Path) -> None:
+    write_steps(tmp_path / "a", THREE, tests="true\n")
+    printed, info = played(tmp_path, agent="oracle")["a"]
+    assert info.lost == "no_reward" and "step one: tests/test.sh left neither" in printed
