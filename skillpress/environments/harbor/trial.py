@@ -1,6 +1,6 @@
 """One episode of a task in its root: what the host asks for inside, from the files to the reward.
 
-A task of several steps starts the agent anew for each, in the same root; the tests of a step decide whether
+A task of several steps starts the agent again for each, in the same root; the tests of a step decide whether
 the next one follows. The agent and the tests run in one isolation, one after the other, so what the agent has
 started still runs when the tests look. The tests come in when the agent has ended. As in Harbor's shared
 mode, an agent could change the programs by which it is tested.
@@ -241,7 +241,7 @@ class TaskRun:
         own = {name: value for name, value in self.task.variables().items() if name not in OF_AGENT}
         arguments, more = self.arguments(step)
         command = [program, *arguments]
-        if len(self.task.steps) == 1:  # whoever plays ends it in time
+        if len(self.task.steps) == 1:  # the session ends it in time
             return self.inside.run(command, self.task.place, more=own | dict(more))
         return self._within(
             self.task.seconds(step, self.seconds),
