@@ -154,8 +154,7 @@ class EnvironmentSection(Section):
     """T, the most steps of an episode."""
     skills: str | None = None
     """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab; null gives none. Programs
-    find them wherever coding agents look: read-only behind isolation, as copies without it. Other agents read
-    them above every prompt of text."""
+    find them wherever coding agents look, and other agents read them above every prompt of text."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

@@ -217,7 +217,7 @@ def test_nothing_is_left_open() -> None:
     for _ in range(3):
         with Sandbox.start() as sandbox:
             sandbox.execute("1")
-    assert held_descriptors() == before
+    assert not held_descriptors() - before  # what other tests have left may be closed meanwhile
 
 
 @pytest.mark.parametrize("wrong", [{"seconds": 0}, {"memory_mb": -1}, {"shown_characters": 10**6}])
