@@ -104,7 +104,7 @@ class ScriptedEngine:
         return f"Thought: I use code.\n<code>\n{code}\n</code>"
 
 
-def call(name: str, **arguments: object) -> str:
+def call(name: str, /, **arguments: object) -> str:
     """A call in Hermes' form."""
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
@@ -112,7 +112,7 @@ def call(name: str, **arguments: object) -> str:
 def collected(
     section: ProgramParameters, engine: ScriptedEngine, tasks: Sequence[Task], budget: int
 ) -> list[Trajectory]:
-    """An episode of each of two tasks, at once. ``budget`` is the most tokens of a prompt."""
+    """An episode of each task, two at once. ``budget`` is the most tokens of a prompt."""
     shared, policy = SharedPrograms(section, 2), engine.policy
     agent = ProgramAgent(
         render=policy.encode_request,

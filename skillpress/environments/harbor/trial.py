@@ -142,6 +142,8 @@ class TaskRun:
     _step: HarborStep = field(init=False)
     _verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
     """Names of steps that are judged, with what their tests said."""
+    _program: str = "The program"
+    """What has ended."""
     _short: bool = False
     """Whether the tests of a step forbid the next one."""
     _over: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -224,7 +226,7 @@ class TaskRun:
         if not code or self._short:
             self._tell(Ended(None, printed))
         else:
-            self._tell(Ended(CRASHED, f"{printed}\nThe program ended with {exit_in_words(code)}."))
+            self._tell(Ended(CRASHED, f"{printed}\n{self._program} ended with {exit_in_words(code)}."))
 
     def _work(self, step: HarborStep, program: str) -> int | None:
         """The exit code of the agent in a step, or of what is run first; None if its time was over."""
@@ -233,6 +235,7 @@ class TaskRun:
             if (step.workdir / SETUP).is_file():
                 code = self._script(f"{self.task.place}/{SETUP}", PRINTED_BY_SETUP, seconds=SETUP_SECONDS)
                 if code != 0:
+                    self._program = f"{SETUP} of the step {step.settings.name}"
                     return 1 if code is None else code
         if self.solve:
             self.inside.unpack(folder_archive(step.solution, "/solution"))

@@ -300,3 +300,11 @@ def test_a_step_without_a_reward_leaves_the_episode_without_one(tmp_path: Path) 
     write_steps(tmp_path / "a", THREE, tests="true\n")
     printed, info = played(tmp_path, agent="oracle")["a"]
     assert info.lost == "no_reward" and "step one: tests/test.sh left neither" in printed
+
+
+def test_a_step_whose_setup_fails_says_so(tmp_path: Path) -> None:
+    task = write_steps(tmp_path / "a", THREE)
+    (task / "steps" / "two" / "workdir" / "setup.sh").write_text("exit 7\n")
+    printed, info = played(tmp_path, agent="oracle")["a"]
+    assert "setup.sh of the step two ended with exit code 7" in printed
+    assert not info.won and info.measures == {"one": 1.0, "two": 0.0, "reward": 0.5}
