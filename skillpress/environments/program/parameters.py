@@ -45,8 +45,8 @@ class ProgramParameters(ProgramSection):
     and its limits."""
     date: Annotated[datetime.date, Field(strict=False)] | None = None
     """The day that an isolated command finds on its clock, such as 2026-01-31, from noon on; null is the true
-    day. It needs libfaketime, under whose version 0.9.10 a Python program may not sleep; static programs, such
-    as Codex, find the true day."""
+    day. It needs libfaketime, under whose version 0.9.10 a Python program may not sleep; static programs,
+    such as Codex, find the true day."""
     memory_mb: PositiveInt = 2048
     """The most memory in megabytes that an isolated command and all its processes may use together."""
 
