@@ -124,16 +124,14 @@ def _in_cells(claims: Sequence[ClaimEvidence]) -> str:
 def differences(claims: Sequence[ClaimEvidence]) -> Iterator[str]:
     """The differences of every pair of methods that has runs, outcome by outcome."""
     for first, second in dict.fromkeys((one.claim.first, one.claim.second) for one in claims):
-        for of_routines, outcome in ((True, "routines"), (False, "unseen tasks")):
-            told = [
-                f"{points(one.difference, one.low, one.high)} in `{one.claim.benchmark}`"
-                for one in claims
-                if (one.claim.first, one.claim.second) == (first, second)
-                and (one.claim.outcome == ROUTINES) == of_routines
-                and one.difference is not None
-            ]
-            if told:
-                yield f"`{second}` less `{first}`, {outcome}: {', '.join(told)}."
+        told: dict[str, list[str]] = {}
+        for one in claims:
+            if (one.claim.first, one.claim.second) == (first, second) and one.difference is not None:
+                outcome = "routines" if one.claim.outcome == ROUTINES else one.claim.family
+                difference = points(one.difference, one.low, one.high)
+                told.setdefault(outcome, []).append(f"{difference} in `{one.claim.benchmark}`")
+        for outcome, of_cells in told.items():
+            yield f"`{second}` less `{first}`, {outcome}: {', '.join(of_cells)}."
 
 
 def shown(claims: Sequence[ClaimEvidence]) -> str:

@@ -64,7 +64,10 @@ def diverged(found: Critical) -> Iterator[str]:
         return
     limit = f"more than {100 * rule.below_median:g} points below the median of its method and cell"
     named = []
+    judged = [cell for cell, entry in found.results.plan.benchmarks.items() if entry.outcome == rule.outcome]
     for (cell, method), runs in found.results.runs.items():
+        if cell not in judged:
+            continue
         means = {seed: _mean(found, cell, method, seed, rule.outcome) for seed in runs}
         middle = float(np.median(list(means.values())))
         named += [
@@ -72,7 +75,7 @@ def diverged(found: Critical) -> Iterator[str]:
             for seed, value in means.items()
             if middle - value > rule.below_median
         ]
-    runs_there = sum(found.results.recorded.values())
+    runs_there = sum(found.results.recorded[cell] for cell in judged)
     told = "; ".join(named) or "none"
     yield from bullet(
         f"Diverged by the plan's rule ({limit}, in {rule.outcome}), of {runs_there} runs: {told}."
