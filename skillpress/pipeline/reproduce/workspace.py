@@ -166,12 +166,15 @@ def source_files(repository: Path) -> list[Path]:
 def _copy_sources(repository: Path, workspace: Path) -> None:
     """Copy changed files, and remove source files that the repository no longer has."""
     wanted = source_files(repository)
+    keep = set(wanted)
     for path in wanted:
         source, target = repository / path, workspace / path
-        if not target.exists() or _stamp(target) != _stamp(source):
-            make_folder(target.parent)
-            shutil.copy2(source, target)
-    keep = set(wanted)
+        try:
+            if not target.exists() or _stamp(target) != _stamp(source):
+                make_folder(target.parent)
+                shutil.copy2(source, target)
+        except FileNotFoundError:  # it was listed while another process wrote a file atomically, and is gone
+            keep.discard(path)
     for folder in {path.parts[0] for path in wanted if len(path.parts) > 1} - _FILLED:
         for path in (workspace / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts and path.relative_to(workspace) not in keep:

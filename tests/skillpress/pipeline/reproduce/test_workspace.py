@@ -58,6 +58,16 @@ def test_it_holds_the_sources_tracked_or_not_and_nothing_that_git_ignores(small_
     assert not (workspace / "dvc.lock").exists()
 
 
+def test_a_file_that_another_process_finishes_meanwhile_under_its_own_name_is_passed_over(
+    small_repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = module.source_files(small_repository)
+    monkeypatch.setattr(module, "source_files", lambda root: [*listed, Path("skillpress/.a.py.x7")])
+    workspace = prepare_workspace(small_repository, GRPO)
+    assert (workspace / "skillpress" / "a.py").exists()
+    assert not (workspace / "skillpress" / ".a.py.x7").exists()
+
+
 def test_preparing_again_keeps_what_mlflow_wrote_beside_its_readme(small_repository: Path) -> None:
     written = prepare_workspace(small_repository, GRPO) / "mlruns" / "mlflow.db"
     written.touch()
