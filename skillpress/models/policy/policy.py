@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
-from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+from skillpress.core.unneeded import unneeded
+
+with unneeded("sklearn"):  # half a second, for a kind of sampling that is not used here
+    from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+    from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from skillpress.core.chat_messages import Message
 from skillpress.core.errors import PolicyError, UserError
@@ -301,7 +305,8 @@ def save_policy(
     """
     make_savable(policy.model)
     with atomic_directory(folder) as temporary:
-        policy.model.save_pretrained(temporary, state_dict=None if weights is None else dict(weights))
+        with unneeded("deepspeed"):  # two seconds, to see that the model is not one of its engines
+            policy.model.save_pretrained(temporary, state_dict=None if weights is None else dict(weights))
         policy.tokenizer.save_pretrained(temporary)
         name_for_older_readers(temporary, policy.model.config)
         if adapter is not None:

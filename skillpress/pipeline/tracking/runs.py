@@ -39,6 +39,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from skillpress.core.errors import UserError
 from skillpress.core.redaction import without_secrets
 from skillpress.core.storage import make_folder, make_private_file, named_disk_errors
+from skillpress.core.unneeded import unneeded
 from skillpress.core.version import __version__
 from skillpress.core.yaml_files import read_yaml_file
 from skillpress.evaluation.paper.methods import flatten, method
@@ -223,7 +224,7 @@ class StageRun:
 
         policy = load_policy(folder, self._params.policy.dtype)
         logging.getLogger("mlflow").setLevel(logging.ERROR)  # it warns about model cards of hub models
-        with mlflow.start_run(run_id=self.run_id):
+        with unneeded("deepspeed"), mlflow.start_run(run_id=self.run_id):
             mlflow.transformers.log_model(
                 transformers_model={"model": policy.model, "tokenizer": policy.tokenizer},
                 name="policy",

@@ -163,8 +163,11 @@ class RolloutCatalogue:
             total=found.height, rows=tuple(_rows(episodes[places])), complete=complete, progress=progress
         )
 
-    def episode(self, name: str, limits: PageLimits = SERVED) -> ViewedEpisode:
+    def episode(self, name: str, limits: PageLimits = SERVED, beside: bool = True) -> ViewedEpisode:
         """One episode.
+
+        Args:
+            beside: whether to find its siblings and other episodes of its task; without, there are none.
 
         Raises:
             NoSuchEpisodeError: no episode has this name.
@@ -184,8 +187,8 @@ class RolloutCatalogue:
             description_cut=description_cut,
             decisions=told.decisions,
             cut=told.cut,
-            siblings=self._beside(row, _siblings(row)),
-            same_task=self._beside(row, ~_siblings(row))[:SAME_TASK],
+            siblings=self._beside(row, _siblings(row)) if beside else (),
+            same_task=self._beside(row, ~_siblings(row))[:SAME_TASK] if beside else (),
         )
 
     def name(self, place: int) -> str:

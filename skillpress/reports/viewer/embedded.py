@@ -91,8 +91,8 @@ def _told(catalogue: RolloutCatalogue, place: int, table: TokenTable) -> dict[st
     """One episode as data. Blocks until costs are known."""
     catalogue.wait()
     name = catalogue.name(place)
-    episode = catalogue.episode(name, LIMITS)
-    told: dict[str, Any] = _plain(replace(episode, siblings=(), same_task=()))
+    episode = catalogue.episode(name, LIMITS, beside=False)
+    told: dict[str, Any] = _plain(episode)
     for part in ("siblings", "same_task"):
         told.pop(part)
     for decision, shown in zip(episode.decisions, told["decisions"], strict=True):
