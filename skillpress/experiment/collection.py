@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from skillpress.core.lasting import lasting_objects
 from skillpress.core.resume import SECONDS_BETWEEN_SAVES, ResumeStore, SaveTimer
 from skillpress.core.trajectory import Task
 from skillpress.core.waiting import waiting
@@ -145,4 +146,5 @@ def _play(job: CollectionJob, rank: int, size: int, report: Report) -> Collectio
     with waiting("importing torch and transformers"):
         from skillpress.experiment.collection_job import play_rank
 
-    return play_rank(job, rank, size, report)
+    with lasting_objects():
+        return play_rank(job, rank, size, report)

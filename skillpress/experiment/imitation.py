@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillpress.core.lasting import lasting_objects
 from skillpress.core.resume import ResumeStore
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
@@ -100,4 +101,5 @@ def _imitate(job: ImitationJob, port: int, rank: int, size: int, report: Report)
     with waiting("importing torch and transformers"):
         from skillpress.experiment.imitation_job import imitate_rank
 
-    return imitate_rank(job, port, rank, size, report)
+    with lasting_objects():
+        return imitate_rank(job, port, rank, size, report)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from skillpress.core.lasting import lasting_objects
 from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
 from skillpress.rollouts.workers.launched import launch_of_environment, take_part
@@ -119,4 +120,5 @@ def _train(
     if port is None:
         assert launch is not None
         ranks = replace(ranks, local_rank=launch.local_rank, local_size=launch.local_size)
-    return train_rank(job, ranks, port, report)
+    with lasting_objects():
+        return train_rank(job, ranks, port, report)

@@ -68,15 +68,24 @@ def carry_out(pool: Pool, operation: Operation, largest: int) -> Pool | Reason:
     return tuple(rest)
 
 
+def results(small: int, large: int) -> tuple[int, int, int, int | None]:
+    """The results of the canonical operations on ``small <= large`` in the order of ``OPERATORS``, however
+    large; None for a division that is not exact. It makes no :class:`Operation`, for searches."""
+    quotient = None
+    if small == 0:
+        quotient = 0 if large else None
+    elif large % small == 0:
+        quotient = large // small
+    return large + small, large - small, large * small, quotient
+
+
 def successors(pool: Pool, largest: int) -> list[tuple[Operation, Pool]]:
     """Every legal operation in canonical form with the pool that it leaves, each once, in slot order."""
     found: dict[Operation, Pool] = {}
     for j in range(1, len(pool)):
         for i in range(j):
             rest = pool[:i] + pool[i + 1 : j] + pool[j + 1 :]
-            for operator in OPERATORS:
-                operation = canonical(operator, pool[i], pool[j])
-                value = result(operation, largest)
-                if isinstance(value, int):
-                    found[operation] = tuple(sorted((*rest, value)))
+            for operator, value in zip(OPERATORS, results(pool[i], pool[j]), strict=True):
+                if value is not None and value <= largest:
+                    found[canonical(operator, pool[i], pool[j])] = tuple(sorted((*rest, value)))
     return list(found.items())

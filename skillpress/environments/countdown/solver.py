@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from skillpress.environments.countdown.rules import OPERATORS, Operation, Pool, canonical, result, successors
+from skillpress.environments.countdown.rules import OPERATORS, Operation, Pool, canonical, results, successors
 
 Solution = tuple[Operation, ...]
 
@@ -21,10 +21,15 @@ def solutions(pool: Pool, target: int, largest: int) -> tuple[Solution, ...]:
     if len(pool) == 1:
         return ((),) if pool[0] == target else ()
     if len(pool) == 2:
-        last = (canonical(operator, *pool) for operator in OPERATORS)
-        return tuple((operation,) for operation in last if result(operation, largest) == target)
+        return _last(pool, target) if target <= largest else ()
     return tuple(
         (operation, *rest)
         for operation, left in successors(pool, largest)
         for rest in solutions(left, target, largest)
     )
+
+
+def _last(pool: Pool, target: int) -> tuple[Solution, ...]:
+    """The operations on two numbers that give the target."""
+    values = zip(OPERATORS, results(*pool), strict=True)
+    return tuple((canonical(operator, *pool),) for operator, value in values if value == target)

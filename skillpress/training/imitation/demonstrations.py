@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from skillpress.core.errors import TaskError
@@ -78,12 +78,21 @@ class Demonstrator:
         task, seed = wish
         return self._follow(task, self.oracle(task, self.detour_rate, seed))
 
+    # Asked once: at every step, these questions about protocols took a quarter of a demonstration's time.
+    @cached_property
+    def _adviser(self) -> AdvisingOracle | None:
+        return self.oracle if isinstance(self.oracle, AdvisingOracle) else None
+
+    @cached_property
+    def _remembering(self) -> RememberingRendering | None:
+        return self.rendering if isinstance(self.rendering, RememberingRendering) else None
+
     def _follow(self, task: Task, words: Sequence[str]) -> Demonstration:
         observation, info = self.environment.reset(task)
         steps: list[DemonstratedStep] = []
         state = AgentState(task=task, observation=observation, info=info)
         for word in words:
-            advised = self.oracle.advise(state) if isinstance(self.oracle, AdvisingOracle) else None
+            advised = self._adviser.advise(state) if self._adviser else None
             observation, _, _, info = self.environment.step(word)
             thought, played = self._answer(state, word, info)
             if advised is None or advised == word:
@@ -96,8 +105,8 @@ class Demonstrator:
 
     def _answer(self, state: AgentState, word: str, info: Info) -> tuple[str, str]:
         """(thought, response). Oracles have no thoughts, but an agent's memory is written in a thought."""
-        if isinstance(self.rendering, RememberingRendering):
-            return self.rendering.remembered(state, word, info)
+        if self._remembering:
+            return self._remembering.remembered(state, word, info)
         return "", self.rendering.response(word, info)
 
 

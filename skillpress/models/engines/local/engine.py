@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -146,13 +146,20 @@ class LocalEngine(BatchEngine):
         Args:
             columns: of the prompts, with padding.
         """
-        itemsize = self.model.dtype.itemsize
+        of_token, of_logits, beside = self._bytes
         tokens = self.decoder.tokens(rows, columns + new_tokens - 1)
-        # Those after the pass over prompts, and those after a step. On a GPU also their float32 copy and
-        # log-probabilities; on a CPU that is a cacheful.
-        logits = self.decoder.logits(rows) * itemsize + (8 * rows if self.model.device.type == "cuda" else 0)
+        # Those after the pass over prompts, and those after a step.
+        return tokens * of_token + self.decoder.logits(rows) * of_logits + rows * beside
+
+    # Asked once: a batch is sized for every row, and the model looks for these answers each time.
+    @cached_property
+    def _bytes(self) -> tuple[int, int, int]:
+        """Bytes of a token's keys and values, of a row's logits, and of what a row has beside them: on a GPU
+        their float32 copy and log-probabilities; on a CPU that is a cacheful."""
+        itemsize = self.model.dtype.itemsize
         vocabulary = int(self.model.config.get_text_config().vocab_size)
-        return tokens * bytes_per_token(self.model.config, itemsize) + logits * vocabulary
+        beside = 8 * vocabulary if self.model.device.type == "cuda" else 0
+        return bytes_per_token(self.model.config, itemsize), itemsize * vocabulary, beside
 
     def _passes(self, prompts: Sequence[TokenIds]) -> Iterator[list[TokenIds]]:
         """Split different prompts, shortest first, into prefill passes."""

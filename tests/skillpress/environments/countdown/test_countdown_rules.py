@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.environments.countdown.rules import OPERATORS, Operation, carry_out, result, successors
+from skillpress.environments.countdown.rules import (
+    OPERATORS,
+    Operation,
+    canonical,
+    carry_out,
+    result,
+    results,
+    successors,
+)
 
 pools = st.lists(st.integers(0, 120), min_size=2, max_size=4).map(lambda numbers: tuple(sorted(numbers)))
 
@@ -30,6 +38,16 @@ def test_a_result_is_legal_exactly_when_it_is_a_whole_number_from_0_to_the_large
         assert found == value
     else:
         assert isinstance(found, str)
+
+
+@given(st.integers(0, 120), st.integers(0, 120), st.integers(100, 999))
+def test_all_results_of_two_numbers_are_those_of_the_canonical_operations(
+    one: int, other: int, largest: int
+) -> None:
+    small, large = sorted((one, other))
+    for operator, value in zip(OPERATORS, results(small, large), strict=True):
+        found = result(canonical(operator, small, large), largest)
+        assert found == value if value is not None and value <= largest else isinstance(found, str)
 
 
 @pytest.mark.parametrize(
