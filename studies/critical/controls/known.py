@@ -71,7 +71,8 @@ def controls_in_short(known: Controls) -> Iterator[str]:
         return
     signs = ", ".join(f"`{name}` {_agreement(known, name, NAMINGS)}" for name in CONTROLS)
     yield from bullet(
-        "**Is it reuse, or the names?** Both, by calculation. Other names alone change what SegCost prefers",
+        "**Is it reuse, or the names?** Both, by calculation and by [training](#the-second-plan). By",
+        "calculation other names alone change what SegCost prefers",
         f"in {listed(changed(known))}. Where the shortcut's actions share one name, it prefers routines in",
         f"{listed(for_one_name(known))} only. [Controls](../{TABLES}) have its sign, over cells and names:",
         f"{signs}.",
