@@ -33,6 +33,7 @@ from studies.critical.controls.known import (
     read_controls,
     sweep_table,
 )
+from studies.critical.controls.named_workshop import NamedWorkshop
 from studies.critical.controls.naming import Naming
 from studies.critical.controls.other_tasks import OtherTasks
 from studies.critical.controls.own_task import own_task
@@ -154,6 +155,26 @@ def test_a_shortcuts_actions_have_as_many_names_as_asked_for(machine: Any, own: 
 def test_an_unknown_naming_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="must be one of one, coarse, verb, fine, a slash"):
         Naming(name, "own")
+
+
+@pytest.mark.parametrize(
+    ("method", "naming"),
+    [("segcost", "one/one"), ("segcost_verb_3", "verb/3"), ("segcost_fine_own", "fine/own")],
+)
+def test_a_trained_naming_is_the_calculated_one(method: str, naming: str) -> None:
+    trained = read_predictions(RECORD, "further.json")["equal_names"][method]
+    assert trained.preference == read_controls(RECORD)[SWEPT][naming][SEGCOST].preference
+
+
+def test_a_named_workshop_refuses_an_unknown_naming_and_names_its_actions(
+    of_segcost: dict[str, dict[str, Any]],
+) -> None:
+    values = dict(of_segcost[SWEPT]["environment"])
+    named = NamedWorkshop.model_validate({**values, "naming": "one/one"})
+    action = machine_actions(named.shortcut.skills)[0].text
+    assert named.make_projection().skill(action) == "Tinker"
+    with pytest.raises(ValueError, match="naming is 'two/one', must be one of one, coarse, verb, fine"):
+        NamedWorkshop.model_validate({**values, "naming": "two/one"})
 
 
 def test_the_names_of_the_cell_give_the_committed_predictions() -> None:

@@ -92,7 +92,7 @@ class Demonstrator:
         steps: list[DemonstratedStep] = []
         state = AgentState(task=task, observation=observation, info=info)
         for word in words:
-            advised = self._adviser.advise(state) if self._adviser else None
+            advised = None if self._adviser is None else self._adviser.advise(state)
             observation, _, _, info = self.environment.step(word)
             thought, played = self._answer(state, word, info)
             if advised is None or advised == word:
@@ -105,7 +105,7 @@ class Demonstrator:
 
     def _answer(self, state: AgentState, word: str, info: Info) -> tuple[str, str]:
         """(thought, response). Oracles have no thoughts, but an agent's memory is written in a thought."""
-        if self._remembering:
+        if self._remembering is not None:
             return self._remembering.remembered(state, word, info)
         return "", self.rendering.response(word, info)
 

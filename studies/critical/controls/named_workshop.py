@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from skillpress.environments.section import Projection
 from skillpress.environments.workshop.parameters import WorkshopParameters
 from studies.critical.controls.naming import Naming
 
@@ -25,5 +24,5 @@ class NamedWorkshop(WorkshopParameters):
         self.make_projection()
         return self
 
-    def make_projection(self) -> Projection:
+    def make_projection(self) -> Naming:
         return Naming(self.naming, self.shortcut.skills)
