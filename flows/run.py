@@ -21,6 +21,7 @@ from flows.interrupts import KEPT, interruptible
 from flows.own_server import OwnServer
 from skillpress.core.arguments import CommandParser, real
 from skillpress.core.errors import UserError
+from skillpress.core.long_work import importing
 from skillpress.core.redaction import hide_secrets_of_tracebacks
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.setdefault(CONSOLE_LEVEL, "WARNING")
         with interruptible("experiment", KEPT):
             server = None if secret.is_elsewhere() else OwnServer()
-            from flows.experiment import reproduce  # in seconds, while the server starts
+            with importing("Prefect and MLflow"):  # in seconds, while the server starts
+                from flows.experiment import reproduce
 
             return reproduce(variant, chosen.wait, server)
     except UserError as error:

@@ -16,10 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from skillpress.core.lasting import lasting_objects
+from skillpress.core.long_work import importing, long_work
 from skillpress.core.resume import SECONDS_BETWEEN_SAVES, ResumeStore, SaveTimer
 from skillpress.core.trajectory import Task
-from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
 from skillpress.rollouts.collection import (
     CollectionStatistics,
@@ -143,8 +142,8 @@ def share_of(
 
 
 def _play(job: CollectionJob, rank: int, size: int, report: Report) -> CollectionStatistics:
-    with waiting("importing torch and transformers"):
+    with importing("torch and transformers"):
         from skillpress.experiment.collection_job import play_rank
 
-    with lasting_objects():
+    with long_work():
         return play_rank(job, rank, size, report)

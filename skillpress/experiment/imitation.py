@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillpress.core.lasting import lasting_objects
+from skillpress.core.long_work import importing, long_work
 from skillpress.core.resume import ResumeStore
-from skillpress.core.waiting import waiting
 from skillpress.experiment.params import Params
 from skillpress.rollouts.workers.ranks import Report, free_port, run_ranks
 
@@ -98,8 +97,8 @@ def without_demonstrations(params: Params, output: Path) -> ImitationResult:
 
 
 def _imitate(job: ImitationJob, port: int, rank: int, size: int, report: Report) -> ImitationResult:
-    with waiting("importing torch and transformers"):
+    with importing("torch and transformers"):
         from skillpress.experiment.imitation_job import imitate_rank
 
-    with lasting_objects():
+    with long_work():
         return imitate_rank(job, port, rank, size, report)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from skillpress.core.lasting import lasting_objects
-from skillpress.core.waiting import waiting
+from skillpress.core.long_work import importing, long_work
 from skillpress.experiment.params import Params
 from skillpress.rollouts.workers.launched import launch_of_environment, take_part
 from skillpress.rollouts.workers.ranks import Report, free_port, run_ranks
@@ -112,7 +111,7 @@ def _train(
     job: TrainingJob, port: int | None, rank: int, size: int, report: Report
 ) -> list[dict[str, float]]:
     """Without a port, a launcher says where the ranks meet and which of them are this machine's."""
-    with waiting("importing torch, transformers and DeepSpeed"):
+    with importing("torch, transformers and DeepSpeed"):
         from skillpress.experiment.training_job import train_rank
     from skillpress.rollouts.workers.distributed import Ranks
 
@@ -120,5 +119,5 @@ def _train(
     if port is None:
         assert launch is not None
         ranks = replace(ranks, local_rank=launch.local_rank, local_size=launch.local_size)
-    with lasting_objects():
+    with long_work():
         return train_rank(job, ranks, port, report)

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from skillpress.cli.evaluations.options import add_parameter_options
 from skillpress.cli.parameter_options import known_environment, playing_params
 from skillpress.core.arguments import CommandParser, whole
+from skillpress.core.long_work import importing
 from skillpress.core.registry import ENVIRONMENTS
-from skillpress.core.waiting import waiting
 
 TASKS = 32
 """Tasks that are played."""
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     params = playing_params(chosen.environment, chosen.params, chosen.set)
-    with waiting("importing torch and transformers"):  # wrong parameters need not wait for it
+    with importing("torch and transformers"):  # wrong parameters need not wait for it
         from skillpress.cli.checking.check import report
     return report(params, chosen.tasks)
 

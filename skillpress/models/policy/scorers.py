@@ -20,6 +20,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from skillpress.core.errors import PolicyError
 from skillpress.models.policy.attention import BLOCKED
+from skillpress.models.policy.linear_layers import use_onednn
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer, Scorer
 from skillpress.models.policy.tree_scoring import TreeScorer, why_not
@@ -32,6 +33,7 @@ MASKING_KERNELS = {"eager", "sdpa", BLOCKED}
 
 def choose_scorer(model: PreTrainedModel) -> Scorer:
     """The scorer for this model in its current state and on its current device."""
+    use_onednn(model)
     if model.config._attn_implementation not in MASKING_KERNELS:
         return PackedScorer(model)
     blocks = model.device.type == "cuda"

@@ -13,9 +13,15 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional
 from transformers import PretrainedConfig, PreTrainedModel
 
+from skillpress.models.policy.linear_layers import (
+    gradient_of_weight,
+    is_linear,
+    linear,
+    product,
+    suits_onednn,
+)
 from skillpress.models.policy.logits import scaled_logits
 from skillpress.models.policy.trained_rows import trained_rows, with_changes
 
@@ -40,7 +46,7 @@ class TokenScores(nn.Module):
         super().__init__()
         self._config: PretrainedConfig = model.config
         head = model.get_output_embeddings()
-        self._plain = type(head) is nn.Linear
+        self._plain = is_linear(head)
         if self._plain:
             self.weight, self.bias = head.weight, head.bias
         else:
@@ -87,7 +93,7 @@ def _raw(
     hidden: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, own: Own | None
 ) -> torch.Tensor:
     """The result of the output embeddings."""
-    raw = functional.linear(hidden, weight, bias)
+    raw = linear(hidden, weight, bias)
     return raw if own is None else with_changes(raw, hidden, *own)
 
 
@@ -160,7 +166,7 @@ class _Chunked(torch.autograd.Function):
             # Their memory is as large as the gradient's, and the products do not need it.
             del raw, logprobs
             if hidden_gradient is not None:
-                hidden_gradient[part] = slope @ weight
+                hidden_gradient[part] = product(slope, weight)
                 if own is not None:
                     hidden_gradient[part] += slope[:, own[1]] @ own[0]
             if weight_gradient is not None:
@@ -188,7 +194,7 @@ def _parts(tokens: int, rows: int) -> list[slice]:
 
 def _add_product(total: torch.Tensor, slope: torch.Tensor, hidden: torch.Tensor) -> None:
     """total += slope^T hidden."""
-    if slope.dtype == total.dtype:
-        total.addmm_(slope.T, hidden)
+    if slope.dtype == total.dtype and not suits_onednn(hidden, slope):
+        total.addmm_(slope.T, hidden)  # without a second matrix of that size
     else:
-        total += slope.T @ hidden
+        total += gradient_of_weight(slope, hidden)

@@ -24,6 +24,7 @@ from typing import Any, TextIO
 
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.log_lines import set_up
+from skillpress.core.long_work import importing
 from skillpress.core.redaction import hide_secrets_of_tracebacks, without_secrets
 from skillpress.core.storage import make_folder, named_disk_errors, write_text
 from skillpress.experiment.params import Params, check_params
@@ -169,10 +170,12 @@ def main(stage: str, key: str, kept: str, steps: str) -> int:
         kept: the file of the steps that predecessors have reported.
         steps: their number; further ones come through the pipe.
     """
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
+    with importing("MLflow"):
+        import mlflow.store.tracking.sqlalchemy_store  # noqa: F401  the client imports it, outside of the block
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
 
-    from skillpress.pipeline.tracking.runs import StageRun
+        from skillpress.pipeline.tracking.runs import StageRun
 
     lines = (line for line in sys.stdin if line.endswith("\n"))  # a killed stage may leave half a line
     first = next(lines, None)
