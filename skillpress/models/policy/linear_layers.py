@@ -45,7 +45,7 @@ class Linear(nn.Linear):
 
 def linear(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """``rows`` times the transposed weight, plus the bias, of any shape that torch's function takes."""
-    if torch.is_inference_mode_enabled() or not suits_onednn(rows, weight):
+    if not suits_onednn(rows, weight) or torch.is_inference_mode_enabled():
         return functional.linear(rows, weight, bias)
     flat = rows.reshape(-1, rows.shape[-1])
     made = cast("torch.Tensor", _Product.apply(flat, weight, bias))  # type: ignore[no-untyped-call]
@@ -78,12 +78,12 @@ def mkl_is_slow() -> bool:
 def suits_onednn(rows: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether a product of these rows with the other matrix is for oneDNN."""
     return (
-        rows.dtype == other.dtype == torch.float32
+        not torch.compiler.is_compiling()  # first: a compiled layer would depend on the number of rows
+        and rows.dtype == other.dtype == torch.float32
         and rows.device.type == "cpu"
         and rows.numel() >= ROWS * rows.shape[-1]
         and mkl_is_slow()
         and bool(torch.backends.mkldnn.enabled)
-        and not torch.compiler.is_compiling()
     )
 
 
