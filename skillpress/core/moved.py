@@ -43,14 +43,44 @@ GONE = {
     "remove it, and set tasks.keep (such as {at_least: 0.25, at_most: 0.75}) with rollouts.tasks: all",
 }
 """Environment and a key that its section no longer has, to what replaces it; empty where it was unused."""
+_OF_LOGS = ("Log", "NameProjection", "Wanted", "read_log", "read_rules", "success_field")
+"""The names of the former ``skillpress.doors`` that are in ``skillpress.logs``."""
+FORMS = {
+    "algorithms": """\
+the algorithm is its section now:
+    class Mine(Algorithm):  # from skillpress.training.algorithms.algorithm; with the keys of its Parameters
+        def advantages(self, batch, add): ...  # self.key was self.parameters.key
+        def loss(self, tokens): ...  # what the function that the property loss returned did
+ScoredTokens is beside Algorithm; docs/extending.md has a complete one""",
+    "selections": """\
+the selection is its section now:
+    class Mine(Selection):  # from skillpress.training.algorithms.algorithm; with the keys of its Parameters
+        def kept(self, batch, seed): ...  # __call__(batch, seed); self.key was self.parameters.key
+skillpress/training/algorithms/selections has some""",
+}
+"""Group of parts to the present form, for a part in the form before 0.2."""
 BEFORE = {"skills.start": "empty"}
 """What runs did that were recorded before a parameter existed, where params.yaml now says otherwise."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
+_DOORS = re.compile(r"^([ \t]*)from skillpress\.doors import (\([^)]*\)|[^\n(#]+)", re.MULTILINE)
 
 
 def with_present_names(text: str) -> str:
     """The text with the present name of every module that it calls by a former one."""
-    return _FORMER.sub(lambda found: f"skillpress.{MOVED[found[1]]}", text)
+    present = _FORMER.sub(lambda found: f"skillpress.{MOVED[found[1]]}", _DOORS.sub(_of_two, text))
+    return present if present == text else with_present_names(present)
+
+
+def _of_two(found: re.Match[str]) -> str:
+    """An import from ``skillpress.doors`` as imports from the two packages that it became."""
+    names = [name for name in map(str.strip, found[2].strip("() \t").split(",")) if name]
+    logs = [name for name in names if name.split()[0] in _OF_LOGS]
+    packages = {"logs": logs, "integrations": [name for name in names if name not in logs]}
+    return "\n".join(
+        f"{found[1]}from skillpress.{package} import {', '.join(its)}"
+        for package, its in packages.items()
+        if its
+    )
 
 
 def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = False) -> dict[str, Any]:
@@ -74,7 +104,7 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if new in inside:
             raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")
         if note and parent_process() is None:
-            _tell(f"{former}: is now called {present}; rename it, this version alone reads the former name")
+            tell(f"{former}: is now called {present}; rename it, this version alone reads the former name")
         found[section] = {new if key == old else key: value for key, value in inside.items()}
     return found
 
@@ -105,6 +135,6 @@ def _without_gone(values: Mapping[str, Any], source: str, refuse: bool) -> dict[
 
 
 @cache
-def _tell(note: str) -> None:
+def tell(note: str) -> None:
     """Warn with this note, once in a process."""
     _LOG.warning("%s", note)

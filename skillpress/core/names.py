@@ -24,7 +24,7 @@ from typing import Any, cast
 
 from skillpress.core import lab
 from skillpress.core.errors import ParamsError, did_you_mean
-from skillpress.core.moved import with_present_names
+from skillpress.core.moved import FORMS, with_present_names
 
 OURS = "skillpress"
 """The origin of the tables' entries, in messages and records."""
@@ -150,6 +150,11 @@ class Registry(Mapping[str, str]):
             found[point.name] = part
         return found
 
+    @property
+    def form(self) -> str:
+        """The form that its parts have, for a part in another one."""
+        return FORMS.get(self.group, "docs/extending.md has the form that parts have in this version")
+
     def may_import(self, part: Part) -> bool:
         """Whether this process may import a part. While it only looks, an entry point must offer it."""
         if _tell is None or part.origin == OURS:
@@ -257,12 +262,12 @@ def load(registry: Registry, name: str) -> Any:
     attribute = part.target.partition(":")[2]
     if part.origin == OURS:
         return getattr(import_module(part.module), attribute)
-    found = _from_outside(part, attribute, registry.has)
+    found = _from_outside(part, attribute, registry)
     if not _fits(found, registry.has):
         needed = f"has no {registry.has}" if registry.has else "cannot be called"
         raise UnknownPartError(
             f"{part.target} is not a part for {registry.parameter}: it {needed}"
-            f"{_one_of_a_module(part.module, registry.has) or '; see docs/extending.md'}"
+            f"{_one_of_a_module(part.module, registry.has) or f'; {registry.form}'}"
         )
     return found
 
@@ -285,37 +290,37 @@ def search_lab() -> None:
             sys.path.append(folder)
 
 
-def _from_outside(part: Part, attribute: str, has: str) -> Any:
+def _from_outside(part: Part, attribute: str, registry: Registry) -> Any:
     """Import a part that does not belong to skillpress."""
     search_lab()
     try:
         module = import_module(part.module)
     except ImportError as error:
         if error.name is not None and error.name.split(".")[0] == "skillpress":
-            raise UnknownPartError(f"{part.module}: {_gone(error)}") from error
+            raise UnknownPartError(f"{part.module}: {_gone(error, registry)}") from error
         missing = isinstance(error, ModuleNotFoundError) and error.name is not None
         if not missing or not f"{part.module}.".startswith(f"{error.name}."):
             raise  # the module exists, but something that it imports does not
         where = " or ".join(dict.fromkeys((str(lab.ROOT), os.getcwd())))
         raise UnknownPartError(
             f"no module {error.name} is in {where} or among the installed packages"
-            f"{_one_of_a_module(part.target, has)}"
+            f"{_one_of_a_module(part.target, registry.has)}"
         ) from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
-        near = did_you_mean(attribute, public) or _one_of_a_module(part.module, has)
+        near = did_you_mean(attribute, public) or _one_of_a_module(part.module, registry.has)
         raise UnknownPartError(f"{part.module} has no {attribute!r}{near}")
     return getattr(module, attribute)
 
 
-def _gone(error: ImportError) -> str:
+def _gone(error: ImportError, registry: Registry) -> str:
     """Why a module of skillpress, or a name in one, cannot be imported, and what to do."""
     present = with_present_names(error.name or "")
     if present != error.name:
         return (
             f"imports {error.name}, which is {present} now; `skillpress upgrade` rewrites a lab's own files"
         )
-    return f"{error}; docs/extending.md has the form that parts have in this version"
+    return f"{error}; {registry.form}"
 
 
 def _one_of_a_module(name: str, has: str) -> str:

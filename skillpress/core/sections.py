@@ -70,7 +70,7 @@ class ByName:
         found = getattr(found, "section", found)  # an environment in the form before 0.2 (EnvironmentBundle)
         if isinstance(found, type) and issubclass(found, Section):
             return found
-        raise ParamsError(f"{self.parameter}: is {name!r}, which is not a section; see docs/extending.md")
+        raise ParamsError(f"{self.parameter}: is {name!r}, which is not a section; {self.registry.form}")
 
     def read(self, value: Any, base: type[Section] = Section) -> Any:
         """A section, checked by the class that its name selects; a checked section is returned unchanged.

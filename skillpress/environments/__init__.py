@@ -8,6 +8,9 @@ section of params.yaml (``parameters.py``) is the environment: a class whose met
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from skillpress.environments.section import (
     EnvironmentSection,
     Oracle,
@@ -27,3 +30,12 @@ __all__ = [
     "VerbProjection",
     "environment_class",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in (
+        "EnvironmentBundle",
+        "EnvironmentParameters",
+    ):  # the form before 0.2, for those that ask for it
+        return getattr(import_module(f"{__name__}.bundle"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

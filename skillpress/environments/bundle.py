@@ -49,7 +49,7 @@ NOTE = """\
         def make_tasks(self, sizes, seed): ...  # make_tasks(section, sizes, seed)
         def make_projection(self): ...  # projection, or rules(section)
 and likewise renderings, vocabulary, make_oracle (oracle), make_shared (share), inputs (data), and so on; \
-docs/extending.md has a whole one. Then params.yaml names the class: my_lab.walk:Walk"""
+docs/extending.md has a complete one. Then params.yaml names the class: {name}:{title}"""
 
 
 class EnvironmentParameters(EnvironmentSection):

@@ -25,6 +25,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from skillpress.core.moved import tell
 from skillpress.core.trajectory import Skills
 from skillpress.skills.dictionary import SkillDictionary
 
@@ -73,6 +74,14 @@ class Shaping(ABC):
     """λ."""
     max_steps: int
     """T."""
+
+    @property
+    def efficiency(self) -> float:
+        """The name of ``weight`` before 0.2, for shapings that still read it; remove it with the version."""
+        tell(
+            "efficiency of a Shaping is now called weight; rename it, this version alone reads the former name"
+        )
+        return self.weight
 
     @abstractmethod
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:

@@ -174,11 +174,21 @@ def test_imports_by_former_names_follow_in_files_of_ones_own(
     newer: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, edited = newer / "my_lab" / "mine.py", newer / "my_lab" / "number_line.py"
-    own.write_text("from skillpress.learn.training.step import TrainingStep\nimport skillpress.learnt\n")
+    own.write_text(
+        "from skillpress.learn.training.step import TrainingStep\n"
+        "from skillpress.learn.algorithms.scored_tokens import ScoredTokens\n"
+        "from skillpress.doors import (\n    write_atif,\n    read_log as read,\n)\n"
+        "import skillpress.learnt\n"
+    )
     edited.write_text(edited.read_text() + "from skillpress.play import Sandbox\n")
     assert main(["upgrade", "--dry-run"]) == 0 and "skillpress.learn.training" in own.read_text()
     assert main(["upgrade"]) == 0
     assert "my_lab/mine.py: imports modules by their present names" in capsys.readouterr().out
-    assert own.read_text().startswith("from skillpress.training.loop.step import TrainingStep\n")
-    assert own.read_text().endswith("import skillpress.learnt\n")
+    assert own.read_text() == (
+        "from skillpress.training.loop.step import TrainingStep\n"
+        "from skillpress.training.algorithms.algorithm import ScoredTokens\n"
+        "from skillpress.logs import read_log as read\n"
+        "from skillpress.integrations import write_atif\n"
+        "import skillpress.learnt\n"
+    )
     assert edited.read_text().endswith("from skillpress.rollouts import Sandbox\n")

@@ -19,7 +19,7 @@ from skillpress.rollouts.agents.state_updates import Window
 from skillpress.training.imitation.demonstrations import demonstrate
 
 FORMER = """
-from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters, SplitSizes
+from skillpress.environments import EnvironmentBundle, EnvironmentParameters
 from skillpress.environments.countdown.environment import Countdown, explorer_actions
 from skillpress.environments.countdown.oracle import CountdownOracle
 from skillpress.environments.countdown.prompts import CompactRendering, vocabulary
@@ -112,4 +112,5 @@ def test_whoever_names_it_reads_once_how_it_is_written_now(
     first = environment_class(NAME)
     said = capsys.readouterr().err
     assert said.startswith("former_lab.old: an EnvironmentBundle") and "class Old(Envi" in said
+    assert said.endswith("params.yaml names the class: former_lab.old:Old\n")
     assert environment_class(NAME) is first and capsys.readouterr().err == ""
