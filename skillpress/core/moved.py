@@ -62,7 +62,7 @@ skillpress/training/algorithms/selections has some""",
 BEFORE = {"skills.start": "empty"}
 """What runs did that were recorded before a parameter existed, where params.yaml now says otherwise."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
-_DOORS = re.compile(r"^([ \t]*)from skillpress\.doors import (\([^)]*\)|[^\n(#]+)", re.MULTILINE)
+_DOORS = re.compile(r"^([ \t]*)from skillpress\.doors import (\([^)#]*\)|[^\n(#\\]+)$", re.MULTILINE)
 
 
 def with_present_names(text: str) -> str:
@@ -76,11 +76,8 @@ def _of_two(found: re.Match[str]) -> str:
     names = [name for name in map(str.strip, found[2].strip("() \t").split(",")) if name]
     logs = [name for name in names if name.split()[0] in _OF_LOGS]
     packages = {"logs": logs, "integrations": [name for name in names if name not in logs]}
-    return "\n".join(
-        f"{found[1]}from skillpress.{package} import {', '.join(its)}"
-        for package, its in packages.items()
-        if its
-    )
+    lines = (f"from skillpress.{package} import {', '.join(its)}" for package, its in packages.items() if its)
+    return "\n".join(f"{found[1]}{line}" for line in lines)
 
 
 def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = False) -> dict[str, Any]:

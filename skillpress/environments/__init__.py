@@ -33,9 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in (
-        "EnvironmentBundle",
-        "EnvironmentParameters",
-    ):  # the form before 0.2, for those that ask for it
+    # The form before 0.2 is imported for those alone that ask for it.
+    if name in ("EnvironmentBundle", "EnvironmentParameters"):
         return getattr(import_module(f"{__name__}.bundle"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -78,9 +78,7 @@ class Shaping(ABC):
     @property
     def efficiency(self) -> float:
         """The name of ``weight`` before 0.2, for shapings that still read it; remove it with the version."""
-        tell(
-            "efficiency of a Shaping is now called weight; rename it, this version alone reads the former name"
-        )
+        tell("efficiency of a Shaping is called weight now; rename it, this version alone reads the former")
         return self.weight
 
     @abstractmethod

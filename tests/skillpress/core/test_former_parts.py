@@ -172,5 +172,5 @@ def test_a_part_that_is_a_function_or_a_class_of_its_own_is_used_as_before(
     kinds = {"shaping", "search", "closure", "corpus", "state update", "retrieval"}
     assert sys.modules["former_parts"].called == kinds
     said = capsys.readouterr().err
-    assert said.count("efficiency of a Shaping is now called weight; rename it") == 1
+    assert said.count("efficiency of a Shaping is called weight now; rename it") == 1
     assert "reward.efficiency: is now called reward.shaping_weight" in said
