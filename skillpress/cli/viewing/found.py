@@ -70,14 +70,15 @@ def skills_page(path: Path) -> Path | None:
         UserError: a folder of skills names a page that is gone.
         StorageError: its manifest is damaged.
     """
-    if path.is_dir() and (page := noted_page(path)) is not None:
+    folder = path.is_dir() and experiment_of(path) is None  # a lab has a manifest of the same name
+    if folder and (page := noted_page(path)) is not None:
         if not page.is_file():
             raise UserError(
                 f"{path}: the page of these skills, {page}, is gone; skillpress skills LOGS --write {path} "
                 "makes it again"
             )
         return page
-    file = path / SKILLS_PAGE if path.is_dir() and experiment_of(path) is None else path
+    file = path / SKILLS_PAGE if folder else path
     if not file.is_file():
         return None
     with file.open("rb") as opened:
@@ -127,9 +128,10 @@ def _file(path: Path, home: Path | None) -> SourceFiles:
 def _of_experiment(home: Path, alone: bool) -> list[SourceFiles]:
     there = [home / rollouts for rollouts in ROLLOUTS if (home / rollouts).is_file()]
     if not there:
+        inside = {str(file.parents[2]) for each in ROLLOUTS for file in home.glob(f"workspaces/*/{each}")}
         raise UserError(
             f"{home}: has no episodes yet (none of {', '.join(map(str, ROLLOUTS))} is there); "
-            "skillpress run makes them"
+            + (f"name one of {', '.join(sorted(inside))}" if inside else "skillpress run makes them")
         )
     prefix = "" if alone else f"{home.resolve().name}/"
     return [rollout_source(home, path, f"{prefix}{path.stem}") for path in there]

@@ -34,6 +34,10 @@ class SuccessRate:
     episodes: int
     """Number of episodes over all runs."""
 
+    def __str__(self) -> str:
+        """``81.2% (80.1 to 82.3)``."""
+        return f"{self.mean:.1%} ({100 * self.low:.1f} to {100 * self.high:.1f})"
+
 
 def pass_at_1(episodes: pl.DataFrame) -> SuccessRate:
     """The share of episodes won. ``episodes``: rows of ``episode_table``; runs have the same tasks."""

@@ -21,6 +21,7 @@ from skillpress.core.unneeded import unneeded
 with unneeded("sklearn"):  # half a second, for a kind of sampling that is not used here
     from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
+    from transformers.utils import logging as transformers_logging
 
 from skillpress.core.chat_messages import Message
 from skillpress.core.errors import PolicyError, UserError
@@ -38,6 +39,7 @@ from skillpress.models.policy.model_files import (
 from skillpress.models.policy.older_readers import make_savable, name_for_older_readers
 from skillpress.rollouts.programs.requests import ModelRequest
 
+transformers_logging.disable_progress_bar()  # a bar for each folder that is read or written
 UNBOUNDED = 1 << 20
 """Context length of a model whose configuration names no limit."""
 

@@ -55,13 +55,13 @@ class Effect:
         return " ".join(f"{said[0].upper()}{said[1:]}." for said in self._said())
 
     def _said(self) -> Iterator[str]:
-        levels = f"start {_level(self.start)}, {RANDOM} {_level(self.random)}"
+        levels = f"start {self.start}, {RANDOM} {self.random}"
         tasks = f"{self.start.tasks:,} held-out tasks"
         if self.trained is None or self.change is None:
             yield f"success on {tasks}, without training: {levels}"
             yield _distance("start", self.floor)
             return
-        yield f"success of one training on {tasks}: {_level(self.trained)}; {levels}"
+        yield f"success of one training on {tasks}: {self.trained}; {levels}"
         said = f"training changed success by {_difference(self.change)}"
         if self.worse:
             yield f"{said}: it made the policy worse"
@@ -105,10 +105,6 @@ def effect_line(results: Path, training_steps: int) -> str:
     found = effect_of(results, training_steps)
     to_try = f" {ADVICE} says what to try." if found.advice else ""
     return found.sentences + to_try
-
-
-def _level(rate: SuccessRate) -> str:
-    return f"{rate.mean:.1%} ({100 * rate.low:.1f} to {100 * rate.high:.1f})"
 
 
 def _distance(policy: str, test: PairedTest) -> str:

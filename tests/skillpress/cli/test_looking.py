@@ -31,9 +31,10 @@ from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.sequence_files import write_sequences
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import SkillSequence
-from skillpress.experiment.params import read_yaml
+from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES, split_file
 from tests.support.integrations.trace_records import chat
+from tests.support.pages import ROOT
 from tests.support.pipeline.finished_run import play_run
 from tests.support.reports.viewer_samples import ordinary
 
@@ -321,3 +322,10 @@ def test_neither_suggestions_nor_other_ways_to_the_folder_import_anything(inside
         assert not (inside / "ran").exists()
     assert check_name(ALGORITHMS, "trusted:PART") == "trusted:PART"
     assert (inside / "ran").exists(), "what looks no longer runs code as before"
+
+
+def test_a_scratch_policys_run_is_read_although_its_environment_is_not_imported() -> None:
+    named = {"environment": {"name": NAME, "max_steps": 8, "own": 1}, "tasks": {"unseen": 4}}
+    with looking(lambda said: None):
+        params = check_params(merge(read_yaml(ROOT / "params.yaml"), named), "a record")
+    assert params.policy.from_scratch and params.environment.name == NAME

@@ -10,7 +10,8 @@ import pytest
 
 from skillpress.cli.command import main
 from skillpress.cli.evaluations.folder import EvaluationFolder
-from skillpress.cli.viewing.found import find
+from skillpress.cli.init import LabManifest
+from skillpress.cli.viewing.found import find, skills_page
 from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import read_tasks, write_tasks
@@ -183,6 +184,15 @@ def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_pat
     shutil.rmtree(home / "data" / "rollouts")
     with pytest.raises(UserError, match=r"has no episodes yet .*; skillpress run makes them"):
         find([home])
+    shutil.copytree(made("two"), home / "workspaces" / "smoke")
+    with pytest.raises(UserError, match=r"has no episodes yet .*; name one of \S+/workspaces/smoke$"):
+        find([home])
+
+
+def test_a_lab_is_no_folder_of_skills_although_their_manifests_have_one_name(made: Make) -> None:
+    home = made("one")
+    LabManifest("lab", "0.1.0", {}).write(home)
+    assert skills_page(home) is None and find([home]).sources
 
 
 @pytest.mark.parametrize(
