@@ -7,7 +7,7 @@
 `skillpress init` notes in .skillpress.json what it wrote. A file that you have not edited since then is
 replaced, added or removed as the installed version has it. A file that you have edited is left alone: the
 command names it and shows how it differs from the installed version's. When you have merged such a file by
-hand. --merged FILE counts it as upgraded. Python files of your own that import modules of skillpress by
+hand, --merged FILE counts it as upgraded. Python files of your own that import modules of skillpress by
 former names get the present ones. --dry-run shows all differences and changes nothing.
 """
 
