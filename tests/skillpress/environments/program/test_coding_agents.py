@@ -187,6 +187,18 @@ def test_the_version_of_a_python_agent_is_its_packages_in_its_own_installation(t
     assert agent.version() == "2.4.6"
 
 
+def test_a_program_behind_a_linked_folder_finds_its_installation_by_the_real_path(tmp_path: Path) -> None:
+    installed, linked = tmp_path / "own", tmp_path / "linked"
+    program = installed / "bin/teller"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ncat {installed}/pyvenv.cfg\n")
+    program.chmod(0o755)
+    (installed / "pyvenv.cfg").write_text('{"said": "here"}')
+    linked.symlink_to(installed)
+    agent = agent_file(tmp_path, run=[str(linked / "bin/teller")])
+    assert told(section(agent), "x") == {"said": "here"}
+
+
 def test_a_file_with_an_unknown_key_is_refused_by_its_name(tmp_path: Path) -> None:
     path = agent_file(tmp_path, colour="red")
     with pytest.raises(ParamsError, match=r"teller.yaml cannot be read(.|\n)*colour"):
