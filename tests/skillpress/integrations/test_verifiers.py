@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ from typing import Any
 
 import pytest
 
-from skillpress.integrations.verifiers import OUTPUT, verify
+from skillpress.core.trajectory import Task
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.integrations.verifiers import OLDER, OUTPUT, verify
+from tests.agents.scripted import ScriptedEngine, byte_policy, collected
 
 VF_EVAL = """#!/bin/sh
 printf '%s\\n' "$@" > arguments.txt
@@ -66,3 +70,52 @@ def test_the_program_becomes_vf_eval_for_the_task_of_this_place(tmp_path: Path, 
         command, env=environment | {"PATH": "/nowhere"}, capture_output=True, text=True, check=False
     )
     assert without.returncode == 1 and "vf-eval is not on PATH: pip install verifiers uv" in without.stderr
+
+
+OLD_SUMS = """
+import verifiers as vf
+from datasets import Dataset
+
+def add(a: int, b: int) -> str:
+    "Add two numbers."
+    return f"sum={a + b}"
+
+def load_environment(first, last=9):
+    def exact(completion, answer, **also):
+        return float(answer in (completion[-1]["content"] or ""))
+
+    def sums(*begins):
+        rows = [{"question": f"Please add {n} and {last}.", "answer": f"is {n + last}."} for n in begins]
+        return Dataset.from_list(rows)
+
+    rubric = vf.Rubric(funcs=[exact, lambda **also: 1.0], weights=[0.75, 0.25])
+    return vf.ToolEnv(tools=[add], max_turns=4, dataset=sums(first, first + 1), eval_dataset=sums(30), rubric=rubric)
+"""
+
+
+def older_python() -> Path | None:
+    """The interpreter beside ``vf-eval``, if its verifiers has environments of the older form."""
+    found = shutil.which("vf-eval")
+    python = Path(found).resolve().with_name("python") if found else None
+    asks = "import verifiers; verifiers.load_environment"
+    return python if python and not subprocess.run([python, "-c", asks], capture_output=True).returncode else None
+
+
+@pytest.mark.skipif(older_python() is None, reason="no vf-eval of verifiers 0.1 to 0.3 is on PATH")
+def test_an_environment_of_the_older_form_plays_its_tools_and_its_rubric_decides(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old_sums.py").write_text(OLD_SUMS)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{repository}")
+    run = [sys.executable, "-m", "skillpress.integrations.verifiers", OLDER, "old_sums", '{"first": 2}']
+    section = ProgramParameters(
+        name="program", max_steps=4, run=run, tasks="none", verify="skillpress.integrations.verifiers:verify",
+        seconds=60.0, isolation="none",
+    )  # fmt: skip
+    tasks = [{"id": "0"}, {"id": "1"}, {"id": "0", "evaluation": True}]
+    found = [Task(str(place), "program", 0, task) for place, task in enumerate(tasks)]
+    episodes = collected(section, ScriptedEngine(policy := byte_policy()), found, 1 << 15)
+    for n, episode in zip((2, 3, 30), episodes, strict=True):
+        asked, said = episode.steps
+        assert episode.won and f"Please add {n} and 9." in policy.decode(asked.prompt_ids)
+        assert f"sum={n + 9}" in policy.decode(said.prompt_ids)
