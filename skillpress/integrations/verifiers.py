@@ -1,4 +1,4 @@
-"""An installed taskset of verifiers (0.4), or an older environment, as tasks of a program (``docs/programs.md``).
+"""An installed taskset of verifiers (0.4) as tasks of a program (``docs/programs.md``).
 
     environment:
       name: program
@@ -9,8 +9,9 @@
 ``run`` becomes the ``vf-eval`` on ``PATH``, which may be of another environment than ours; further arguments
 are its own. The verifier reads what it wrote: every reward and every metric becomes a measure.
 
-Behind ``load_environment`` the names of an environment (0.1.10 to 0.3) and its arguments as JSON follow: it is
-played by the interpreter beside ``vf-eval``, which runs this file and so needs no package of ours.
+``load_environment``, and behind it the name of an environment of versions 0.1.10 to 0.3 and its arguments as
+JSON, play one of the older form: by the interpreter beside ``vf-eval``, which runs this file and so needs no
+package of ours.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ CASES = [
     Case("gemini-cli", "compaction", {'{"general"': '{"model": {"compressionThreshold": 0.055}, "general"'}),
     Case("qwen-code", "compaction"),
     Case(
-        "qwen-code", "next_speaker", {'{"telemetry"': '{"model": {"skipNextSpeakerCheck": false}, "telemetry"'}
+        "qwen-code",
+        "next_speaker",
+        {'{"telemetry"': '{"model": {"skipNextSpeakerCheck": false}, "telemetry"'},
     ),
 ]
 REFUSED = [

@@ -85,7 +85,9 @@ class MountedSkills:
     def listed(self, names: Sequence[str]) -> str:
         """Words that name skills to an agent that looks for none; empty without skills."""
         lines = [f"- {self.places[0].path}/{name}/{FILE}: {self.descriptions[name]}" for name in names]
-        return "\n".join(["\n\nBefore you do what a skill describes, read its file:", *lines] if lines else [])
+        return "\n".join(
+            ["\n\nBefore you do what a skill describes, read its file:", *lines] if lines else []
+        )
 
     def copy(self, names: Sequence[str], home: Path) -> None:
         """Copy skills to the project's places below an episode's folder."""

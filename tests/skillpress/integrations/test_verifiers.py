@@ -53,7 +53,9 @@ def test_a_task_that_was_not_scored_is_lost_and_states_nothing(
     assert verify({"id": "0"}, "", str(tmp_path / "nothing"), []) == {"success": False}
 
 
-def test_the_program_becomes_vf_eval_for_the_task_of_this_place(tmp_path: Path, repository: Path) -> None:
+def test_the_program_becomes_vf_eval_for_the_task_of_this_place_or_the_interpreter_beside_it(
+    tmp_path: Path, repository: Path
+) -> None:
     (tmp_path / "vf-eval").write_text(VF_EVAL)
     (tmp_path / "vf-eval").chmod(0o755)
     given = {"SKILLPRESS_TASK": '{"id": "7"}', "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
@@ -66,6 +68,10 @@ def test_the_program_becomes_vf_eval_for_the_task_of_this_place(tmp_path: Path, 
         "sums\n--select.include.idx\n7\n--model\npolicy\n--client.base-url\nhttp://127.0.0.1:1/v1\n"
     )
     assert said.endswith("--output-dir\nverifiers\n--verbose\ntrue\n")
+    shutil.copy(tmp_path / "vf-eval", tmp_path / "python")
+    subprocess.run([*command[:3], OLDER, "sums", "{}"], cwd=tmp_path, env=with_it, check=True)
+    file, *told = (tmp_path / "arguments.txt").read_text().split()
+    assert Path(file).name == "verifiers.py" and told == [OLDER, "sums", "{}"]
     without = subprocess.run(
         command, env=environment | {"PATH": "/nowhere"}, capture_output=True, text=True, check=False
     )
@@ -88,8 +94,9 @@ def load_environment(first, last=9):
         rows = [{"question": f"Please add {n} and {last}.", "answer": f"is {n + last}."} for n in begins]
         return Dataset.from_list(rows)
 
-    rubric = vf.Rubric(funcs=[exact, lambda **also: 1.0], weights=[0.75, 0.25])
-    return vf.ToolEnv(tools=[add], max_turns=4, dataset=sums(first, first + 1), eval_dataset=sums(30), rubric=rubric)
+    own = vf.Rubric(funcs=[exact, lambda **also: 1.0], weights=[0.75, 0.25])
+    train, evaluation = sums(first, first + 1), sums(30)
+    return vf.ToolEnv(tools=[add], max_turns=4, dataset=train, eval_dataset=evaluation, rubric=own)
 """
 
 
@@ -97,8 +104,10 @@ def older_python() -> Path | None:
     """The interpreter beside ``vf-eval``, if its verifiers has environments of the older form."""
     found = shutil.which("vf-eval")
     python = Path(found).resolve().with_name("python") if found else None
-    asks = "import verifiers; verifiers.load_environment"
-    return python if python and not subprocess.run([python, "-c", asks], capture_output=True).returncode else None
+    if python is None:
+        return None
+    asked = subprocess.run([python, "-c", "import verifiers; verifiers.load_environment"], check=False)
+    return None if asked.returncode else python
 
 
 @pytest.mark.skipif(older_python() is None, reason="no vf-eval of verifiers 0.1 to 0.3 is on PATH")
@@ -112,7 +121,7 @@ def test_an_environment_of_the_older_form_plays_its_tools_and_its_rubric_decides
         name="program", max_steps=4, run=run, tasks="none", verify="skillpress.integrations.verifiers:verify",
         seconds=60.0, isolation="none",
     )  # fmt: skip
-    tasks = [{"id": "0"}, {"id": "1"}, {"id": "0", "evaluation": True}]
+    tasks: list[dict[str, Any]] = [{"id": "0"}, {"id": "1"}, {"id": "0", "evaluation": True}]
     found = [Task(str(place), "program", 0, task) for place, task in enumerate(tasks)]
     episodes = collected(section, ScriptedEngine(policy := byte_policy()), found, 1 << 15)
     for n, episode in zip((2, 3, 30), episodes, strict=True):

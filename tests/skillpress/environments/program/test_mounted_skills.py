@@ -33,8 +33,8 @@ for name in found:
             changed += 1
         except OSError:
             pass
-print(json.dumps({"found": found, "changed": changed, "home": os.environ["HOME"], "cwd": os.getcwd(), "told": sys.argv[1:],
-                  "task": os.environ["SKILLPRESS_TASK"]}))
+print(json.dumps({"found": found, "changed": changed, "home": os.environ["HOME"], "cwd": os.getcwd(),
+                  "told": sys.argv[1:], "task": os.environ["SKILLPRESS_TASK"]}))
 """
 
 
