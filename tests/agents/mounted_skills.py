@@ -17,7 +17,7 @@ from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.program.agent_files import read_agent
 from skillpress.environments.program.opened_skills import opened_skills
 from skillpress.environments.program.parameters import ProgramParameters
-from tests.agents.coding_agents import PATH, POLICY, SHELLS
+from tests.agents.coding_agents import ENDS, PATH, POLICY, SHELLS
 from tests.agents.scripted import ScriptedEngine, call, collected
 from tests.support.skills.folders import skill_folder
 
@@ -26,6 +26,7 @@ TOOLS = {
     "claude-code": ("Skill", "skill"),
     "codex": None,
     "gemini-cli": ("activate_skill", "name"),
+    "mini-swe-agent": None,
     "opencode": None,  # its own tool answers "ripgrep execution failed" behind isolation
     "qwen-code": ("skill", "skill"),
 }
@@ -42,7 +43,8 @@ class Opens(ScriptedEngine):
     def said(self, prompt: str) -> str:
         tool, shell = TOOLS[self._agent], SHELLS[self._agent]
         if "<tool_response>" in prompt:
-            return "finished"
+            ends = ENDS.get(self._agent)
+            return call(shell.tool, **{shell.argument: ends}) if ends else "finished"
         if tool is not None and "by the tool" in prompt:
             return call(tool[0], **{tool[1]: SKILL})
         path = f"{read_agent(self._agent).skills}/{SKILL}/SKILL.md"

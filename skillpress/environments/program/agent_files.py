@@ -2,7 +2,8 @@
 
 ``environment.agent`` names one of the files in ``agents/``, or a file of the same form, in the working
 directory or the lab, so a new agent takes one new file. In its texts ``{prompt}`` means the task's field
-``prompt``, ``{base_url}`` and ``{key}`` the model's address and key, ``{home}`` the episode's folder.
+``prompt``, ``{base_url}`` and ``{key}`` the model's address and key, ``{home}`` the episode's folder, and
+``{skills}`` words that name the mounted skills, for an agent that does not look for any.
 """
 
 from __future__ import annotations

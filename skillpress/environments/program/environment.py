@@ -211,7 +211,8 @@ class _Episode:
         key = self._session.key
         url = isolated_url(key) if self._of._isolated else f"{self._of._endpoint.address}/e/{key}"
         spec = {name: value for name, value in self._spec.items() if name != "hidden"}
-        start = Start(key, url, task=spec, folder=self._folder, skills=self._skills)
+        listed = self._of._skills.listed(self._skills) if self._of._skills else ""
+        start = Start(key, url, task=spec, folder=self._folder, skills=self._skills, listed=listed)
         self._running = self._of._launcher.start(start, self._session.ended)
 
     def _hear(self) -> None:

@@ -220,6 +220,8 @@ def _needed(path: Path) -> Iterator[Path]:
             yield from _base(settings)
         if path.is_symlink():
             path = Path(os.path.normpath(path.parent.resolve() / path.readlink()))
+        else:
+            path = path.resolve()  # a link among its folders: what is installed names its real place
 
 
 def _installation(path: Path) -> Path:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillpress.core.storage import make_folder
-from skillpress.skills.library.files import EVIDENCE_FILE, SkillFolder
+from skillpress.skills.library.files import EVIDENCE_FILE, FILE, SkillFolder
 
 SELECTED = "skillpress/skills"
 """The key of a task's ``spec`` that names the skills of its episode; without it the episode gets all. Neither
@@ -59,6 +59,8 @@ class MountedSkills:
     """The copy: ``NAME/SKILL.md``."""
     names: tuple[str, ...]
     places: tuple[Place, ...] = PLACES
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    """Maps names to descriptions."""
 
     @staticmethod
     def of(skills: Sequence[SkillFolder], folder: Path, own: str = "") -> MountedSkills:
@@ -72,12 +74,20 @@ class MountedSkills:
             for path in (target, *target.rglob("*")):
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
         places = (Place(own, ("it",), ("it",)),) if own else PLACES
-        return MountedSkills(folder, tuple(skill.name for skill in skills), places)
+        descriptions = {skill.name: " ".join(skill.description.split()) for skill in skills}
+        return MountedSkills(folder, tuple(descriptions), places, descriptions)
 
     def chosen(self, spec: Mapping[str, object]) -> tuple[str, ...]:
         """The skills that a task's episode gets."""
         selected = spec.get(SELECTED)
         return self.names if selected is None else tuple(str(name) for name in _listed(selected))
+
+    def listed(self, names: Sequence[str]) -> str:
+        """Words that name skills to an agent that looks for none; empty without skills."""
+        lines = [f"- {self.places[0].path}/{name}/{FILE}: {self.descriptions[name]}" for name in names]
+        return "\n".join(
+            ["\n\nBefore you do what a skill describes, read its file:", *lines] if lines else []
+        )
 
     def copy(self, names: Sequence[str], home: Path) -> None:
         """Copy skills to the project's places below an episode's folder."""

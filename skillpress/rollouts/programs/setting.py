@@ -16,12 +16,12 @@ VENDORS = (
     "LITELLM_", "MSWEA_", "OPENAI_", "OPENCODE_", "OPENROUTER_", "QWEN_",
 )  # fmt: skip
 """How variables begin that lead agents to a vendor's model."""
-_NAMES = re.compile(r"\{(prompt|base_url|key|home)\}")
+_NAMES = re.compile(r"\{(prompt|skills|base_url|key|home)\}")
 
 
 def filled(text: str, fills: Mapping[str, str]) -> str:
-    """The text with ``{prompt}``, ``{base_url}``, ``{key}`` and ``{home}`` replaced. In one pass: a prompt
-    that mentions ``{key}`` stays as it is."""
+    """The text with the names of ``Start.fills`` in braces replaced. In one pass: a prompt that mentions
+    ``{key}`` stays as it is."""
     return _NAMES.sub(lambda found: fills[found[1]], text)
 
 

@@ -37,6 +37,8 @@ class Start:
     """An empty folder of its own, which is its working directory."""
     skills: Sequence[str] = ()
     """The names of the skills that it finds."""
+    listed: str = ""
+    """Words that name these skills in a prompt."""
 
     @property
     def printed(self) -> Path:
@@ -45,8 +47,8 @@ class Start:
 
     def fills(self, home: str) -> dict[str, str]:
         """What stands for the names in a coding agent's setting."""
-        prompt = str(self.task.get("prompt", ""))
-        return {"prompt": prompt, "base_url": f"{self.url}/v1", "key": self.key, "home": home}
+        found = {"prompt": str(self.task.get("prompt", "")), "skills": self.listed}
+        return {**found, "base_url": f"{self.url}/v1", "key": self.key, "home": home}
 
     def variables(self) -> dict[str, str]:
         """The environment variables by which clients find the model, and the program its task."""

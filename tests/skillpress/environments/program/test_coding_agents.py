@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
-from skillpress.core.trajectory import Task
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.program.agent_files import AgentFile, read_agent, shipped
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
@@ -187,6 +187,18 @@ def test_the_version_of_a_python_agent_is_its_packages_in_its_own_installation(t
     assert agent.version() == "2.4.6"
 
 
+def test_a_program_behind_a_linked_folder_finds_its_installation_by_the_real_path(tmp_path: Path) -> None:
+    installed, linked = tmp_path / "own", tmp_path / "linked"
+    program = installed / "bin/teller"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ncat {installed}/pyvenv.cfg\n")
+    program.chmod(0o755)
+    (installed / "pyvenv.cfg").write_text('{"said": "here"}')
+    linked.symlink_to(installed)
+    agent = agent_file(tmp_path, run=[str(linked / "bin/teller")])
+    assert told(section(agent), "x") == {"said": "here"}
+
+
 def test_a_file_with_an_unknown_key_is_refused_by_its_name(tmp_path: Path) -> None:
     path = agent_file(tmp_path, colour="red")
     with pytest.raises(ParamsError, match=r"teller.yaml cannot be read(.|\n)*colour"):
@@ -271,6 +283,15 @@ def test_a_call_beside_the_work_is_known_by_words_of_its_system_message_or_its_l
     assert info.won and info.measures == {"side_calls/title": 2.0, "side_calls/summary": 1.0}
 
 
+def learned(task: Task, episode: Trajectory, *, side_calls: bool) -> list[int]:
+    """How many tokens training learns of each step."""
+    batch = GroupCollector(
+        tasks=[task], collector=None, algorithm=None, groups=1, size=1, core_maximum=1.0,  # type: ignore[arg-type]
+        longest_response=512, seed=0, ranks=Ranks(), side_calls=side_calls,
+    ).batch(requests([task], 1, 0, "test"), [episode])  # fmt: skip
+    return [int(count) for count in batch.tokens]
+
+
 def test_its_step_has_a_kind_of_its_own_and_no_skill_and_training_can_leave_it_out(tmp_path: Path) -> None:
     task = Task("t", "program", 0, {"id": "t", "prompt": "x", "asks": [[["user", "1"]], [["user", "2 0"]]]})
     rules = tmp_path / "rules.yaml"
@@ -281,12 +302,5 @@ def test_its_step_has_a_kind_of_its_own_and_no_skill_and_training_can_leave_it_o
     assert params.make_projection()(task, episode) == (("Said",), ())
     write_rollouts(tmp_path / "rollouts.parquet", [episode])
     assert read_rollouts(tmp_path / "rollouts.parquet") == [episode]
-
-    def learned(side_calls: bool) -> list[int]:
-        batch = GroupCollector(
-            tasks=[task], collector=None, algorithm=None, groups=1, size=1, core_maximum=1.0,  # type: ignore[arg-type]
-            longest_response=4, seed=0, ranks=Ranks(), side_calls=side_calls,
-        ).batch(requests([task], 1, 0, "test"), [episode])  # fmt: skip
-        return [int(count) for count in batch.tokens]
-
-    assert learned(True) == [1, 1] and learned(False) == [1, 0]
+    assert learned(task, episode, side_calls=True) == [1, 1]
+    assert learned(task, episode, side_calls=False) == [1, 0]

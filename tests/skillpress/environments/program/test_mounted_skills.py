@@ -23,7 +23,7 @@ from tests.support.rollouts import asking
 from tests.support.skills.folders import skill_folder
 
 LOOKS = """
-import json, os, pathlib
+import json, os, pathlib, sys
 found = sorted(str(path.parent) for path in pathlib.Path(".").rglob("SKILL.md"))
 changed = 0
 for name in found:
@@ -34,7 +34,7 @@ for name in found:
         except OSError:
             pass
 print(json.dumps({"found": found, "changed": changed, "home": os.environ["HOME"], "cwd": os.getcwd(),
-                  "task": os.environ["SKILLPRESS_TASK"]}))
+                  "told": sys.argv[1:], "task": os.environ["SKILLPRESS_TASK"]}))
 """
 
 
@@ -76,11 +76,19 @@ def test_an_isolated_program_finds_skills_in_every_place_and_changes_none(skills
     assert set(found["found"]) == wanted and found["changed"] == 0 and found["home"] == found["cwd"]
 
 
-def test_an_agent_by_name_finds_skills_in_its_own_place_alone(skills: Path, tmp_path: Path) -> None:
-    agent = {"tried": "x", "install": "x", "run": [sys.executable, "-c", LOOKS], "skills": ".own/skills"}
+def test_an_agent_by_name_finds_skills_in_its_own_place_alone_and_its_task_may_name_them(
+    skills: Path, tmp_path: Path
+) -> None:
+    run = [sys.executable, "-c", LOOKS, "{prompt}{skills}"]
+    agent = {"tried": "x", "install": "x", "run": run, "skills": ".own/skills"}
     (tmp_path / "agent.yaml").write_text(json.dumps(agent))
-    found = seen(section(skills, run=None, agent=str(tmp_path / "agent.yaml")), {"prompt": "look"})
+    params = section(skills, run=None, agent=str(tmp_path / "agent.yaml"))
+    found = seen(params, {"prompt": "look at {skills}"})
     assert found["found"] == [".own/skills/close-doors", ".own/skills/find-things"]
+    asked, _, _, *lines = found["told"][0].splitlines()
+    assert asked == "look at {skills}"
+    assert lines[0] == "- .own/skills/close-doors/SKILL.md: Use it for close-doors." and len(lines) == 2
+    assert seen(params, {"prompt": "look", SELECTED: []})["told"] == ["look"]
 
 
 def test_a_program_without_isolation_finds_copies_in_the_places_of_a_project(skills: Path) -> None:
