@@ -17,7 +17,7 @@ from skillpress.core.interface import Agent, Reflection, Rendering, StateUpdate
 from skillpress.core.parsed_action import Parser
 from skillpress.core.waiting import waiting
 from skillpress.environments.played import packages_of, played_by
-from skillpress.environments.section import AgentParts
+from skillpress.environments.section import PROMPT_FILE, AgentParts
 from skillpress.environments.text.answer_forms import FORMS, Answering
 from skillpress.experiment.params import Params
 from skillpress.models.engines.parameters import EngineDemand
@@ -68,8 +68,10 @@ class Experiment:
                 f"policy.rendering: is {name!r}; {environment.name} has {', '.join(environment.renderings())}"
             )
         found = environment.rendering(name, self.params.policy.turns_shown)
-        if self.params.policy.parser in FORMS:
-            found = Answering(found, self.params.policy.parser, parser_called(found.parser))
+        parser = self.params.policy.parser_name(found)
+        if parser in FORMS and parser != found.parser:
+            asks = not name.endswith(PROMPT_FILE)
+            found = Answering(found, parser, parser_called(found.parser), asks)
         memory, store = self.params.policy.make_memory(), self.params.policy.store
         if store is not None and "facts" in store.writes:
             return AsksForFacts(found)

@@ -1,7 +1,7 @@
-"""Other forms for the answers in text games: JSON, XML, and a plan above the action.
+"""Other forms for the answers in text games: the action alone, JSON, XML, and a plan above the action.
 
 ``policy.parser`` names a form, and the prompt asks for it: it replaces the last lines of
-``prompts.game_prompt``, which ask for tags. The parsers in ``agents/structured_parsing.py`` read the answers
+``prompts.game_prompt``, which ask for tags. A prompt in a file asks in its own words. The parsers in ``agents/structured_parsing.py`` read the answers
 that are written here.
 """
 
@@ -35,6 +35,10 @@ def _xml(thought: str, action: str) -> str:
     return f"<step><thought>{escape(thought)}</thought><action>{escape(action)}</action></step>"
 
 
+def _plain(thought: str, action: str) -> str:
+    return action
+
+
 def _planned(thought: str, action: str) -> str:
     """Write an answer with a plan. The demonstrator's plan is the kind of its action: the action's first
     word."""
@@ -43,6 +47,7 @@ def _planned(thought: str, action: str) -> str:
 
 
 FORMS: Mapping[str, AnswerForm] = {
+    "plain": AnswerForm("Answer with the one action that you choose{choice} and nothing else.\n", _plain),
     "json": AnswerForm(
         """\
 Think before you act. Answer with one JSON object and nothing else, {{"thought": "...", "action": "..."}}:
@@ -78,6 +83,8 @@ class Answering:
     """A name in ``FORMS``."""
     read: Parser
     """Parses the rendering's own answers."""
+    asks: bool = True
+    """Whether the prompt is made to ask for the form; False for a prompt in a file."""
 
     @property
     def history(self) -> int | None:
@@ -87,6 +94,8 @@ class Answering:
     def prompt(self, state: AgentState) -> str:
         """The rendering's prompt with other last lines."""
         asks, said = FORMS[self.parser].asks, self.rendering.prompt(state)
+        if not self.asks:
+            return said
         for usual, choice in ((ANSWER, " from the list"), (ANSWER_WITHOUT_CHOICES, "")):
             if said.endswith(usual):
                 return said.removesuffix(usual) + asks.format(choice=choice)

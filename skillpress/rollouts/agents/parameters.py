@@ -31,7 +31,7 @@ SCRATCH = "scratch"
 """Value of ``policy.model`` for a model built from scratch."""
 RENDERINGS_OWN = "rendering"
 """Value of ``policy.parser`` for the parser that the rendering itself names."""
-ASKED_FOR = frozenset({"json", "xml", "planned"})
+ASKED_FOR = frozenset({"plain", "json", "xml", "planned"})
 """Parsers whose answers a prompt can ask for in place of tags."""
 OWN_WORDS = frozenset({"concatenate", "summarize", "learned"})
 """The state updates whose prompts always contain text that the policy itself has written."""
@@ -60,7 +60,7 @@ class PolicyParameters(Section):
     domain_tokens: list[Literal["markers", "actions", "entities"]]
     """Words that become single tokens of a pretrained model: markers, actions, entities."""
     parser: Annotated[str, registered(PARSERS, RENDERINGS_OWN)]
-    """Reads answers: rendering (its own), lenient, json, xml, planned (docs/agents.md)."""
+    """Reads answers: rendering (its own), plain, lenient, json, xml, planned (docs/agents.md)."""
     history: NonNegativeInt
     """Number of past actions in the state (measured in docs/experiments.md)."""
     state_update: Annotated[str, registered(STATE_UPDATES)]

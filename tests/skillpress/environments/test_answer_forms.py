@@ -39,11 +39,11 @@ def test_a_demonstration_says_the_same_actions_in_every_form(parser: str) -> Non
     for one, other in zip(usual, steps, strict=True):
         said = parse(other.response)
         assert (said.action, said.invalid) == (tagged(one.response).action, None)
-        assert said.thought.startswith("I take the next step of a solution.")
+        assert said.thought.startswith("I take the next step of a solution.") == (parser != "plain")
         prompt = made.rendering.prompt(other.state)
         above = Experiment(params("rendering")).rendering.prompt(one.state).partition("Think before")[0]
         assert prompt.startswith(above) and "from the list" in prompt
-        assert ("<action>" in prompt) == (parser != "json")
+        assert ("<action>" in prompt) == (parser not in ("json", "plain"))
 
 
 @pytest.mark.parametrize(

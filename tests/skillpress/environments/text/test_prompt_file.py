@@ -35,10 +35,10 @@ def prompt(tmp_path: Path) -> Path:
     return tmp_path / "mine.jinja"
 
 
-def params(rendering: Path | str, name: str = "smollm2") -> Params:
+def params(rendering: Path | str, name: str = "smollm2", parser: str = "rendering") -> Params:
     overlay = Path(str(rendering)).parent / "overlay.yaml"
     overlay.write_text(
-        f"policy: {{rendering: '{rendering}', domain_tokens: [], parser: rendering, history: 2}}\n"
+        f"policy: {{rendering: '{rendering}', domain_tokens: [], parser: {parser}, history: 2}}\n"
     )
     return load_params(ROOT / "params.yaml", ROOT / "params" / f"{name}.yaml", overlay)
 
@@ -67,13 +67,17 @@ def test_a_template_can_write_what_the_usual_prompt_shows(prompt: Path, notes: s
         assert f"\n{shown}\n" in usual.prompt(state) and task == f"Make {state.info.state.target}."
 
 
-def test_responses_are_read_by_the_usual_tags_or_by_the_parser_that_is_named(prompt: Path) -> None:
+@pytest.mark.parametrize("parser", ["rendering", "lenient", "plain", "json", "xml", "planned"])
+def test_responses_are_read_by_the_usual_tags_or_by_the_parser_that_is_named(
+    prompt: Path, parser: str
+) -> None:
     prompt.write_text("{{ observation }}")
-    chosen = params(prompt)
+    chosen = params(prompt, parser=parser)
     state = walk(chosen.environment.make(), chosen, "")[0]
     rendering = Experiment(chosen).rendering
     parsed = Experiment(chosen).parser(rendering.response("1+2", state.info))
     assert parsed.action == "1+2" and parsed.invalid is None
+    assert rendering.prompt(state) == state.observation, "the file asks in its own words"
 
 
 def test_an_edit_of_the_file_is_another_experiment(prompt: Path) -> None:
