@@ -20,6 +20,7 @@ from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.trajectory import Task
+from skillpress.environments import environment_class
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.layers import Layer, assigned_layers, file_layer
 from skillpress.experiment.params import Params, check_params, merge, merged
@@ -34,7 +35,10 @@ READ = ("seed", "processes", "environment", "tasks", "policy", "sampling", "engi
 """Sections that an evaluation reads."""
 _DEFAULTS = {"evaluation": {"runs": 1, "votes": VOTES}}
 """Defaults that named overlays and options may replace."""
-_LEAST = {"tasks": {"train": 1, "validation": 0}, "training": {"steps": 0, "keep": "last"}}
+_FEWEST = {"tasks": {"train": 1, "validation": 0}}
+"""Sizes of the splits that an evaluation does not play, unless its experiment or an overlay names them and the
+environment's test tasks are what those splits leave."""
+_LEAST = {"training": {"steps": 0, "keep": "last"}}
 """An evaluation does not train: settings for training get their smallest values, whatever overlays say."""
 
 
@@ -57,10 +61,13 @@ def evaluation_params(
         ParamsError: a file, a key or a value is wrong; or the model is the policy of another environment.
     """
     base, source = _base(environment, model, bool(overlays))
+    fewest, own_tests = Layer("an evaluation's splits", _FEWEST), environment_class(environment).own_tests
     layers = [
         *base,
+        *([] if experiment_of(model) else [fewest]),
         Layer("an evaluation's defaults", _DEFAULTS),
         *map(file_layer, overlays),
+        *([fewest] if own_tests else []),
         Layer("what an evaluation sets", _LEAST),
         Layer("options of the command line", options or {}),
         *assigned_layers(assignments),
@@ -107,8 +114,9 @@ def experiment_of(model: str) -> Path | None:
 def read_sections(params: Params) -> dict[str, Any]:
     """The parameters that an evaluation read, as YAML or JSON values."""
     values = params.model_dump(mode="json")
+    splits = ("test",) if params.environment.own_tests else ("train", "validation", "test")
     return {name: values[name] for name in READ} | {
-        "tasks": {"test": params.tasks.test},
+        "tasks": {split: values["tasks"][split] for split in splits},
         "engine": {"name": params.engine.name},  # its other keys only say where the engine is
     }
 

@@ -16,6 +16,7 @@ class AlfworldParameters(EnvironmentSection):
 
     hosting: ClassVar[Hosting] = "workers"
     answer_forms: ClassVar[bool] = True
+    own_tests: ClassVar[bool] = True
 
     data: str = ""
     """Folder that holds ``json_2.1.1`` (or its archive); empty takes the variable ALFWORLD_DATA."""

@@ -25,6 +25,7 @@ class CodeRepairParameters(EnvironmentSection):
     """Where the programs are, and what an episode and a test may take."""
 
     hosting: ClassVar[Hosting] = "threads"
+    own_tests: ClassVar[bool] = True
     measures: ClassVar[tuple[str, ...]] = ("unsolved", "passed", "syntax", "lint", "tests")
 
     data: str = ""

@@ -21,6 +21,7 @@ class CountdownParameters(EnvironmentSection):
     """Which puzzles there are, and how long an episode may take."""
 
     answer_forms: ClassVar[bool] = True
+    own_tests: ClassVar[bool] = True
 
     min_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
     """The fewest numbers in a puzzle."""

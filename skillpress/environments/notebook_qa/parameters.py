@@ -53,6 +53,7 @@ class QuestionParameters(EnvironmentSection):
 
     hosting: ClassVar[Hosting] = "threads"
     libraries: ClassVar[tuple[str, ...]] = ("tantivy",)
+    own_tests: ClassVar[bool] = True
 
     data: str = ""
     """Folder with ``questions.parquet`` and ``paragraphs.parquet``; if empty, the variable QA_DATA is

@@ -23,6 +23,7 @@ class CookingParameters(EnvironmentSection):
 
     hosting: ClassVar[Hosting] = "workers"
     answer_forms: ClassVar[bool] = True
+    own_tests: ClassVar[bool] = True
 
     simple_share: Annotated[float, Field(ge=0, le=1)] = 0.8
     """Share of simple games in every split; the paper's 4:1 is 0.8."""

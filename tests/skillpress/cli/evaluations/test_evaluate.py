@@ -15,7 +15,7 @@ from skillpress.cli.command import main
 from skillpress.cli.evaluations.evaluate import evaluate as play_and_write
 from skillpress.cli.evaluations.folder import SCHEMA, EvaluationFolder
 from skillpress.cli.evaluations.language import LanguageModel
-from skillpress.cli.evaluations.parameters import deciding, evaluation_params, experiment_of
+from skillpress.cli.evaluations.parameters import deciding, evaluation_params, experiment_of, tasks_of
 from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.storage import write_json
@@ -23,6 +23,7 @@ from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
 from skillpress.experiment.layers import assigned_layers
+from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline import exit_codes
 from tests.support.rollouts.chat_server import chat_server
 
@@ -321,3 +322,25 @@ def test_figures_without_their_parameters_are_damaged(tmp_path: Path, parameters
     write_json(folder.record_file, {"schema": SCHEMA, "parameters": parameters})
     with pytest.raises(StorageError, match="damaged"):
         folder.tokenizer()
+
+
+@pytest.mark.parametrize("own", ["shop", "workshop", "countdown"])
+def test_a_policys_evaluation_plays_tasks_that_its_training_did_not(
+    tmp_path: Path, repository: Path, own: str
+) -> None:
+    overlay = {} if own == "countdown" else read_yaml(repository / "params" / f"{own}.yaml")
+    values = merge(merge(read_yaml(repository / "params.yaml"), overlay), {"tasks": {"test": 20}})
+    if own != "workshop":
+        values["tasks"] |= {"train": 60, "validation": 5}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
+    experiment = check_params(values, "test")
+    made = list(experiment.environment.make_tasks(experiment.tasks.make(), experiment.seed))
+    (tmp_path / "named.yaml").write_text(
+        yaml.safe_dump({key: values[key] for key in ("environment", "tasks")})
+    )
+    for model, overlays in ((tmp_path / "models" / "policy", ()), ("m", [tmp_path / "named.yaml"])):
+        params = evaluation_params(own, str(model), overlays, assignments=["policy.model=scratch"])
+        assert tasks_of(params, "test") == [task for task in made if task.split == "test"]
+    assert not {task.task_id for task in made if task.split == "train"} & {
+        task.task_id for task in tasks_of(params, "test")
+    }
