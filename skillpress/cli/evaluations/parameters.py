@@ -36,8 +36,8 @@ READ = ("seed", "processes", "environment", "tasks", "policy", "sampling", "engi
 _DEFAULTS = {"evaluation": {"runs": 1, "votes": VOTES}}
 """Defaults that named overlays and options may replace."""
 _FEWEST = {"tasks": {"train": 1, "validation": 0}}
-"""Sizes of the splits that an evaluation does not play, unless its experiment or an overlay names them and the
-environment's test tasks are what those splits leave."""
+"""Sizes of the splits that an evaluation does not play, unless its experiment or an overlay names them and
+the environment's test tasks are what those splits leave."""
 _LEAST = {"training": {"steps": 0, "keep": "last"}}
 """An evaluation does not train: settings for training get their smallest values, whatever overlays say."""
 

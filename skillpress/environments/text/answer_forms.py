@@ -1,8 +1,8 @@
 """Other forms for the answers in text games: the action alone, JSON, XML, and a plan above the action.
 
 ``policy.parser`` names a form, and the prompt asks for it: it replaces the last lines of
-``prompts.game_prompt``, which ask for tags. A prompt in a file asks in its own words. The parsers in ``agents/structured_parsing.py`` read the answers
-that are written here.
+``prompts.game_prompt``, which ask for tags. A prompt in a file asks in its own words. The parsers in
+``agents/structured_parsing.py`` read the answers that are written here.
 """
 
 from __future__ import annotations
