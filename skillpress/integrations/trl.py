@@ -55,8 +55,7 @@ from skillpress.training.loop.reward_shaping import RewardShaper
 
 if find_spec("trl") is None:
     raise UserError(
-        "skillpress.integrations.trl: the package trl is not installed here; "
-        "pip install --constraint constraints.txt -e '.[trl]'"
+        "skillpress.integrations.trl: the package trl is not installed here; pip install 'skillpress[trl]'"
     )
 
 SKILLS = SkillParameters(

@@ -31,7 +31,7 @@ class LoraParameters(Section):
         except PackageNotFoundError:
             raise UserError(
                 f"{self.where}: is set, but the package peft is not installed here; "
-                f"pip install --constraint constraints.txt -e '.[lora]', or set {self.where} to null"
+                f"pip install 'skillpress[lora]', or set {self.where} to null"
             ) from None
 
 

@@ -120,7 +120,7 @@ def _how(module: str, error: Exception) -> str:
     if missing is None:
         return ""
     if module.startswith("skillpress."):
-        return f"; pip install --constraint constraints.txt -e '.[{missing}]'"
+        return f"; pip install 'skillpress[{missing}]'"
     if missing.partition(".")[0] != module.partition(".")[0]:
         return f"; {module} itself was found"
     file = f"{missing.partition('.')[0]}.py"

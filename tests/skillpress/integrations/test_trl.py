@@ -178,5 +178,5 @@ def test_without_trl_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "trl" else found(name))
     monkeypatch.delitem(sys.modules, "skillpress.integrations.trl")
-    with pytest.raises(UserError, match=r"the package trl is not installed.*-e '\.\[trl\]'"):
+    with pytest.raises(UserError, match=r"the package trl is not installed.*'skillpress\[trl\]'"):
         import_module("skillpress.integrations.trl")

@@ -35,7 +35,6 @@ def open_search(paragraphs: str | Path, home: str | Path) -> TantivySearch:
         if error.name != "tantivy":
             raise
         raise SearchError(
-            "search: the package tantivy is not installed here; "
-            "pip install --constraint constraints.txt -e '.[qa]'"
+            "search: the package tantivy is not installed here; pip install 'skillpress[qa]'"
         ) from None
     return TantivySearch(index_of(paragraphs, home))

@@ -259,7 +259,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(wordle, monkeyp
     section = wordle()
     monkeypatch.delitem(sys.modules, section.module, raising=False)
     monkeypatch.setitem(sys.modules, "textarena", None)
-    with pytest.raises(ParamsError, match=r"environment.module.*textarena.*'\.\[textarena\]'"):
+    with pytest.raises(ParamsError, match=r"environment.module.*textarena.*'skillpress\[textarena\]'"):
         GymnasiumText(section)
 
 
