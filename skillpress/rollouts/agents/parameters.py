@@ -60,7 +60,7 @@ class PolicyParameters(Section):
     domain_tokens: list[Literal["markers", "actions", "entities"]]
     """Words that become single tokens of a pretrained model: markers, actions, entities."""
     parser: Annotated[str, registered(PARSERS, RENDERINGS_OWN)]
-    """Reads answers: rendering (its own), plain, lenient, json, xml, planned (docs/agents.md)."""
+    """Reads answers: rendering (its own), plain, lenient, json ... (docs/agents.md)."""
     history: NonNegativeInt
     """Number of past actions in the state (measured in docs/experiments.md)."""
     state_update: Annotated[str, registered(STATE_UPDATES)]
