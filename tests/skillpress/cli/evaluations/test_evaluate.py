@@ -324,22 +324,26 @@ def test_figures_without_their_parameters_are_damaged(tmp_path: Path, parameters
         folder.tokenizer()
 
 
-@pytest.mark.parametrize("own", ["shop", "workshop", "countdown"])
+@pytest.mark.parametrize("own", ["shop", "workshop", "countdown", "program"])
 def test_a_policys_evaluation_plays_tasks_that_its_training_did_not(
     tmp_path: Path, repository: Path, own: str
 ) -> None:
-    overlay = {} if own == "countdown" else read_yaml(repository / "params" / f"{own}.yaml")
+    (tmp_path / "tasks.jsonl").write_text("\n".join(f'{{"id": "{number}"}}' for number in range(90)))
+    program = {"name": "program", "tasks": str(tmp_path / "tasks.jsonl"), "run": "json:dumps"}
+    program |= {"verify": "json:loads", "calls": "plain", "max_calls": 2, "seconds": 9, "isolation": "none"}
+    in_words = {"model": "smollm2-135m", "rendering": "requests", "context_tokens": 2048}
+    named = {"program": {"environment": program, "policy": in_words, "imitation": {"demonstrations": 0}}}
+    file = repository / "params" / f"{own}.yaml"
+    overlay = named.get(own) or (read_yaml(file) if file.is_file() else {})
     values = merge(merge(read_yaml(repository / "params.yaml"), overlay), {"tasks": {"test": 20}})
     if own != "workshop":
         values["tasks"] |= {"train": 60, "validation": 5}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     experiment = check_params(values, "test")
     made = list(experiment.environment.make_tasks(experiment.tasks.make(), experiment.seed))
-    (tmp_path / "named.yaml").write_text(
-        yaml.safe_dump({key: values[key] for key in ("environment", "tasks")})
-    )
+    (tmp_path / "named.yaml").write_text((tmp_path / "params.yaml").read_text())
     for model, overlays in ((tmp_path / "models" / "policy", ()), ("m", [tmp_path / "named.yaml"])):
-        params = evaluation_params(own, str(model), overlays, assignments=["policy.model=scratch"])
+        params = evaluation_params(own, str(model), overlays)
         assert tasks_of(params, "test") == [task for task in made if task.split == "test"]
     assert not {task.task_id for task in made if task.split == "train"} & {
         task.task_id for task in tasks_of(params, "test")
