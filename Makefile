@@ -22,8 +22,10 @@ LAYERS := train,pipeline,alfworld,textworld
 SKIPPED := /(tests?|testing|plotly|databricks|statsmodels|pip|_inductor)/|transformers/models/
 COMPILE := $(PYTHON) -W ignore -m compileall -qq -x '$(SKIPPED)' --workers 0 $(VENV)/lib || true
 # The default experiment imports nothing of these either, which its libraries and other environments ask for.
-UNUSED := alfworld antlr4 apprise asyncssh celery cyclopts dateparser docker fontTools graphql gunicorn hydra jericho \
-  kombu oauthlib prompt_toolkit pyasn1_modules sklearn spacy srsly textworld thinc werkzeug
+UNUSED := aiohttp alfworld antlr4 apprise arc asyncssh billiard celery combinatorics cyclopts dateparser docker \
+  fast_downward fontTools gateway gguf graphql gunicorn huey hydra jericho joblib kombu mlflow/server numba/cuda \
+  numpy/distutils oauthlib omegaconf physics polys/benchmarks prompt_toolkit pyasn1 pyasn1_modules rich_rst sklearn spacy \
+  srsly sympy/stats tatsu textworld thinc torch/_vendor typer werkzeug
 
 # make run: overlays, assignments and a seed choose a variant, as in
 # `make run PARAMS=params/grpo.yaml SET="training.steps=5 skills.buffer=64" SEED=1`.

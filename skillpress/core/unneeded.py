@@ -1,7 +1,8 @@
-"""Packages that a library imports because they are installed, and that this process does not need."""
+"""What a library imports because it is installed, and this process does not need."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,3 +20,20 @@ def unneeded(*packages: str) -> Iterator[None]:
     finally:
         for name in hidden:
             modules.pop(name, None)
+
+
+@contextmanager
+def without_dynamo() -> Iterator[None]:
+    """Inside, ``torch.compile`` returns its function as it is, and does not import the compiler (a second).
+
+    What was compiled before, and compiles when it is first called, is not affected after the block.
+    """
+    before = os.environ.get("TORCHDYNAMO_DISABLE")
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TORCHDYNAMO_DISABLE"]
+        else:
+            os.environ["TORCHDYNAMO_DISABLE"] = before

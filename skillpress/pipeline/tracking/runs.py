@@ -37,6 +37,7 @@ from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from skillpress.core.errors import UserError
+from skillpress.core.long_work import importing
 from skillpress.core.redaction import without_secrets
 from skillpress.core.storage import make_folder, make_private_file, named_disk_errors
 from skillpress.core.unneeded import unneeded
@@ -220,7 +221,8 @@ class StageRun:
 
     def register_policy(self, folder: str | Path) -> None:
         """Register a model folder as a new version of ``skillpress-<environment>``; or ``PolicyError``."""
-        from skillpress.models.policy import load_policy  # in seconds, which other stages' recorders skip
+        with importing("torch and transformers"):  # in seconds, which other stages' recorders skip
+            from skillpress.models.policy import load_policy
 
         policy = load_policy(folder, self._params.policy.dtype)
         logging.getLogger("mlflow").setLevel(logging.ERROR)  # it warns about model cards of hub models

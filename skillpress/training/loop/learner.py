@@ -21,6 +21,7 @@ from skillpress.core.columns import Indices
 from skillpress.core.errors import StorageError
 from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
+from skillpress.core.unneeded import without_dynamo
 from skillpress.models.policy.agreement import check_agreement, check_family
 from skillpress.models.policy.compiled_layers import compile_layers
 from skillpress.models.policy.lora import LoraAdapter, SavedAdapter
@@ -103,7 +104,8 @@ class Learner:
         if head is not None:
             self._optimizer.add_param_group({"params": list(head.parameters()), "factor": head.rate})
         self.engine: Any
-        self.engine, *_ = deepspeed.initialize(model=module, optimizer=self._optimizer, config=settings)
+        with without_dynamo():  # to know an optimizer of its own, DeepSpeed imports one that is compiled
+            self.engine, *_ = deepspeed.initialize(model=module, optimizer=self._optimizer, config=settings)
         # Imported here: it imports DeepSpeed, which takes seconds.
         from skillpress.training.loop.flat_gradients import FlatGradients
 

@@ -1,5 +1,6 @@
 """Packages that a library imports only because they are installed."""
 
+import subprocess
 import sys
 from importlib.util import find_spec
 
@@ -29,3 +30,22 @@ def test_an_error_inside_leaves_nothing_hidden() -> None:
     with pytest.raises(KeyError), unneeded(PACKAGE):
         raise KeyError
     assert PACKAGE not in sys.modules
+
+
+PROGRAM = """
+import sys, torch
+from skillpress.core.unneeded import without_dynamo
+
+def twice(number):
+    return 2 * number
+
+with without_dynamo():
+    assert torch.compile(twice) is twice
+print([name for name in sys.modules if name.startswith("torch._inductor.codegen")])
+assert torch.compile(twice) is not twice
+"""
+
+
+def test_torch_compiles_nothing_inside_does_not_import_its_compiler_and_compiles_afterwards() -> None:
+    said = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
