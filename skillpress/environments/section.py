@@ -146,7 +146,7 @@ class EnvironmentSection(Section):
     """Whether its compact prompts show ``AgentState.notes`` and have words for observations and actions in
     them, which ``policy.state_update: store`` requires."""
     own_tests: ClassVar[bool] = False
-    """Whether its test tasks do not depend on the sizes of the other splits. Then an evaluation makes only one
+    """Whether its test tasks do not depend on the sizes of the other splits. Then an evaluation makes one
     training task, and otherwise as many as its experiment."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """Packages whose version affects the contents of its episodes."""
