@@ -19,7 +19,7 @@ DEFAULT = ROOT / "params.yaml"
 def test_a_former_key_is_the_same_parameter_in_files_and_assignments_and_one_note_tells_the_present_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    moved._tell.cache_clear()
+    moved.tell.cache_clear()
     (tmp_path / "overlay.yaml").write_text("reward: {efficiency: 3.0}\n")
     params = load_params(DEFAULT, tmp_path / "overlay.yaml")
     said = "reward.efficiency: is now called reward.shaping_weight; rename it"
