@@ -89,7 +89,9 @@ def suits_onednn(rows: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _onednn(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     # torch's own operation of its compiled models: plain float32, no activation.
-    made = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, attr="none", scalars=[], algorithm="")
+    made = torch.ops.mkldnn._linear_pointwise.default(
+        rows, weight, bias, attr="none", scalars=[], algorithm=""
+    )
     return cast("torch.Tensor", made)
 
 
