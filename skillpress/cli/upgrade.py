@@ -7,8 +7,9 @@
 `skillpress init` notes in .skillpress.json what it wrote. A file that you have not edited since then is
 replaced, added or removed as the installed version has it. A file that you have edited is left alone: the
 command names it and shows how it differs from the installed version's. When you have merged such a file by
-hand, --merged FILE counts it as upgraded. Python files of your own that import modules of skillpress by
-former names get the present ones. --dry-run shows all differences and changes nothing.
+hand, --merged FILE counts it as upgraded. In Python files of your own, former names of modules become the
+present ones, and algorithms and selections get their present form. --dry-run shows all differences and
+changes nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skillpress.cli.former_classes import with_present_classes
 from skillpress.cli.init import MANIFEST, REQUIREMENTS, LabManifest, contents, digest
 from skillpress.cli.origin import write_origin
 from skillpress.core.arguments import CommandParser
@@ -37,7 +39,7 @@ SAID: Mapping[State, str] = {
     "change": "changes",
     "add": "is new",
     "remove": "is not in the new version",
-    "imports": "imports modules by their present names",
+    "imports": "uses the present names and forms",
     "edited": "left alone: you have edited it, and the new version differs",
 }
 _PIN = re.compile(rb"^skillpress(\[[^\]\n]*\])?==[^\s;#]+", re.MULTILINE)
@@ -91,7 +93,7 @@ def changes(folder: Path, manifest: LabManifest) -> Iterator[FileChange]:
 
 
 def own_imports(folder: Path, found: Sequence[FileChange]) -> Iterator[FileChange]:
-    """The lab's own Python files that import modules of skillpress by former names.
+    """The lab's own Python files that use former names of modules, or former forms of parts.
 
     Args:
         found: the other changes; what they replace or remove is left out.
@@ -102,7 +104,7 @@ def own_imports(folder: Path, found: Sequence[FileChange]) -> Iterator[FileChang
         if place in replaced or any(part.startswith(".") or part == "workspaces" for part in place.parts):
             continue
         before = file.read_bytes()
-        after = with_present_names(before.decode("utf-8", errors="surrogateescape"))
+        after = with_present_classes(with_present_names(before.decode("utf-8", errors="surrogateescape")))
         if (written := after.encode("utf-8", errors="surrogateescape")) != before:
             yield FileChange(place, "imports", before, written)
 

@@ -51,12 +51,12 @@ the algorithm is its section now:
     class Mine(Algorithm):  # from skillpress.training.algorithms.algorithm; with the keys of its Parameters
         def advantages(self, batch, add): ...  # self.key was self.parameters.key
         def loss(self, tokens): ...  # what the function that the property loss returned did
-ScoredTokens is beside Algorithm; docs/extending.md has a complete one""",
+ScoredTokens is beside Algorithm; docs/extending.md has one. `skillpress upgrade` rewrites a lab's own""",
     "selections": """\
 the selection is its section now:
     class Mine(Selection):  # from skillpress.training.algorithms.algorithm; with the keys of its Parameters
         def kept(self, batch, seed): ...  # __call__(batch, seed); self.key was self.parameters.key
-skillpress/training/algorithms/selections has some""",
+skillpress/training/algorithms/selections has some. `skillpress upgrade` rewrites a lab's own""",
 }
 """Group of parts to the present form, for a part in the form before 0.2."""
 BEFORE = {"skills.start": "empty"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sysconfig
 import tomllib
-from importlib.metadata import distributions
+from importlib.metadata import distributions, version
 from pathlib import Path
 
 import pytest
@@ -69,7 +69,8 @@ def test_a_lock_is_complete_since_it_is_installed_without_looking_for_dependenci
     makefile = (ROOT / "Makefile").read_text()
     layers = re.search(r"^LAYERS := (\S+)$", makefile, re.MULTILINE)
     assert layers
-    run = locked("run.txt", "torch-cpu.txt").keys()
+    torch = "torch-cpu.txt" if version("torch").endswith("+cpu") else "torch-cuda.txt"
+    run = locked("run.txt", torch).keys()
     assert required(f"skillpress[{layers[1]}]") - {"skillpress"} <= run
     assert required("skillpress[dev]") - {"skillpress"} <= run | locked("dev.txt").keys()
 

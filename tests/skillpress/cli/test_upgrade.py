@@ -183,7 +183,7 @@ def test_imports_by_former_names_follow_in_files_of_ones_own(
     edited.write_text(edited.read_text() + "from skillpress.play import Sandbox\n")
     assert main(["upgrade", "--dry-run"]) == 0 and "skillpress.learn.training" in own.read_text()
     assert main(["upgrade"]) == 0
-    assert "my_lab/mine.py: imports modules by their present names" in capsys.readouterr().out
+    assert "my_lab/mine.py: uses the present names and forms" in capsys.readouterr().out
     assert own.read_text() == (
         "from skillpress.training.loop.step import TrainingStep\n"
         "from skillpress.training.algorithms.algorithm import ScoredTokens\n"
