@@ -47,7 +47,8 @@ def reproduce(folder: Path, options: list[str]) -> tuple[float, dict[str, float]
     seconds = time.perf_counter() - started
     if finished.returncode:
         raise SystemExit(finished.stdout[-2000:] + finished.stderr[-2000:])
-    return seconds, {stage: float(own) for stage, own in _DONE.findall(finished.stdout)}
+    stages = {stage: float(own) for stage, own in _DONE.findall(finished.stdout + finished.stderr)}
+    return seconds, stages
 
 
 def measure(overlays: Sequence[str], processes: int, folder: Path) -> dict[str, Any]:
