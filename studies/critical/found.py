@@ -44,14 +44,14 @@ def found_bullets(found: Critical) -> Iterator[str]:
             )
     for method, words in (
         (SEGCOST, "And where nothing tells the kinds apart (`alike`)?"),
-        ("constant", "Does a constant penalty do anything? In every cell"),
+        ("constant", "Does a constant penalty do anything in any cell?"),
     ):
         routines, success = _claims(found, BASELINE, method, "same")
         if not _missing(routines, success):
             margins = [f"{100 * claims[0].margin:g}" for claims in (routines, success)]
             yield from bullet(
-                f"**{words}** The plan claims no difference to plain GRPO: less than {margins[0]} points",
-                f"of routines and {margins[1]} of success. Routines: {shown(routines)}.",
+                f"**{words}** The plan claims that `{method}` is within {margins[0]} points of routines and",
+                f"{margins[1]} of success of plain GRPO. Routines: {shown(routines)}.",
                 f"Success on unseen tasks: {shown(success)}.",
             )
 
@@ -122,7 +122,7 @@ def _in_cells(claims: Sequence[ClaimEvidence]) -> str:
 
 
 def differences(claims: Sequence[ClaimEvidence]) -> Iterator[str]:
-    """The differences of every pair of methods that has runs, outcome by outcome."""
+    """A sentence about every pair of methods that has runs: its differences, outcome by outcome."""
     for first, second in dict.fromkeys((one.claim.first, one.claim.second) for one in claims):
         told: dict[str, list[str]] = {}
         for one in claims:
@@ -130,8 +130,9 @@ def differences(claims: Sequence[ClaimEvidence]) -> Iterator[str]:
                 outcome = "routines" if one.claim.outcome == ROUTINES else one.claim.family
                 difference = points(one.difference, one.low, one.high)
                 told.setdefault(outcome, []).append(f"{difference} in `{one.claim.benchmark}`")
-        for outcome, of_cells in told.items():
-            yield f"`{second}` less `{first}`, {outcome}: {', '.join(of_cells)}."
+        if told:
+            by_outcome = "; ".join(f"{outcome}: {', '.join(of_cells)}" for outcome, of_cells in told.items())
+            yield f"`{second}` less `{first}`, {by_outcome}."
 
 
 def shown(claims: Sequence[ClaimEvidence]) -> str:
