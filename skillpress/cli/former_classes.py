@@ -16,7 +16,7 @@ from typing import TypeGuard
 
 _PLACE = "skillpress.training.algorithms."
 _GONE = {"PolicyLoss": "object"}
-"""Names that are gone, and what may stand in their place."""
+"""Names without a present one, and the name that replaces them."""
 _METHODS = {"__call__": "kept", "loss": "policy_loss", "importance": "importance_weights"}
 _LOSS = '''
 {indent}def loss(self, tokens):
@@ -30,7 +30,7 @@ Edit = tuple[int, int, str]
 def with_present_classes(text: str) -> str:
     """The text of a module, with each algorithm and selection as the section that it is now.
 
-    A file that is no Python, or has none of the former form, is returned as it is.
+    Other files are returned unchanged, also those that are not Python.
     """
     source = text.encode("utf-8", errors="surrogateescape")
     try:
