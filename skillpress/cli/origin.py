@@ -82,7 +82,7 @@ def source_of(noted: str | None) -> dict[str, str]:
 
 
 def _packages(installed: Distribution, noted: str | None) -> list[Path]:
-    """The folders from which an installed package may be imported: its own, and an editable install's clone."""
+    """The folders that an installed package is imported from: its own, and an editable install's clone."""
     described = json.loads(noted or "{}")
     clone = url2pathname(urlsplit(described.get("url", "")).path)
     editable = described.get("dir_info", {}).get("editable", False)

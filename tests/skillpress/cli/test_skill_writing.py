@@ -105,7 +105,7 @@ def test_the_page_shows_each_skill_as_its_file_is_beside_runs_with_the_uses_high
     used = fix.partition('<div class="frame learned">')[2].partition('<div class="frame')[0]
     assert re.findall(r"<bdi>(\w+)</bdi></span><div", used) == ["grep", "sed", "patch", "pytest"]
     (tmp_path / "page" / "skills.html").unlink()
-    with pytest.raises(UserError, match=r"the page of these skills, .* is gone"):
+    with pytest.raises(UserError, match=r"the page of these skills, .* does not exist"):
         skills_page(tmp_path / "skills")
 
 

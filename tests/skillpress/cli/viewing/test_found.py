@@ -178,7 +178,7 @@ def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_pat
         find([tmp_path / "empty"])
     begun = EvaluationFolder(tmp_path / "begun")
     begun.claim({"agent": "explorer"})
-    with pytest.raises(UserError, match="this evaluation is not finished; run its command again"):
+    with pytest.raises(UserError, match="is an unfinished evaluation; run its command again"):
         find([begun.path])
     home = made("one")
     shutil.rmtree(home / "data" / "rollouts")
