@@ -181,7 +181,7 @@ def _finished(name: str, rest: Sequence[str]) -> int:
     except SystemExit as ended:  # the parser has printed its help, or the mistake
         return int(ended.code or 0)
     except KeyboardInterrupt:
-        exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
+        exit_codes.say(f"{name}: interrupted; finished work is kept, run the same command again to continue")
         return exit_codes.INTERRUPTED
     except BrokenPipeError:  # of `| head`, which has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python's last flush fails too
