@@ -67,7 +67,7 @@ METHODS = tuple(
 SEEDS = (0, 1, 2)
 KEPT = f"finished stages and checkpoints are kept in {FOLDER}/"
 AT_ONCE = 64
-"""At most this many experiments run at once; each has a thread here that waits for it."""
+"""The flow runs at most this many experiments at once; a thread here waits for each."""
 
 
 class ExperimentFailedError(RuntimeError):

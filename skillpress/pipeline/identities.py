@@ -68,7 +68,7 @@ def prompt_identity(rendering: str) -> dict[str, str]:
 
 
 def embedding_identity(store: StoreParameters | None) -> dict[str, str]:
-    """Identifies the model that computes a store's vectors; None if no model does."""
+    """Identifies the model that computes the vectors of a store; empty if no model does."""
     return {} if store is None or store.model is None else {"embedding": model_identity(store.model)}
 
 

@@ -41,7 +41,7 @@ def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
 
 
 def summaries(results: Path) -> dict[str, EvaluationSummary]:
-    """The summary of each policy in ``results/evaluation.json``. Raises ``StorageError`` for a damaged file."""
+    """The summary of each policy in ``results/evaluation.json``. Raises ``StorageError`` if damaged."""
     policies = read_evaluation(results)["policies"]
     try:
         return {name: EvaluationSummary.from_json(values) for name, values in policies.items()}

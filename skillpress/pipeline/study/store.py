@@ -49,7 +49,7 @@ class Record:
     """Rows of ``facts_of``, with the ``id`` of their run."""
 
     def matching(self, planned: Sequence[PlannedRun], root: Path = ROOT) -> dict[str, RecordedRun]:
-        """For each planned run's name, a record with its parameters and seed, from any revision of the code."""
+        """For each planned run's name, a record with its parameters and seed, from any code revision."""
         known, defaults = {}, read_yaml(root / DEFAULTS)
         for run in self.runs:
             try:
