@@ -92,7 +92,7 @@ def tasks_of(params: Params, split: str) -> list[Task]:
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
     count = getattr(sizes, split)
     if not count:
-        raise UserError(f"--split {split}: has no tasks; --set tasks.{split}=100 makes some")
+        raise UserError(f"--split {split}: tasks.{split} is 0; --set tasks.{split}=100 makes some")
     tasks: list[Task] = []
     with StageProgress("tasks", count, "task") as progress:
         for task in environment.checked_tasks(sizes, params.seed):

@@ -89,7 +89,9 @@ def test_what_is_refused_is_named(repository: Path, capsys: pytest.CaptureFixtur
         playing_params("alfworld", [repository / "params" / "smoke.yaml"], ())
     with pytest.raises(ParamsError, match=r"tasks\.train"):
         playing_params("countdown", (), ("tasks.train=0",))
-    with pytest.raises(UserError, match=r"--split validation: has no tasks; --set tasks.validation=100"):
+    with pytest.raises(
+        UserError, match=r"--split validation: tasks.validation is 0; --set tasks.validation=100"
+    ):
         tasks_of(playing_params("countdown", (), FEW), "validation")
     assert main(["serve", "--environment", "countdown", "--idle-seconds", "0"]) == 2
     assert "--idle-seconds: is 0; must be a finite number, above 0" in capsys.readouterr().err

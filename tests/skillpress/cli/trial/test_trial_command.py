@@ -118,7 +118,7 @@ def test_a_plan_is_said_and_nothing_is_played(tmp_path: Path, skills: Path, caps
     assert (
         "price: 20 episodes (5 tasks x 1 rollouts x 4 arms), at most 80 calls of at most 64 response" in said
     )
-    assert "power: 5 tasks can show nothing, whatever they say; 6 are the fewest" in said
+    assert "power: 5 tasks can show nothing, whatever their outcomes; 6 are the fewest" in said
 
 
 def test_the_same_command_says_the_verdict_again_and_another_trial_is_refused(
