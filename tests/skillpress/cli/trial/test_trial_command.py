@@ -136,4 +136,4 @@ def test_the_same_command_says_the_verdict_again_and_another_trial_is_refused(
 def test_a_single_skill_has_no_others_to_leave_in(tmp_path: Path, capsys: Any) -> None:
     skills = skill_folder(tmp_path / "skills", "find-things")
     assert main(["trial", "--skills", str(skills), "--model", "m", "--each", *world(tmp_path, 6)]) == 2
-    assert "--each: find-things is the only skill" in capsys.readouterr().err
+    assert "--each: needs several skills, not find-things alone" in capsys.readouterr().err
