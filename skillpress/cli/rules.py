@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     chosen = parser.parse_args(arguments)
     if chosen.output is not None and chosen.output.exists():
-        raise TableExistsError(f"--output {chosen.output}: exists already and may be edited; name a new file")
+        raise TableExistsError(f"--output {chosen.output}: exists and may have been edited; name a new file")
     names, wanted = NameProjection(), wanted_by(chosen)
     log, _ = read("rules", chosen.traces, names, wanted, chosen.most_bad)
     if (refusal := refusal_of(log, names.words)) is not None:

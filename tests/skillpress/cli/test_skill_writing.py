@@ -156,7 +156,7 @@ def test_grown_logs_update_what_has_grown_and_nothing_that_was_edited(
     assert changed == {"hatch-towncrier-twine"}, "the hashes are of the same uses as the text"
     changes = (tmp_path / "skills" / "CHANGELOG.md").read_text()
     assert changes.count("## Logs") == 2 and "- Updated: hatch-towncrier-twine\n" in changes
-    assert "pip-uv-diff: left as it is, since it was edited" in capsys.readouterr().out
+    assert "pip-uv-diff: not changed, because it was edited" in capsys.readouterr().out
 
 
 def test_unknown_outcomes_are_said_to_be_unknown(make: Make) -> None:

@@ -42,7 +42,7 @@ def test_two_evaluations_are_compared_at_every_budget_with_what_each_figure_is_d
         assert row["test"]["difference"] == pytest.approx(row["second"] - row["first"])
         assert row["divided_by"] == "30 episodes (10 tasks, 1 training of each)"
     assert rows[3]["divided_by"] == "10 verdicts (10 tasks, 1 training of each)"
-    assert "| other trainings |" in text and "not tested, since each method is here with one" in text
+    assert "| other trainings |" in text and "not tested, with one training of each method" in text
     assert "policy.rendering is 'paper' and not 'compact'" in text and "sampling.slots" not in text
 
 
@@ -75,7 +75,7 @@ def test_what_is_not_the_same_is_not_compared(evaluate, tmp_path: Path, capsys) 
         )
         assert message in capsys.readouterr().err
     assert main(["compare", str(base), str(base)]) == exit_codes.USER_ERROR
-    assert "is compared with itself" in capsys.readouterr().err
+    assert "was named twice" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -113,7 +113,7 @@ def test_what_has_no_ratio_is_refused_with_the_reason(
     write_rollouts("played.parquet", [long])
     refused("a turn of task short has 102 tokens, more than the 28", "one", "other")
     write_rollouts("played.parquet", [episode("short", 2, tokens=False)])
-    refused("holds no tokens", "one", "other")
+    refused("has no tokens", "one", "other")
 
 
 def reversed_words() -> PreTrainedTokenizerFast:

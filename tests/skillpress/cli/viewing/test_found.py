@@ -174,7 +174,7 @@ def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_pat
     with pytest.raises(UserError, match=r"nowhere: there is no such file or folder; name an experiment's"):
         find([tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"empty: holds neither params\.yaml"):
+    with pytest.raises(UserError, match=r"empty: contains neither params\.yaml"):
         find([tmp_path / "empty"])
     begun = EvaluationFolder(tmp_path / "begun")
     begun.claim({"agent": "explorer"})
