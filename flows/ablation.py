@@ -1,4 +1,4 @@
-"""Methods x seeds, side by side, with one comparison at the end.
+"""Runs methods x seeds concurrently, with one comparison at the end.
 
     python -m flows.ablation --params params/grpo.yaml --params params/segcost.yaml --seeds 0 1 2
     python -m flows.ablation --grid training.learning_rate=1e-4,3e-4 --grid skills.buffer=0,64 --seeds 1,2,3
@@ -67,7 +67,7 @@ METHODS = tuple(
 SEEDS = (0, 1, 2)
 KEPT = f"finished stages and checkpoints are kept in {FOLDER}/"
 AT_ONCE = 64
-"""The most experiments at once; each has a thread here that waits for it."""
+"""The flow runs at most this many experiments at once; a thread here waits for each."""
 
 
 class ExperimentFailedError(RuntimeError):
@@ -233,14 +233,14 @@ def grid_of(line: str) -> list[str]:
 
 
 def places() -> int:
-    """How many processes find room: each takes a core, and a GPU where there are any."""
+    """How many processes can run at once: each needs a core and, on a machine with GPUs, a GPU."""
     import torch  # in seconds; overlays are checked before
 
     return min(cores(), torch.cuda.device_count() or cores())
 
 
 def room(places: int, processes: Sequence[int]) -> int:
-    """How many experiments with so many processes each run at once; at least one."""
+    """How many experiments with this many processes each run at once; at least one."""
     return max(1, places // max(processes))
 
 

@@ -42,7 +42,7 @@ def _descendants(process: psutil.Process) -> set[psutil.Process]:
 
 
 def stop_all() -> None:
-    """Stop all processes that this one has started, with theirs."""
+    """Stop all processes that this one has started, and their descendants."""
     stop(_descendants(psutil.Process()))
 
 

@@ -1,8 +1,8 @@
 """Ctrl-C in a flow stops its processes, names in one line the results that are kept, and ends the program.
 
-A flow's own way out would take minutes. Prefect's server, a process of the same terminal, has had the Ctrl-C
-too. Each of the flow's last messages to it would fail with a traceback, and threads would try their tasks
-again.
+A flow's own way out would take minutes. Prefect's server, a process of the same terminal, has received the
+Ctrl-C too. Each of the flow's last messages to it would fail with a traceback, and threads would try their
+tasks again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flows.children import stop_all
 from skillpress.pipeline import exit_codes
 
 KEPT = "finished stages and checkpoints are kept"
-"""What an experiment that is interrupted leaves, in words."""
+"""The words for the results that an interrupted experiment keeps."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def interruptible(name: str, kept: str) -> Iterator[None]:
     Args:
         name: of the flow.
         kept: a clause about the results that are kept, such as ``finished stages are kept in workspaces/``.
-            The text of a ``KeyboardInterrupt`` is said before it.
+            The text of a ``KeyboardInterrupt`` is printed before it.
     """
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:

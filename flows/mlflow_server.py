@@ -4,8 +4,8 @@
 
 MLflow alone answers pages of any port of this machine, so a page of another local server could change
 records. It also takes any folder as an experiment's place for artifacts, and then writes there. Here only
-programs and MLflow's own pages are answered (``PageGuard``), and artifacts stay below the folder that the lab
-has for them.
+programs and MLflow's own pages are answered (``PageGuard``), and artifacts stay inside the lab's folder for
+them.
 
 The variables are those that ``services.py`` sets: HOST, MLFLOW_PORT, MLFLOW_TRACKING_URI.
 """
@@ -26,7 +26,7 @@ from skillpress.core.web import PageGuard, server_of
 PLACES = {"experiments/create": "artifact_location", "model-versions/create": "source"}
 """Maps requests, by the end of their paths, to the field that names a place of artifacts."""
 MOST_BYTES = 1 << 20
-"""The most bytes of such a request's body."""
+"""The body of such a request has at most this many bytes."""
 
 
 class ArtifactsBelow:

@@ -3,8 +3,8 @@
     python -m flows.own_server DESCRIPTOR       what ``OwnServer`` starts
 
 It starts while the run still imports DVC, MLflow and Prefect: on two cores neither waits long for the other.
-The run opens the port and the server inherits it, so no other program can take the port in between. The
-server ends with the run, ``kill -9`` included.
+The run opens the port and the server inherits it, so no other program can use the port in between. The server
+ends with the run, ``kill -9`` included.
 """
 
 from __future__ import annotations

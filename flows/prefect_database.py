@@ -1,9 +1,9 @@
-"""Prefect's SQLite file, which gets its name when all its tables are there.
+"""Prefect's SQLite file, which gets its name when all its tables exist.
 
 Prefect's server makes its tables when it first starts, one migration after another. If it is stopped in
 between, the file has some of the tables, and every later start fails ("index ... already exists"). This
 happens on a busy machine: a flow that is started by hand gives its server two minutes. So the tables are made
-before, in a file of another name. Processes that would make them at the same time take turns.
+first, in a file with another name. Processes that would make them at the same time take turns.
 """
 
 from __future__ import annotations

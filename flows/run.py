@@ -30,7 +30,7 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.mirrors import trackers
 
 CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
-"""Prefect's variable. The stages say how far they are; Prefect's own lines of it are in its database."""
+"""Prefect's variable. The stages print their progress; Prefect's own lines about it are in its database."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -70,7 +70,7 @@ class Address:
         return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
 
     def check_free(self) -> None:
-        """Raise ``ServiceError`` if another program listens there already."""
+        """Raise ``ServiceError`` if another program already listens at the address."""
         with socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -42,7 +42,7 @@ class StageFailedError(RuntimeError):
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:
-    """Leave out the traceback of an error whose message says all."""
+    """Leave out the traceback of an error whose message is sufficient."""
     if record.exc_info and isinstance(record.exc_info[1], (StageFailedError, UserError, DvcException)):
         record.exc_info = None
     return True
@@ -98,7 +98,7 @@ def reproduce_stage(stage: str) -> bool:
 
 
 def said_before_a_retry(failed: StageFailedError) -> None:
-    """Say it if the stage is tried again: Prefect's own line is only in its database."""
+    """Print a line before a retry, because Prefect's own line is only in its database."""
     attempts = task_run.run_count
     if retried(failed.exit_code) and attempts <= len(RETRY_DELAYS_SECONDS):
         _LOG.warning("%s; tried again in %g seconds", failed, RETRY_DELAYS_SECONDS[attempts - 1])

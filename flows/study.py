@@ -68,10 +68,11 @@ class StudyChoice:
     """The runs of the study to make, and how to make them."""
 
     questions: tuple[str, ...] = ()
-    """Names or the beginnings of names; empty means all."""
+    """Questions, by their names or the beginnings of names; empty means all."""
     benchmarks: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
-    """Empty means all. All runs of a seed share one start, so finish a seed on one machine."""
+    """The seeds to run; empty means all. All runs of a seed share one start, so finish a seed on one machine.
+    """
     at_once: int = 0
     """Runs at once; 0 means as many as fit on the cores."""
     limit_minutes: float = LIMIT_MINUTES
@@ -160,7 +161,7 @@ def study(choice: StudyChoice) -> State[None]:
 
 
 def kept_of(choice: StudyChoice) -> str:
-    """What a study that is interrupted leaves, in words."""
+    """The words for the results that an interrupted study keeps."""
     return f"finished runs are in {choice.record}/, the checkpoints of others in {WORKSPACES}/"
 
 

@@ -38,7 +38,7 @@ def main(stage: Stage) -> None:
 
 
 def note_of_tools() -> None:
-    """Say it if the policy cannot be shown tools. Whether a program offers any is seen when it asks."""
+    """Print a note if the policy cannot be shown tools. A program's tools are known only when it asks."""
     from skillpress.models.policy.chat_template import saved_without_tools
 
     if reason := saved_without_tools(BASE_POLICY):

@@ -33,7 +33,7 @@ SECTIONS = ("environment", "tasks", "policy", "imitation", "engine", "sampling",
 
 
 def choice_of(experiment: Path) -> Choice:
-    """What the start policy of an experiment leaves to choose from.
+    """What a segmentation cost can choose from in the wins of an experiment's start policy.
 
     Raises:
         ParamsError: its parameters are missing or wrong.
@@ -102,8 +102,8 @@ def lines(found: Conditions) -> Iterator[str]:
     if found.ways is not None:
         ways = found.ways
         yield (
-            f"{ways.several} of these in several ways, {ways.equal_length} in several of equal length, "
-            f"{ways.differ} of equal length and unequal cost"
+            f"{ways.several} of these in several ways, {ways.equal_length} in several ways of equal length, "
+            f"{ways.differ} in ways of equal length and unequal cost"
         )
     yield f"figures with their 95% intervals over {over}; fewer than {FEWEST} tasks decide nothing"
     if found.differ is None or found.worth is None:

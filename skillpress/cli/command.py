@@ -5,8 +5,8 @@ Each module takes the rest of the command line in ``main(arguments)`` and return
 that the user can correct is printed here as one clear line and exits with 2; Ctrl-C exits with 130. A missing
 layer of the package is such a mistake, and is found before the command's module is imported.
 
-Some commands run code that an experiment names. The others only look, also at experiments of strangers, and
-import none of it.
+Some commands run code that an experiment names. The others only read files and import no such code, so they
+are safe for experiments of unknown origin.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOG = logging.getLogger("skillpress.cli")
 
 @dataclass(frozen=True)
 class Command:
-    """One word of the command line."""
+    """One subcommand."""
 
     module: str
     """The module, which has ``main(arguments) -> int``."""
@@ -175,13 +175,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _finished(name: str, rest: Sequence[str]) -> int:
-    """The exit code of a command, whose mistakes are printed as a line."""
+    """Run a command and return its exit code; a mistake of the user is printed as one line."""
     try:
         return _run(name, rest)
     except SystemExit as ended:  # the parser has printed its help, or the mistake
         return int(ended.code or 0)
     except KeyboardInterrupt:
-        exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
+        exit_codes.say(f"{name}: interrupted; finished work is kept, run the same command again to continue")
         return exit_codes.INTERRUPTED
     except BrokenPipeError:  # of `| head`, which has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python's last flush fails too
@@ -212,7 +212,7 @@ def _run(name: str, rest: Sequence[str]) -> int:
 
 
 def _allowed(name: str, command: Command) -> AbstractContextManager[None]:
-    """The block in which a command works: one that runs code has all of the lab's settings too."""
+    """The context in which a command runs; a command that runs code also gets all settings of the lab."""
     if not command.runs_code:
         return looking(lambda line: _LOG.warning("%s: %s", name, line))
     settings.apply_all()
@@ -220,7 +220,7 @@ def _allowed(name: str, command: Command) -> AbstractContextManager[None]:
 
 
 def _layer_line(error: ModuleNotFoundError) -> str | None:
-    """What to install, if an option or an environment needs more layers than its command."""
+    """What to install if an option or an environment needs more layers than its command."""
     layer = layers.layer_of(error.name or "")
     return layer and f"{error.name} is not installed: {layers.remedy(layer)}"
 

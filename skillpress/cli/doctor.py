@@ -1,8 +1,8 @@
 """``skillpress doctor``: what is installed, what works on this machine, and how to get the rest.
 
-Every line is the result of a trial: packages and the imports of engines are looked up, a sandbox is started,
-games are counted. The exit code is 0 unless something is missing that the base layer needs or, in a lab, the
-default experiment.
+Every line is the result of a trial: it looks up packages and the imports of engines, starts a sandbox and
+counts games. The exit code is 0 unless something is missing that the base layer or, in a lab, the default
+experiment needs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from skillpress.rollouts.sandbox.gvisor import find_runsc
 from skillpress.rollouts.sandbox.gvisor import probe as probe_gvisor
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-"""Names of the browser; the report's test uses the first one that is installed."""
+"""Program names of Chromium; the report's test uses the first one that is installed."""
 DEFAULT_ENGINE = "local"
 """The engine that params.yaml names."""
 
@@ -42,7 +42,7 @@ DEFAULT_ENGINE = "local"
 RUNS = LAB is not None
 """Whether experiments can run here: outside a lab only the base layer is needed."""
 SUMS = ("all", "dev")
-"""Extras that are not layers: all of them together, and the tools of this repository's tests."""
+"""Extras that are not layers: ``all`` of them together, and the tools of this repository's tests."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Finding:
 
 
 def findings() -> Iterator[tuple[str, list[Finding]]]:
-    """Section to its lines."""
+    """The lines of each section."""
     yield "Base layer", [python(), *packages(layers.layers()[layers.BASE], needed=True)]
     yield (
         "Needed by `skillpress run`",
@@ -82,7 +82,7 @@ def findings() -> Iterator[tuple[str, list[Finding]]]:
 
 
 def agents() -> Iterator[Finding]:
-    """The coding agents that have a file, with what each says of its version."""
+    """The coding agents that skillpress supports, each with the version that it prints."""
     for name in shipped():
         agent = read_agent(name)
         try:
@@ -92,7 +92,7 @@ def agents() -> Iterator[Finding]:
 
 
 def python() -> Finding:
-    """This interpreter."""
+    """The version of this Python interpreter."""
     fits = sys.version_info >= (3, 11)
     remedy = "" if fits else "; 3.11 or later is needed"
     return Finding("Python", fits, f"{platform.python_version()} at {sys.executable}{remedy}", needed=True)
@@ -145,7 +145,7 @@ def parts() -> Iterator[Finding]:
 
 
 def engine(name: str) -> Finding:
-    """Whether everything that an engine imports is installed."""
+    """Whether all modules that an engine imports are installed."""
     section: type[EngineParameters] = lookup(ENGINES, name, "engine.name")
     missing = [package for package in section.packages if find_spec(package) is None]
     if missing:
@@ -201,7 +201,7 @@ def cooking_games() -> Finding:
 
 
 def sandbox() -> Finding:
-    """Bubblewrap, by a trial: an installed Bubblewrap may still lack permission to make namespaces."""
+    """Whether a Bubblewrap sandbox starts; an installed one may still lack permission to make namespaces."""
     try:
         probe()
     except SandboxUnavailableError as error:
@@ -241,7 +241,7 @@ def shellcheck() -> Finding:
 def report(
     sections: Sequence[tuple[str, list[Finding]]], say: Callable[[str], None] = print
 ) -> list[Finding]:
-    """Print every section; returns the needed things that are missing."""
+    """Print every section and return the missing things that are needed."""
     every = [finding for _, found in sections for finding in found]
     width = max(len(finding.name) for finding in every)
     for title, found in sections:

@@ -50,7 +50,7 @@ FORMATS: dict[str, Callable[[Path, Iterable[Trajectory], Texts], None]] = {
     "datasets": _write_datasets,
     "sharegpt": write_sharegpt,
 }
-"""``--format`` to the function that writes it."""
+"""The function that writes each ``--format``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"--output: {output} exists already; name another path")
     count = episodes_of(chosen.rollouts)
     if not count:
-        raise UserError(f"{chosen.rollouts}: holds no episode; name another file")
+        raise UserError(f"{chosen.rollouts}: has no episodes; name another file")
     texts = _texts(chosen.tokenizer, chosen.rollouts)
     sweep(output)
     with StageProgress("export", count, "episode") as progress:
@@ -100,7 +100,7 @@ def _texts(named: Path | None, rollouts: Path) -> Texts:
         if folder is not None:
             why, remedy = "the package tokenizers is not installed", layers.remedy("tokens")
         _LOG.warning(
-            "export: %s; answers are given as thought and action, prompts are left out (%s)", why, remedy
+            "export: %s; answers are exported as thought and action, without prompts (%s)", why, remedy
         )
         return Texts()
     layers.need(["tokens"])

@@ -5,7 +5,7 @@
 
 Writes a git repository with the reference lab's parameters, stages, flows and infrastructure. It adds a small
 environment and an algorithm with their tests (my_lab/), a Makefile, a README and continuous integration. The
-lab pins this version of skillpress; `skillpress upgrade` takes it to a later one. origin.mk says where this
+lab pins this version of skillpress; `skillpress upgrade` moves it to a later one. origin.mk says where this
 version came from, so that make uses this environment, or installs from the same place.
 """
 
@@ -75,14 +75,14 @@ def write_lab(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class LabManifest:
-    """What a lab was written from: the file ``.skillpress.json``, for ``skillpress upgrade``."""
+    """The file ``.skillpress.json``, which tells ``skillpress upgrade`` what a lab was written from."""
 
     name: str
     """The lab's name in its README."""
     version: str
     """The version of skillpress that wrote or upgraded it."""
     files: Mapping[str, str]
-    """File to the hash of what was written there."""
+    """The hash of the content that was written to each file."""
 
     def write(self, folder: Path) -> None:
         """Write it into a lab, as the last file."""
@@ -94,10 +94,10 @@ class LabManifest:
         """The manifest of a lab.
 
         Raises:
-            InitError: the lab has none, or a damaged one.
+            InitError: the lab's manifest is missing or damaged.
         """
         if not (folder / MANIFEST).is_file():
-            raise InitError(f"{folder}: `skillpress init` did not write this lab: it has no {MANIFEST}")
+            raise InitError(f"{folder}: `skillpress init` did not write this lab: {MANIFEST} is missing")
         values = read_schema(folder / MANIFEST, SCHEMA, "restore it from the repository's history")
         try:
             found = cls(str(values["name"]), str(values["version"]), {**values["files"]})
@@ -107,17 +107,17 @@ class LabManifest:
             return found
         except (KeyError, TypeError) as error:
             raise InitError(
-                f"{folder / MANIFEST}: damaged; restore it from the repository's history"
+                f"{folder / MANIFEST}: is damaged; restore it from the repository's history"
             ) from error
 
 
 def digest(content: bytes) -> str:
-    """The hash by which a manifest knows a file."""
+    """The hash of a file, as manifests record it."""
     return hashlib.sha256(content).hexdigest()
 
 
 def contents(name: str) -> dict[Path, bytes]:
-    """Place in the lab to content, for every file that this version writes into a lab of this name."""
+    """The path and content of every file that this version writes into a lab of this name."""
     found = {target: source.read_bytes() for source, target in files()}
     readme = Path("README.md")
     found[readme] = found[readme].replace(b"# NAME", f"# {name}".encode())
@@ -126,7 +126,7 @@ def contents(name: str) -> dict[Path, bytes]:
 
 
 def pin() -> str:
-    """The requirement of a lab: this version of skillpress."""
+    """The lab's requirement of this version of skillpress."""
     return f"skillpress[{','.join(LAYERS)}]=={__version__}"
 
 
@@ -152,10 +152,11 @@ def _files_of(place: Path) -> Iterator[Path]:
 
 
 def _make_repository(folder: Path) -> None:
-    """Make a git repository, since a workspace is a copy of git's files; the owner makes the first commit."""
+    """Make a git repository, because workspaces copy git's files; the owner makes the first commit."""
     if shutil.which("git") is None:
         raise InitError(
-            f"{folder}: is written, but git is not installed; experiments need it to list the lab's files"
+            "git is not installed, but experiments need it to list the lab's files; the lab is written to "
+            f"{folder}"
         )
     inside = ["git", "-C", str(folder), "rev-parse", "--show-toplevel"]
     if subprocess.run(inside, capture_output=True).returncode:

@@ -24,7 +24,7 @@ _OWN = re.compile(r"skillpress\[(.*)\]")
 
 @cache
 def layers() -> dict[str, tuple[str, ...]]:
-    """Name to the distributions that only this layer adds; :data:`BASE` first, then the extras in order."""
+    """The distributions that only a layer adds, by its name; :data:`BASE` first, then the extras in order."""
     project = tomllib.loads((REFERENCE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked: dict[str, list[str]] = {BASE: project["dependencies"], **project["optional-dependencies"]}
     return {name: tuple(dict.fromkeys(_distributions(asked, name))) for name in asked}
@@ -39,7 +39,8 @@ def need(wanted: Iterable[str]) -> None:
     """Check that these layers are installed.
 
     Raises:
-        UserError: one is not; the message names the layers, the missing packages and the install command.
+        UserError: a layer is not installed; the message names the layers, the missing packages and the
+        install command.
     """
     lacking = {layer: gone for layer in wanted if (gone := missing(layer))}
     if lacking:
@@ -81,5 +82,5 @@ def _installed(name: str) -> bool:
 
 
 def normal(name: str) -> str:
-    """A distribution's name in the form in which all its spellings are equal."""
+    """A distribution's name in normal form, which is the same for all its spellings."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()

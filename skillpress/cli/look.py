@@ -1,4 +1,4 @@
-"""What was understood of a log, in words: in five lines, or whole with the first trace step by step.
+"""What was understood of a log, in words: in five lines, or in full with the first trace step by step.
 
 Texts of a log are shown on one line each, with hidden characters as codes (``core/visible.py``).
 """
@@ -16,9 +16,9 @@ from skillpress.reports.skills_page.understood import counted, left_out, outcome
 
 TOOLS, TOOLS_WHOLE = 8, 40
 STEPS, ACTION = 60, 90
-"""The most steps of the first trace, and the most characters of one."""
+"""The command prints at most this many steps of the first trace, and characters of a step."""
 NAMED = 8
-"""The most bad lines and files that are named."""
+"""The command names at most this many bad lines and files."""
 
 
 def in_five_lines(log: Log, projected_by: str) -> Iterator[str]:
@@ -32,7 +32,7 @@ def in_five_lines(log: Log, projected_by: str) -> Iterator[str]:
 
 
 def whole(log: Log, projection: TraceProjection, projected_by: str) -> Iterator[str]:
-    """The same at length, and the first trace."""
+    """The same lines in full, and the first trace."""
     for name, count in log.formats.most_common():
         yield f"format    {line(name, 60)}: {counted(count, 'trace')}"
     yield f"files     {len(log.files):,}"

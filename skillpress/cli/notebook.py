@@ -1,4 +1,4 @@
-"""Train and evaluate in a notebook, by the parts that the stages of ``dvc.yaml`` run.
+"""Train and evaluate in a notebook, with the same parts that the stages of ``dvc.yaml`` run.
 
 The same parameters and seed give the same weights and the same episodes as the stages. All files are in a
 temporary folder that is removed with the returned object: nothing is written into a lab, and no run of MLflow
@@ -49,11 +49,11 @@ Player = Literal["explorer", "start", "trained"]
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained policy, with all that tells how good it is."""
+    """A trained policy, with the tasks and metrics that show how good it is."""
 
     params: Params
     tasks: Mapping[str, list[Task]]
-    """Split to its tasks."""
+    """The tasks of each split."""
     steps: pl.DataFrame
     """One row of metrics per training step, as in ``results/training.csv`` of an experiment."""
     folder: Path
@@ -61,7 +61,7 @@ class Trained:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy after training; ``save_policy`` keeps it."""
+        """The policy after training; ``save_policy`` writes it to a permanent folder."""
         return self._load("policy")
 
     @cached_property
@@ -70,7 +70,7 @@ class Trained:
         return self._load("start")
 
     def evaluate(self, player: Player = "trained") -> EvaluationSummary:
-        """How good a player is on the test tasks, as the stage ``evaluate_policy`` has it.
+        """How good a player is on the test tasks, computed as in the stage ``evaluate_policy``.
 
         Raises:
             UserError: no answer of the trained policy could be read.
@@ -88,8 +88,9 @@ class Trained:
         )
 
     def rollouts(self, player: Player = "trained") -> pl.LazyFrame:
-        """The steps of a player's episodes of the test tasks, which are played once: ``evaluation.votes`` of
-        each task in each of ``evaluation.runs`` runs."""
+        """The steps of a player's episodes on the test tasks: ``evaluation.votes`` episodes of each task in
+        each of ``evaluation.runs`` runs. They are played only once.
+        """
         output = self.folder / f"{player}.parquet"
         if not output.exists():
             models = {"explorer": None, "start": self.folder / "start", "trained": self.folder / "policy"}
@@ -129,7 +130,7 @@ def train(
         environment: its name, or a whole section with ``name``.
         overlays: files of parameters: of the working directory, the lab, or skillpress itself.
         on_step: receives (step, metrics) after every training step.
-        sections: keys of params.yaml and what they change.
+        sections: keys of params.yaml with their new values.
 
     Raises:
         ParamsError: a file, a key or a value is wrong.
@@ -157,7 +158,7 @@ def train(
 
 
 def _file(name: str) -> Path:
-    """An overlay of the working directory, of the lab, or of the reference lab."""
+    """An overlay in the working directory, the lab, or the reference lab."""
     here = overlay(name)
     return here if here.is_file() else next(filter(Path.is_file, [lab_file(name)]), here)
 
@@ -188,8 +189,7 @@ def _train(params: Params, folder: Path, on_step: Callable[[int, dict[str, float
 
 
 def _after_rollouts(learning: training.TrainingJob, tasks: list[Task], folder: Path) -> training.TrainingJob:
-    """The training with what it takes from the start policy's episodes: the tasks that are kept, and the
-    successes that it begins with."""
+    """The training after the start policy's episodes, which decide the kept tasks and the first successes."""
     params, store = learning.params, ResumeStore(folder / "unfinished", "rollouts")
     rollouts, rates, sequences = (folder / f"{name}.parquet" for name in ("base", "rates", "sequences"))
     play_episodes(start_job(params, tasks, folder / "start", store), rollouts, lambda count: None)

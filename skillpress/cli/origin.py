@@ -1,11 +1,11 @@
 """Where the installed skillpress came from, for the Makefile of a new lab.
 
 A lab's ``origin.mk`` names the environment that `skillpress init` ran in, if it has the layers that a lab
-needs: make then uses it, and nothing is installed twice. For an environment that is made later it also names
-the place that pip takes skillpress from. An installer notes a file, a folder or a repository beside the
-package (``direct_url.json``, PEP 610), and nothing for a package of an index; then pip's own variables count.
+needs: make then uses it, and nothing is installed twice. For an environment that is made later, it also names
+the place from which pip installs skillpress. If the place is a file, a folder or a repository, the installer
+recorded it (``direct_url.json``, PEP 610). If it is an index, pip's own variables name it.
 
-The file is about one machine, so git does not know it, and a lab works without it.
+The file describes one machine, so git ignores it; a lab works without it.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def write_origin(folder: Path) -> None:
 
 
 def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """make's variables: ``INSTALLED``, a Python that has what a lab needs; ``SKILLPRESS``, a requirement with
-    an address; and those of :data:`PIP`. Unknown values, and those with a password, are left out.
+    """make's variables: ``INSTALLED``, a Python with the layers that a lab needs; ``SKILLPRESS``, a
+    requirement with an address; and those of :data:`PIP`. Unknown values, and those with a password, are left
+    out.
 
     Args:
         environment: the variables of this process.
@@ -64,10 +65,10 @@ def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def source_of(noted: str | None) -> dict[str, str]:
-    """What an installer's ``direct_url.json`` says, as make's variables; empty without one.
+    """The content of an installer's ``direct_url.json`` as make's variables; empty if it does not exist.
 
-    A wheel in a folder is found by pip there, in its later versions too. Any other address becomes part of
-    the requirement.
+    For a wheel, pip searches its folder, so later versions there are found too. Any other address becomes
+    part of the requirement.
     """
     if not noted:
         return {}
@@ -81,7 +82,7 @@ def source_of(noted: str | None) -> dict[str, str]:
 
 
 def _packages(installed: Distribution, noted: str | None) -> list[Path]:
-    """The folders that an installed package may be imported from: its own, and an editable one's clone."""
+    """The folders that an installed package is imported from: its own, and an editable install's clone."""
     described = json.loads(noted or "{}")
     clone = url2pathname(urlsplit(described.get("url", "")).path)
     editable = described.get("dir_info", {}).get("editable", False)
@@ -98,7 +99,7 @@ def _in_this_environment(installed: Distribution) -> bool:
 
 
 def _plain(path: str) -> bool:
-    """Whether make and a shell read a path as it is."""
+    """Whether make and a shell read a path literally."""
     return re.fullmatch(r"[\w./+@~-]+", path) is not None
 
 

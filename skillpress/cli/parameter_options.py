@@ -1,6 +1,6 @@
 """Options that give parameters (``--environment``, ``--params``, ``--set``), and what is read from them.
 
-An environment is one of skillpress, one that an installed package offers, or ``module:NAME`` from the lab's
+An environment is part of skillpress, is offered by an installed package, or is ``module:NAME`` in the lab's
 folder. Its parameters come from params.yaml, then from the overlays that are named. If none is named, the
 environment's own overlay is used: ``params/ENVIRONMENT.yaml``, or for a part from outside the file of
 ``params/`` that names it.
@@ -23,20 +23,22 @@ from skillpress.experiment.layers import Layer, assigned_layers, file_layer
 from skillpress.experiment.params import Params, check_params, merge, merged, read_yaml, sources
 
 _TRAINING_ALONE = frozenset({"imitation", "rollouts", "skills", "algorithm", "experience", "training"})
-"""Sections that no played episode depends on."""
+"""Sections that do not affect played episodes."""
 _PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
-"""Overrides: nothing is imitated or trained, whatever an overlay says."""
+"""Overrides: nothing is imitated or trained, even if an overlay asks for it."""
 
 
 def known_environment(text: str) -> str:
-    """The type of an option that names an environment. Only a part from outside is imported.
+    """Type of an option that names an environment. An environment from outside skillpress is imported.
 
     Raises:
-        ArgumentTypeError: the name is unknown; the message lists the known names, whose they are, and the
-            nearest one.
+        ArgumentTypeError: the name is unknown; the message lists the known names, their packages, and the
+        nearest name.
     """
     if is_overlay(text):
-        raise ArgumentTypeError(f"is {text!r}, a file of parameters; did you mean --params {text}?")
+        raise ArgumentTypeError(
+            f"{text!r} is a file of parameters, no environment; did you mean --params {text}?"
+        )
     try:
         return check_name(ENVIRONMENTS, text)
     except UnknownPartError as error:
@@ -58,7 +60,7 @@ def playing_params(environment: str | None, overlays: Sequence[Path], assignment
     """The checked parameters of an environment that is played without training.
 
     Args:
-        environment: None takes the environment that the files name.
+        environment: None means the environment that the files name.
         assignments: such as ``tasks.train=100``.
 
     Raises:
@@ -78,7 +80,7 @@ def playing_params(environment: str | None, overlays: Sequence[Path], assignment
 
 
 def named_layers(environment: str | None, overlays: Sequence[Path]) -> list[Layer]:
-    """The lab's params.yaml and the overlays; without any, the environment's own.
+    """The lab's params.yaml and the overlays; if none is named, the environment's own overlay.
 
     Raises:
         ParamsError: see :func:`own_overlay`; or a file is missing or holds no mapping.
@@ -88,8 +90,8 @@ def named_layers(environment: str | None, overlays: Sequence[Path]) -> list[Laye
 
 
 def own_overlay(environment: str) -> Path | None:
-    """The overlay that makes an experiment of this environment; None if there is none. Of several that
-    differ in training alone it is the first.
+    """The overlay for experiments with this environment; None if no overlay exists. If several differ only in
+    training, it is the first.
 
     Raises:
         ParamsError: several files of the lab name a part from outside, and playing it differs between them.

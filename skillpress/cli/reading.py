@@ -1,4 +1,4 @@
-"""What ``skillpress skills`` and ``skillpress rules`` share: their options, and the reading of a log."""
+"""What ``skillpress skills`` and ``skillpress rules`` share: their options and how they read a log."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from skillpress.logs.words import Words
 _LOG = logging.getLogger(__name__)
 
 FEW_CALLS = 0.05
-"""The share of steps below which the calls of a log are so few that the command says so."""
+"""The command warns if less than this share of a log's steps are calls."""
 DOCS = "docs/skills_of_any_agent.md"
 FORMATS = "docs/log_formats.md"
 
 
 class NotUnderstoodError(TracesError):
-    """The steps of a log are not what their skills would be read from."""
+    """No skills can be read from the steps of a log."""
 
 
 def add_reading_options(parser: CommandParser) -> None:
-    """The log, and the options that say how it is read."""
+    """Add the argument for the log and the options that say how it is read."""
     parser.add_argument(
         "traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some"
     )
@@ -42,7 +42,7 @@ def add_reading_options(parser: CommandParser) -> None:
 
 
 def add_ways_of_reading(parser: CommandParser) -> None:
-    """The options that say how a log is read."""
+    """Add the options that say how a log is read."""
     add = parser.add_argument
     add("--call", metavar="PATTERN", help="a regular expression of calls in text, with the group "
         "(?P<tool>...) and perhaps (?P<arguments>...)")  # fmt: skip
@@ -57,7 +57,7 @@ def add_ways_of_reading(parser: CommandParser) -> None:
 
 
 def add_field_options(parser: CommandParser) -> None:
-    """The options that name fields."""
+    """Add the options that name fields."""
     add = parser.add_argument
     add("--success", metavar="FIELD", help="which traces succeeded: FIELD, FIELD>=NUMBER, FIELD<=NUMBER or "
         "FIELD=VALUE of a record (default: the field where the format keeps it)")  # fmt: skip
@@ -81,7 +81,7 @@ def wanted_by(chosen: Namespace) -> Wanted:
     given = {"--success": named["success"], "--outcomes": labels, "--last-call": rule}
     several = [option for option, value in given.items() if value is not None]
     if len(several) > 1:
-        raise TracesError(f"{' and '.join(several)} each say which traces succeeded: give one of them")
+        raise TracesError(f"{' and '.join(several)} each say which traces succeeded: give only one of them")
     return Wanted(
         success=None if named["success"] is None else success_field(named["success"]),
         task=named["task"],
@@ -96,11 +96,11 @@ def wanted_by(chosen: Namespace) -> Wanted:
 def read(
     command: str, paths: Sequence[Path], projection: TraceProjection, wanted: Wanted, most_bad: float
 ) -> tuple[Log, Wanted]:
-    """The log, and how it was read: without a ``--success`` that no trace has, if the log itself keeps
-    outcomes. The log's warnings then say so.
+    """The log, and how it was read. If no trace has the field of ``--success`` but the log has outcomes, the
+    option is ignored with a warning.
 
     Args:
-        command: named in front of the count of traces.
+        command: the command's name, printed before the count of traces.
     """
     shown = sys.stderr.isatty() and _LOG.isEnabledFor(logging.INFO)
 
@@ -125,7 +125,7 @@ def read(
 
 
 def check_used(log: Log, wanted: Wanted) -> None:
-    """Add what of the user's labels belongs to no trace to a log's warnings, after all logs are read.
+    """After all logs are read, add a warning about the user's labels that belong to no trace.
 
     Raises:
         TracesError: no label belongs to a trace.
@@ -135,7 +135,7 @@ def check_used(log: Log, wanted: Wanted) -> None:
 
 
 def check_understood(log: Log, projection: TraceProjection, words: str | None) -> None:
-    """Add what is odd about a log's steps to its warnings.
+    """Add warnings about unusual steps of a log.
 
     Args:
         words: the value of ``--words``.
@@ -164,8 +164,9 @@ def check_understood(log: Log, projection: TraceProjection, words: str | None) -
 
 
 def refusal_of(log: Log, words: Words) -> str | None:
-    """Why the words of a log must not be drawn as they are; None if nothing is wrong, and for our own rollout
-    files, whose words are actions."""
+    """Why the words of a log must not be used as skills; None if they may be, as in skillpress's own rollout
+    files.
+    """
     return None if set(log.formats) == {ROLLOUTS} else words.refusal(log.in_words, log.called)
 
 

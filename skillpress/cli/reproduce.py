@@ -1,14 +1,14 @@
-"""A paper's tables at one command, each figure beside the printed one.
+"""A paper's tables from one command, each figure next to the printed one.
 
     skillpress reproduce "Table 4" --scale smoke              runs what is missing, prints the table
     skillpress reproduce "Table 1" --scale paper --dry-run    runs, hours, disk and GPUs; nothing starts
     skillpress reproduce "Table 1" --scale paper --runs workspaces/*-seed0    of runs made elsewhere
     skillpress reproduce "Table 3"                            of the code alone
 
-The manifest (studies/reuserl/tables.yaml) says what each table needs. Missing runs are made by
-``python -m flows.ablation``, one benchmark after the other; finished stages are not repeated. A run whose
-parameters differ from the manifest's is refused, unless the manifest names the key in ``may_differ``:
---params and --set are for these, such as params/servers.yaml.
+The manifest (studies/reuserl/tables.yaml) says what each table needs. ``python -m flows.ablation`` makes
+missing runs, one benchmark after the other; finished stages are not repeated. A run whose parameters differ
+from the manifest's is refused, unless the manifest names the key in ``may_differ``: --params and --set are
+for these, such as params/servers.yaml.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _made_here(needed: Planned, runs: Sequence[PaperRun]) -> list[Path]:
-    """The folders of the runs, after those that are missing have been made.
+    """The folders of the runs; missing runs are made first.
 
     Raises:
         NotReproducedError: this machine lacks the GPUs, or a run failed.
@@ -85,8 +85,8 @@ def _made_here(needed: Planned, runs: Sequence[PaperRun]) -> list[Path]:
 
         if (count := torch.cuda.device_count()) < processes:
             raise NotReproducedError(
-                f"--scale {needed.scale}: needs {processes} GPUs, and this machine has {count}; --dry-run "
-                "says what it costs, --runs takes runs made elsewhere, --scale small runs here"
+                f"--scale {needed.scale}: needs {processes} GPUs, but this machine has {count}; --dry-run "
+                "says what it costs, --runs uses runs made elsewhere, --scale small runs here"
             )
     for benchmark, methods in needed.methods.items():
         words = [word for file in needed.common(benchmark) for word in ("--common", file)]
@@ -98,7 +98,7 @@ def _made_here(needed: Planned, runs: Sequence[PaperRun]) -> list[Path]:
 
 
 def _in_lab(*module_and_words: str) -> None:
-    """Run a module of the lab to its end; ``NotReproducedError`` if it failed."""
+    """Run a module of the lab and wait for it. Raises ``NotReproducedError`` if it fails."""
     parent.name_this_process()
     with subprocess.Popen([sys.executable, "-m", *module_and_words], cwd=ROOT) as process:
         try:
@@ -108,8 +108,8 @@ def _in_lab(*module_and_words: str) -> None:
             raise
     if code:
         raise NotReproducedError(
-            f"python -m {' '.join(module_and_words)} ended with {code}, its message is above; the same "
-            "command goes on from what is finished"
+            f"python -m {' '.join(module_and_words)} failed with exit code {code}, its message is above; the "
+            "same command continues from finished work"
         )
 
 
@@ -122,7 +122,7 @@ def _cost_lines(names: Sequence[str], needed: Planned, runs: Sequence[PaperRun])
 
 
 def _of_no_run(name: str, manifest: Manifest, dry: bool, out: Path) -> None:
-    """A table or figure that needs no training."""
+    """Make a table or figure that needs no training."""
     entry = manifest.tables[name]
     if entry.made is not None:
         command = f"python -m {' '.join(entry.made.run)}"
@@ -138,7 +138,7 @@ def _of_no_run(name: str, manifest: Manifest, dry: bool, out: Path) -> None:
 
 
 def _figures(made: Made) -> Iterator[str]:
-    """A command's figures beside the paper's."""
+    """A command's figures next to the paper's."""
     found = read_json(ROOT / made.writes) if made.figures else {}
     if made.figures:
         yield from ("| figure | here | paper |", "|---|---|---|")

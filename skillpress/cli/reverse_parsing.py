@@ -5,11 +5,11 @@
     skillpress reverse-parse --model models/policy --environment countdown --untold --output found
         --tasks-file data/tasks/train.parquet --rollouts data/rollouts/training.parquet
 
-The right action in a state is the one that the environment's oracle takes or, with --rollouts, the one in the
-file's shortest success. The model samples k responses per state. Those that its parser reads as the right
-action are kept once each, ordered by their likelihood without the hint. The folder gets thoughts.parquet,
-which imitation.thoughts names, the same rows for Hugging Face's datasets.load_from_disk in dataset/, and
-summary.json. Responses from before an interruption are kept beside it, and the same command continues from
+The right action in a state comes from the environment's oracle or, with --rollouts, from the file's shortest
+success. The model samples k responses per state. Those that its parser reads as the right action are kept
+once each, ordered by their likelihood without the hint. The folder gets thoughts.parquet, which
+imitation.thoughts names, the same rows for Hugging Face's datasets.load_from_disk in dataset/, and
+summary.json. Responses from before an interruption are kept next to it, and the same command continues from
 there.
 """
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 THOUGHTS, DATASET, SUMMARY = "thoughts.parquet", "dataset", "summary.json"
 TASKS_AT_ONCE = 4
-"""Tasks between two saves."""
+"""Number of tasks between two saves."""
 COUNTS = ("states", "sampled", "led", "kept")
 
 
@@ -65,7 +65,7 @@ class WantedTasks:
 
     tasks: list[Task]
     oracle: Oracle | None = None
-    """None for the environment's own."""
+    """The demonstrator; None means the environment's own oracle."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse_all(wanted: WantedTasks, params: Params, chosen: Namespace, store: ResumeStore) -> None:
-    """Sample for the tasks that are missing in the store, and save the thoughts as they are found."""
+    """Sample responses for tasks that the store does not have yet, and save their thoughts."""
     import torch  # here, with all that imports it: wrong parameters need not wait for it
 
     from skillpress.experiment.experiment import Experiment
@@ -154,7 +154,7 @@ def _demonstrations(wanted: WantedTasks, experiment: Experiment, first: int) -> 
 
 
 def _save(store: ResumeStore, done: int, tasks: int, found: Sequence[FoundThoughts]) -> None:
-    """Save the counts first: tasks whose counts were saved without their thoughts are done again."""
+    """Save the counts first, because tasks with counts but no thoughts are repeated."""
     first, last = done + 1, done + tasks
     kept = [thought for each in found for thought in each.thoughts]
     row = [len(found), sum(f.sampled for f in found), sum(f.led for f in found), len(kept)]
@@ -186,8 +186,8 @@ def _check(chosen: Namespace, params: Params) -> None:
     """Refuse options that cannot work, before anything is loaded."""
     if params.policy.shows_own_words:
         raise ParamsError(
-            f"policy.state_update: is {params.policy.state_update!r}, whose prompts hold what the policy "
-            "itself wrote before; use window, observations, notepad or environment"
+            f"policy.state_update: is {params.policy.state_update!r}, whose prompts contain the policy's "
+            "earlier responses; use window, observations, notepad or environment"
         )
     if params.policy.rendering == COMPACT and not chosen.untold:
         raise ParamsError(

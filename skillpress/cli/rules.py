@@ -5,8 +5,8 @@
 
 Names the tools, the commands that a shell tool runs (a command line is split at pipes, && and ;), and the
 kinds of a tool whose argument divides it, such as view and create of an editor; in a log without tools, the
-first words of actions. Every rule has its count as a comment. The table works as it is, and is made to be
-edited.
+first words of actions. Every rule has its count as a comment. The table works without changes, but is meant
+to be edited.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from skillpress.logs.projection import NameProjection
 from skillpress.logs.reading_again import traces_at
 
 MOST_TRACES, AT_ONCE = 5000, 500
-"""A draft is made from at most so many traces, evenly over the log; how many are in memory at once."""
+"""A draft reads at most this many traces, spread evenly over the log, and keeps this many in memory."""
 
 
 class TableExistsError(UserError):
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     chosen = parser.parse_args(arguments)
     if chosen.output is not None and chosen.output.exists():
-        raise TableExistsError(f"--output {chosen.output}: exists, and may have been edited; name a new file")
+        raise TableExistsError(f"--output {chosen.output}: exists and may have been edited; name a new file")
     names, wanted = NameProjection(), wanted_by(chosen)
     log, _ = read("rules", chosen.traces, names, wanted, chosen.most_bad)
     if (refusal := refusal_of(log, names.words)) is not None:
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def drafted(log: Log, wanted: Wanted) -> Draft:
-    """The counts of the log's traces, read a second time with all that their steps hold."""
+    """The counts of the log's traces, which are read a second time with all fields of their steps."""
     draft = Draft()
     chosen = range(0, len(log), -(-len(log) // MOST_TRACES))
     for begun in range(0, len(chosen), AT_ONCE):

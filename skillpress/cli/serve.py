@@ -145,14 +145,14 @@ def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
 
 
 def reward_of(params: Params) -> StepReward:
-    """The agent's judgement of a step, without its judgement of the response's format."""
+    """A step's reward, as the agent computes it but without the response format's share."""
     reward = params.reward.make()
     measures = {name: weight for name, weight in reward.measures.items() if name != FORMAT_MEASURE}
     return replace(reward, measures=measures)
 
 
 def about_of(environment: str) -> Metadata:
-    """What the server says about itself; the environment's sentence is the first line of its module."""
+    """The server's description of itself, with the first line of the environment's module docstring."""
     part = ENVIRONMENTS.find(environment)
     assert part is not None, "the parser refuses unknown names"
     told = import_module(part.module).__doc__ or environment
@@ -160,11 +160,11 @@ def about_of(environment: str) -> Metadata:
 
 
 def _limits(chosen: Namespace) -> ServingLimits:
-    """The limits that the options give."""
+    """The server's limits from the options."""
     given = {field.name: getattr(chosen, field.name) for field in fields(ServingLimits)}
     for name, value in given.items():
         if value <= 0:
-            raise UserError(f"--{name.replace('_', '-')}: is {value}, must be above 0")
+            raise UserError(f"--{name.replace('_', '-')}: is {value}; must be above 0")
     return ServingLimits(**given)
 
 

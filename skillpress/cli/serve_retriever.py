@@ -5,7 +5,7 @@
     SKILLPRESS_RETRIEVER=http://127.0.0.1:8900 skillpress run --params params/search.yaml
 
 The file is Parquet with id, title and text, or JSON lines with id and contents (title, line break, text). Its
-index is made once, in the folder of --indexes. It is searched by BM25, or with --encoder by the vectors of a
+index is made once, in the folder of --indexes. Search is by BM25 or, with --encoder, by the vectors of a
 sentence-embedding model, which needs the layer train.
 """
 

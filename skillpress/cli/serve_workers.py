@@ -85,7 +85,7 @@ def _serve(
 
 
 def _log() -> str:
-    """Where this process's messages go: a file, as far as the system says, or its standard error."""
+    """The destination of this process's messages: the file behind standard error, or just standard error."""
     try:
         if stat.S_ISREG(os.fstat(sys.stderr.fileno()).st_mode):
             return os.readlink(f"/proc/self/fd/{sys.stderr.fileno()}")

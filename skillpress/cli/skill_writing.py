@@ -28,9 +28,9 @@ from skillpress.rollouts.chat.server import ChatError, ChatServer
 _LOG = logging.getLogger(__name__)
 
 SHOWN = 20
-"""Rows of the table of passed routines that are printed."""
+"""The command prints at most this many skipped routines."""
 LONGEST_ANSWER = 2048
-"""Tokens of the teacher's answer, thoughts with it."""
+"""The teacher's answer has at most this many tokens, including its thoughts."""
 
 
 def add_writing_options(parser: CommandParser) -> None:
@@ -57,7 +57,8 @@ def add_writing_options(parser: CommandParser) -> None:
 
 @contextmanager
 def teaching(chosen: Namespace) -> Iterator[Teacher | None]:
-    """The teacher of the options; what it said is then written to ``teacher.json`` of the output folder.
+    """The teacher that the options name. At the end its answers are written to ``teacher.json`` in the output
+    folder.
 
     Raises:
         UserError: the address is wrong, its key is not set, or the package that asks it is not installed.
@@ -89,7 +90,7 @@ def teaching(chosen: Namespace) -> Iterator[Teacher | None]:
 
 
 def choosing(chosen: Namespace) -> Choosing:
-    """The options as settings."""
+    """The settings from the options."""
     return Choosing(min_runs=chosen.min_runs, most=chosen.max, longest=chosen.longest, search=chosen.search)
 
 
@@ -109,7 +110,7 @@ def draft_rules(chosen: Namespace, named: Wanted) -> None:
 
 
 def skill_texts(made: SkillsMade, folder: Path, page: Path) -> list[SkillText]:
-    """The written skills, for the page, which their folder then names."""
+    """The written skills, for the page; their folder's manifest names the page."""
     note_page(folder, page)
     names = made.written.names
     return [
@@ -119,16 +120,16 @@ def skill_texts(made: SkillsMade, folder: Path, page: Path) -> list[SkillText]:
 
 
 def tell_made(made: SkillsMade, folder: Path, table: Path) -> None:
-    """Print what was written to the folder, and what was passed over, of which the table has all."""
+    """Print what was written to the folder and the first skipped routines; the table lists all of them."""
     written = made.written
     print(
         f"{folder}: {len(written.names)} skills, {len(written.added)} new, {len(written.updated)} updated, "
         f"{len(written.unchanged)} as before"
     )
     for name in written.kept:
-        print(f"{folder}/{name}: left as it is, since it was edited or is not ours")
+        print(f"{folder}/{name}: not changed, because it was edited or skillpress did not write it")
     for name in written.no_longer:
-        print(f"{folder}/{name}: these logs no longer choose it; it is left as it is")
+        print(f"{folder}/{name}: not changed, although these logs no longer choose it")
     rows = passed_over_rows(made.choice)
     for row in rows[:SHOWN]:
         print(f"passed over: {line(str(row['routine']), 100)}: {row['why']}")

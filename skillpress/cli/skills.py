@@ -9,7 +9,7 @@
 Reads the logs of most agents (docs/log_formats.md lists the formats), recognises each by its content, and
 searches folders. --look prints what was understood and writes nothing. A step's skill is the tool that it
 calls, or the name that a table of rules gives it (`skillpress rules` drafts one). Writes skills.html, which
-needs no network, and beside it dictionary.json, phrases.csv, contrasts.csv and, if there are bad lines,
+needs no network, and next to it dictionary.json, phrases.csv, contrasts.csv and, if there are bad lines,
 bad_lines.csv. --write also makes a folder with a SKILL.md for each routine that pays for itself, which coding
 agents read; passed_over.csv says why the others have none.
 """
@@ -68,11 +68,11 @@ from skillpress.skills.dictionary import save_dictionary
 _LOG = logging.getLogger(__name__)
 
 BAD_TOLD = 3
-"""Bad lines that the terminal shows."""
+"""The command prints at most this many bad lines."""
 
 
 SLOW_TRACES = 500
-"""The number of traces above which machine code is worth installing."""
+"""The command suggests numba for logs with more traces than this."""
 
 
 class OptionError(UserError):
@@ -154,7 +154,8 @@ def _parser() -> CommandParser:
 def _settings(chosen: Namespace) -> Settings:
     if chosen.between and chosen.compare:
         raise OptionError(
-            "--between chooses two versions of one log, --compare brings another: give one of them"
+            "--between and --compare cannot be combined: --between chooses two versions of one log, "
+            "--compare adds a second log; give one of them"
         )
     return Settings(
         chosen.search,
@@ -166,7 +167,7 @@ def _settings(chosen: Namespace) -> Settings:
 
 
 def _names(ours: Sequence[Path], others: Sequence[Path]) -> tuple[str, str]:
-    """The names of two logs: of their files, with the folders if these are the same."""
+    """The names of two logs: their file names, with the folders if the file names are equal."""
     for name in (lambda path: path.name or str(path), str):
         first, second = (
             ", ".join(line(name(path), 80) for path in paths[:3]) + (" and others" if len(paths) > 3 else "")
@@ -186,8 +187,8 @@ def _answered(content: Content, chosen: Namespace) -> Iterator[str]:
         yield versions.answer.text
     else:
         yield (
-            f"success: {' and '.join(versions.comparison.names[::-1])} cannot be compared: of one no outcome "
-            "is known; --success, --outcomes or --last-call says which traces succeeded"
+            f"success: {' and '.join(versions.comparison.names[::-1])} cannot be compared, because one has "
+            "no known outcomes; --success, --outcomes or --last-call says which traces succeeded"
         )
 
 
@@ -201,12 +202,12 @@ def _address(viewer: str | None) -> str | None:
 
 def _projection(chosen: Namespace) -> TraceProjection:
     if chosen.rules is not None and chosen.words is not None:
-        raise OptionError("--rules names all steps, also those in words: leave --words out")
+        raise OptionError("--words has no effect, because --rules names all steps: leave --words out")
     return NameProjection(chosen.words) if chosen.rules is None else read_rules(find_rules(chosen.rules))
 
 
 def _look(chosen: Namespace, projection: TraceProjection, projected_by: str, named: Wanted) -> int:
-    """Print what was understood, and what would stop the command."""
+    """Print what was understood, and any error that would stop the command."""
     log, _ = read("skills", chosen.traces, projection, named, most_bad=1.0)
     check_used(log, named)
     try:
@@ -297,7 +298,7 @@ def _contrasts(content: Content) -> Iterator[dict[str, object]]:
 
 
 def _table(path: Path, rows: list[dict[str, object]], schema: dict[str, type[pl.DataType]]) -> None:
-    """Write a table as CSV; halves of surrogate pairs, which no file can hold, become question marks."""
+    """Write a table as CSV; halves of surrogate pairs cannot be encoded, so they become question marks."""
     clean = [
         {
             key: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -4,8 +4,8 @@
     skillpress upgrade --dry-run
     skillpress upgrade
 
-`skillpress init` notes in .skillpress.json what it wrote. A file that you have not edited since then is
-replaced, added or removed as the installed version has it. A file that you have edited is left alone: the
+`skillpress init` records in .skillpress.json what it wrote. A file that you have not edited since then is
+replaced, added or removed to match the installed version. A file that you have edited is not changed: the
 command names it and shows how it differs from the installed version's. When you have merged such a file by
 hand, --merged FILE counts it as upgraded. In Python files of your own, former names of modules become the
 present ones, and algorithms and selections get their present form. --dry-run shows all differences and
@@ -56,7 +56,7 @@ class FileChange:
     place: Path
     state: State
     before: bytes | None
-    """The file in the lab; None if there is none."""
+    """The file in the lab; None if it does not exist."""
     after: bytes | None
     """The installed version's file; None if it has none."""
 
@@ -75,8 +75,9 @@ class FileChange:
 
 
 def changes(folder: Path, manifest: LabManifest) -> Iterator[FileChange]:
-    """What the installed version changes in a lab. A file that equals it already, and one that the version
-    leaves as it was written, are left out."""
+    """What the installed version changes in a lab. Files that already equal it, and files that it does not
+    change, are left out.
+    """
     after = contents(manifest.name)
     pinned = _pinned(folder / REQUIREMENTS)
     if pinned is not None:
@@ -96,7 +97,7 @@ def own_imports(folder: Path, found: Sequence[FileChange]) -> Iterator[FileChang
     """The lab's own Python files that use former names of modules, or former forms of parts.
 
     Args:
-        found: the other changes; what they replace or remove is left out.
+        found: the other changes; files that they replace or remove are left out.
     """
     replaced = {change.place for change in found if change.state != "edited"}
     for file in sorted(folder.rglob("*.py")):
@@ -120,10 +121,10 @@ def _state(here: bytes | None, new: bytes | None, written: str | None) -> State:
 def apply(
     folder: Path, manifest: LabManifest, found: Sequence[FileChange], merged: Sequence[Path] = ()
 ) -> LabManifest:
-    """Carry the changes out and return the new manifest, which is written last.
+    """Apply the changes and return the new manifest, which is written last.
 
     All new files are on the disk before the first one takes its place. A process that is killed in between
-    leaves whole files, and the same command again does the rest.
+    leaves complete files, and the same command does the rest.
 
     Args:
         merged: edited files that count as upgraded.
@@ -190,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _pinned(file: Path) -> bytes | None:
-    """The lab's requirements with this version; None if it has no such line."""
+    """The lab's requirements with this version; None if no line requires skillpress."""
     text = file.read_bytes() if file.is_file() else b""
     if len(_PIN.findall(text)) != 1:
         return None

@@ -130,7 +130,7 @@ class SkillpressEnv(gymnasium.Env[str, str]):
         return self._seen
 
     def close(self) -> None:
-        """Release what the environment holds, such as a sandbox; may be called again."""
+        """Release the environment's resources, such as a sandbox; may be called again."""
         close = getattr(self._environment, "close", None)
         if close is not None:
             close()

@@ -74,7 +74,7 @@ class ToolEnvironment:
         self._task: Task | None = None
         self._steps: list[Step] = []
         self._over = ""
-        """How the episode ended; empty until it ends."""
+        """How the episode ended; empty before its end."""
 
     def reset(self, task: str | None = None, **columns: Any) -> str:
         """Start the task of a data set row. TRL puts the observation after the row's prompt.
@@ -228,7 +228,8 @@ class SegCostReward(TrainerCallback):
             environments: the environments that TRL plays; they give the projection and T.
             shaping_weight: lambda; None means the environments' reward of a success, the proportion of
                 params.yaml.
-            shaping: what a success pays for, by its name in ``reward.shaping``; ``none`` is plain GRPO.
+            shaping: what a success is penalised for, by its name in ``reward.shaping``; ``none`` is plain
+            GRPO.
             skills: the ``skills`` section: the buffer, and how dictionaries are fitted.
             seed: the seed of searches and corpora that draw at random.
 
@@ -284,7 +285,7 @@ class SegCostReward(TrainerCallback):
 
     @property
     def corpus(self) -> SuccessCorpus:
-        """Makes the corpus of each call's dictionary; ``earlier`` has the successes that it keeps."""
+        """Collects the corpus of each call's dictionary; ``earlier`` has the successes that it keeps."""
         return self._shaper.corpus
 
     def load(self, checkpoint: str | Path) -> None:
@@ -305,7 +306,7 @@ class SegCostReward(TrainerCallback):
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **parts: Any
     ) -> None:
-        """Save the earlier successes beside the trainer's checkpoint."""
+        """Save the earlier successes next to the trainer's checkpoint."""
         if self._ranks.rank == 0:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             write_json(folder / BUFFER, self.corpus.state_dict())

@@ -6,8 +6,8 @@
       verify: skillpress.integrations.verifiers:verify
       tasks: tasks.jsonl                    # {"id": "0"}: the place of a task in the taskset
 
-``run`` becomes the ``vf-eval`` on ``PATH``, which may be of another environment than ours; further arguments
-are its own. The verifier reads what it wrote: every reward and every metric becomes a measure.
+``run`` becomes the ``vf-eval`` on ``PATH``, which may belong to another Python environment; further arguments
+are passed to it. The verifier reads what it wrote: every reward and every metric becomes a measure.
 
 ``load_environment``, and behind it the name of an environment of versions 0.1.10 to 0.3 and its arguments as
 JSON, play one of the older form: by the interpreter beside ``vf-eval``, which runs this file and so needs no

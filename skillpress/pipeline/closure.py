@@ -1,14 +1,13 @@
 """The code that a module would run with an experiment's names, found without importing it.
 
 Modules are found where the import system finds them: skillpress in this repository, in a workspace's copy or
-where it is installed; a lab's own modules in its folder. Other packages are not followed; that they are
-imported is said in ``Closure.libraries``. A module brings
+where it is installed; a lab's own modules in its folder. Other packages are not followed;
+``Closure.libraries`` lists those that are imported. A module brings
 
-- the modules that it imports, also inside of functions, and the packages around it that import any;
-- where it looks a name of params.yaml up in a registry, the part that is named, and none of its siblings;
-- the modules that it names in a text, since processes are started by such a name;
-- where it asks where it lies, the files beside it that are not Python, and those Python files and folders
-  beside it that it names.
+- the modules that it imports, also inside of functions, and the packages around it that import any; - where
+it looks a name of params.yaml up in a registry, the part that is named, and none of its siblings; - the
+modules that it names in a text, since processes are started by such a name; - if it asks for its own path,
+the files next to it that are not Python, and those Python files and folders beside it that it names.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from skillpress.core.names import OURS, Part, Registry
 from skillpress.pipeline.sources import Source, Sources
 
 Chosen = Callable[[str], Collection[str]]
-"""Parameter to the names that an experiment gives there; none where it does not read it."""
+"""The names that an experiment gives for each parameter; empty for parameters that it does not read."""
 _INIT = "__init__.py"
 
 
 @dataclass
 class Closure:
-    """What a piece of work would run."""
+    """The code that a piece of work would run."""
 
     files: dict[str, str] = field(default_factory=dict)
-    """File to digest; its name begins with its top-level package, wherever that is."""
+    """The digest of each file; file names begin with the top-level package."""
     modules: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
     """Top-level packages that are imported and not followed."""
     parts: dict[str, list[Part]] = field(default_factory=dict)
-    """Parameter to the parts that it names."""
+    """The parts that each parameter names."""
 
 
 class Code:
@@ -63,7 +62,7 @@ class Code:
 
         Args:
             chosen: the names by which parts are chosen.
-            without: modules that are left out, with what only they import.
+            without: modules that are left out, with the modules that only they import.
 
         Raises:
             SourceError: a file is not Python.
@@ -146,7 +145,9 @@ class Code:
                     yield part
 
     def _beside(self, module: str, source: Source) -> Iterator[tuple[str, str]]:
-        """(file, digest) of what a module that asks where it lies may read there."""
+        """(file, digest) of each file that a module may read next to itself, because it asks for its own
+        path.
+        """
         own = self._file(module)
         assert own is not None
         packages = {module if own.name == _INIT else module.rpartition(".")[0]}
@@ -207,7 +208,7 @@ def _data(folder: Path) -> Iterator[Path]:
 
 
 def _python(path: Path) -> Iterator[Path]:
-    """The files of Python that a path beside a module names."""
+    """The Python files that a path next to a module names."""
     if path.suffix == ".py" and path.is_file():
         yield path
     elif path.is_dir():

@@ -15,7 +15,7 @@ _LOG = logging.getLogger("skillpress")
 USER_ERROR = 2
 """A mistake to correct before the next run: a parameter, a file, the disk. Retrying does not help."""
 RETRY = 1
-"""An error that another try may cure."""
+"""An error that another attempt may not have."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 PIPE_CLOSED = 141
@@ -29,7 +29,7 @@ def say(message: object) -> None:
 
 
 def ended(well: bool, message: str) -> int:
-    """Print how a run ended if it ended well, else tell the error; returns the exit code."""
+    """Print the result of a run that ended well, or else its error; returns the exit code."""
     if not well:
         say(message)
         return USER_ERROR
@@ -38,7 +38,7 @@ def ended(well: bool, message: str) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End now, with all results on the disk: Python would spend two seconds on releasing torch's modules."""
+    """End at once, because Python would spend two seconds on releasing torch's modules."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

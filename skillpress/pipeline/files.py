@@ -19,7 +19,7 @@ CHECKPOINTS = Path("checkpoints")
 BASE_ROLLOUTS = Path("data/rollouts/base.parquet")
 PASS_RATES = Path("data/rollouts/pass_rates.parquet")
 KEPT_TASKS = Path("data/kept/train.parquet")
-"""The training tasks that ``tasks.keep`` leaves; all of them where it is null."""
+"""The training tasks that ``tasks.keep`` leaves; all of them if it is null."""
 TRAINING_ROLLOUTS = Path("data/rollouts/training.parquet")
 TRAINING_ADVANTAGES = Path("data/rollouts/training_advantages.parquet")
 FLOOR_ROLLOUTS = Path("data/rollouts/floors.parquet")

@@ -1,4 +1,4 @@
-"""What decides a stage's result beside its data and parameters: code, versions, and what names stand for now.
+"""What decides a stage's result besides its data and parameters: code, versions, and what names refer to now.
 
 A stage's fingerprint is a small JSON object that the first stage writes into ``data/fingerprints``, one line
 per file of code, so that two of them can be compared. DVC reruns a stage when its file changes, and the key
@@ -7,7 +7,7 @@ under which a stage keeps unfinished work is made from the same object.
 What only describes a training is not in the training's fingerprint: :data:`DESCRIBING` is the whole list. An
 edit of such a module does not train again. The files that it wrote (the curve, the probes, the sample of
 episodes) stay as they were until the stage runs for another reason, or by ``dvc repro --force --single-item
-train_policy``. A training that goes on after the edit describes its earlier steps in the old way and its
+train_policy``. A training that continues after the edit describes its earlier steps in the old way and its
 later steps in the new one.
 """
 
@@ -41,14 +41,14 @@ from skillpress.training.loop.parameters import DEEPSPEED
 LIBRARIES = ("torch", "transformers", "deepspeed")
 """The libraries whose versions decide what a stage computes, in the stages that import them."""
 CACHE = Path(".dvc/tmp/skillpress-sources.json")
-"""What was read of each file of code, until it changes."""
+"""Cached facts about each file of code, valid until the file changes."""
 FOLLOWED = frozenset({OURS, "tasks"})
 
 MADE_WITH: Mapping[str, str] = {"skills.library.teacher.name": "training.steps"}
 """Parameter whose part is made only by stages that read another one too, though more of them read its
 section: a training alone asks a teacher."""
 MAKES: Mapping[str, Collection[str]] = {"report": {"environment"}}
-"""Stage to the sections whose parts it makes, if it reads others only to print them."""
+"""The sections whose parts a stage makes, for stages that read other sections only to print them."""
 
 _DESCRIBING = "skillpress.training.loop.describing"
 DESCRIBING: Mapping[str, Mapping[str, str]] = {
@@ -75,13 +75,13 @@ class Fingerprints:
 
     @classmethod
     def here(cls, params: Params) -> Fingerprints:
-        """Those of the code that runs in this folder."""
+        """The fingerprints of the code that runs in this folder."""
         named = (part for table in registries() for part in _parts(table, params))
         outside = {part.module.partition(".")[0] for part in named if part.origin != OURS}
         return cls(params, Code(Path.cwd(), Sources(CACHE), FOLLOWED | outside))
 
     def of(self, stage: StageEntry) -> dict[str, Any]:
-        """The fingerprint of a stage; ``UserError`` if a library or a file is missing or wrong."""
+        """The fingerprint of a stage. Raises ``UserError`` if a library or a file is missing or wrong."""
         made = MAKES.get(stage.name, stage.parameters)
         found = self.closure([f"tasks.{stage.name}"], made, DESCRIBING.get(stage.name, ()))
         described = self.describe(found)

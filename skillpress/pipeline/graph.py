@@ -1,7 +1,7 @@
 """The stage graph as ``dvc.yaml`` states it, read without DVC.
 
 ``dvc.yaml`` says which data, parameters and outputs a stage has. What code it runs, and by which versions, is
-computed (:mod:`skillpress.pipeline.fingerprints`) and stands in a small file that the first stage writes; the
+computed (:mod:`skillpress.pipeline.fingerprints`) and kept in a small file that the first stage writes; the
 stage depends on that file like on any other. The key under which a stage keeps unfinished work is a hash of
 the very same data, parameters and fingerprint.
 """
@@ -43,7 +43,7 @@ class StageEntry:
         return FINGERPRINTS / f"{self.name}.json"
 
     def key(self, values: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> str:
-        """A hash of all that decides the stage's result.
+        """A hash of everything that decides the stage's result.
 
         Args:
             values: the resolved parameters.

@@ -1,4 +1,4 @@
-"""The present identity of what params.yaml names: contents of models and files, package versions, data."""
+"""Identifies the present content behind names in params.yaml: models, files, package versions, data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def environment_data(section: EnvironmentSection) -> dict[str, str]:
 
 def model_identity(name: str) -> str:
     """A model's present identity: a hash of its folder, a package's version, or the snapshot in the hub's
-    cache. If nothing of the model is on this machine yet, only its name."""
+    cache. If no file of the model is on this machine yet, it is only the model's name.
+    """
     if name == SCRATCH:
         return SCRATCH
     if Path(name).is_dir():
@@ -67,7 +68,7 @@ def prompt_identity(rendering: str) -> dict[str, str]:
 
 
 def embedding_identity(store: StoreParameters | None) -> dict[str, str]:
-    """What identifies the model that makes the vectors of a store, if one does."""
+    """Identifies the model that computes the vectors of a store; empty if no model does."""
     return {} if store is None or store.model is None else {"embedding": model_identity(store.model)}
 
 

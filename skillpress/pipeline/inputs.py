@@ -1,4 +1,4 @@
-"""The first stage: what decides each stage's result beside data and parameters, into ``data/fingerprints``.
+"""The first stage: it writes what decides each stage's result besides data and parameters.
 
 ``python -m skillpress.pipeline.inputs`` computes the fingerprint of every stage of dvc.yaml that depends on
 one (:mod:`skillpress.pipeline.fingerprints`), says what has changed since the last time, and writes the files
@@ -23,7 +23,7 @@ from skillpress.pipeline.graph import FINGERPRINTS, read_stages
 _LOG = logging.getLogger("skillpress.pipeline.inputs")
 
 LONGEST_LIST = 6
-"""Changed files that are named of each stage."""
+"""Messages name at most this many changed files per stage."""
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _write(file: Path, fingerprint: dict[str, object]) -> None:
-    """Write one stage's file if it differs from what is there, and say what has changed."""
+    """Write one stage's file if it differs from the existing file, and print what has changed."""
     sweep(file)
     before = read_json(file) if file.exists() else None
     if before == fingerprint:

@@ -19,12 +19,14 @@ _STAGE_OF_DVC = "DVC_STAGE"
 
 
 def name_this_process() -> None:
-    """Make all commands that this process starts from now on end with it."""
+    """Make all commands that this process starts later end when it ends."""
     os.environ[VARIABLE] = str(os.getpid())
 
 
 def end_with_named_process() -> None:
-    """End with the process that the environment names, if any. Call it before anything else."""
+    """End this process when the process that the environment names ends, if any. Call it before anything
+    else.
+    """
     named = os.environ.get(VARIABLE)
     if named is not None:
         end_with(int(named))

@@ -1,4 +1,4 @@
-"""Plays the episodes of an evaluation, with the progress of a stage."""
+"""Plays the episodes of an evaluation and reports progress as a stage does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
 
 LAST_WORDS = 500
-"""Characters of a program's last words in a message."""
+"""Messages show at most this many characters of a program's last output."""
 
 
 def play(stage: Stage, plays: Sequence[Play], output: Path) -> None:
@@ -31,7 +31,7 @@ def refuse_unasked(rollouts: pl.LazyFrame) -> None:
     """Refuse episodes of a program that never asked the model: they say nothing about any policy.
 
     Raises:
-        UserError: no program asked; the message has the last words of one.
+        UserError: no program asked; the message has the last output of one.
     """
     taken = rollouts.filter(TAKEN)
     asked = pl.col("invalid").ne_missing(NOTHING_ASKED)

@@ -21,8 +21,9 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class StageProgress:
-    """Counts towards ``total``; use as a context manager and call it with the count so far. As long as it
-    cannot count, it says what the process waits for."""
+    """Counts towards ``total``; use as a context manager and call it with the count so far. Before the first
+    count, it says what the process waits for.
+    """
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class StageProgress:
         self._open = ExitStack()
 
     def __call__(self, count: int, **values: float) -> None:
-        """``count`` of ``total`` is done; ``values`` are shown beside it."""
+        """Report that ``count`` of ``total`` is done; ``values`` are shown next to it."""
         if self._first is None:  # the rate leaves out what came before: an earlier run's work, a first batch
             self._first = count, time.monotonic()
         self.count = count
@@ -85,7 +86,7 @@ class StageProgress:
             self._bar.set_postfix_str(what)
 
     def _rest(self) -> float | None:
-        """Seconds that are left by the rate so far; None if no rate is known."""
+        """Remaining seconds at the rate so far; None if no rate is known."""
         first, since = self._first or (0, self._started)
         seconds, done = time.monotonic() - since, self.count - first
         return (self.total - self.count) * seconds / done if done else None

@@ -6,8 +6,8 @@ or a line in a registry does not change the digest; everything else does.
 
 All imports count, also those in functions, except those under ``if TYPE_CHECKING:``, which never run. A text
 that is the name of a module counts as an import of it, because modules are started in other processes by
-their name. A file that asks for its own place (``__file__``, ``importlib.resources``, ``PackageLoader``)
-reads files beside it: :mod:`closure` finds which.
+their name. A file that asks for its own place (``__file__``, ``importlib.resources``, ``PackageLoader``) may
+read files next to it, which :mod:`closure` finds.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Source:
-    """What one file says."""
+    """The facts about one file."""
 
     digest: str
     imports: tuple[tuple[str, tuple[str, ...]], ...]
     """(module, names imported from it); no names if the module itself is imported."""
     texts: tuple[str, ...]
-    """Texts that may be the name of a module or, if ``asks``, of a file beside it."""
+    """Texts that may be the name of a module or, if ``asks``, of a file next to it."""
     asks: bool
-    """Whether it asks for its own place, and so may read files beside it."""
+    """Whether it asks for its own path, so it may read files next to it."""
     tables: Mapping[str, Table]
     """The registries that it defines."""
     looks_up: tuple[tuple[str, str], ...]
-    """(module, table) of the registries in which it looks a name up."""
+    """(module, table) of the registries in which it looks up a name."""
     lazy: Mapping[str, str]
     """Name to module, for names that its ``__getattr__`` imports on first use: those under TYPE_CHECKING."""
 
@@ -74,7 +74,7 @@ _SOURCE = TypeAdapter(Source)
 
 
 def read_source(text: str, module: str, is_package: bool) -> Source:
-    """What a module's text says; ``SyntaxError`` if it is not Python."""
+    """The facts about a module's text. Raises ``SyntaxError`` if it is not Python."""
     tree = ast.parse(text)
     package = module if is_package else module.rpartition(".")[0]
     tables = {name: table for statement in tree.body for name, table in _tables(statement)}
@@ -171,7 +171,7 @@ def _tables(statement: ast.stmt) -> Iterator[tuple[str, Table]]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes bare texts."""
+    """Removes texts used as statements, such as docstrings."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)

@@ -42,16 +42,16 @@ LOCK_WAIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Stage:
-    """All that a stage receives."""
+    """Everything that a stage receives."""
 
     name: str
     params: Params
     run: Recorder
     """Sends its metrics and files to MLflow."""
     store: ResumeStore
-    """Keeps its unfinished work, under a key of all that affects its result."""
+    """Keeps its unfinished work, under a hash of everything that affects its result."""
     whole: WholeRun | None = None
-    """The run that it is part of; None if it runs by itself."""
+    """The run that the stage is part of; None if the stage runs alone."""
 
     def progress(self, total: int, unit: str, all_work: bool = True) -> StageProgress:
         """Progress of this stage towards ``total`` units; it stops the stage if MLflow can record no more.
@@ -84,7 +84,7 @@ def run_stage(name: str) -> int:
         with exclusive(stage_lock(name), f"stage {name}", LOCK_WAIT_SECONDS) as lock, Waits(name):
             seconds = _work(entry, params, lock)
     except KeyboardInterrupt:
-        exit_codes.say(f"{name}: interrupted; what is finished is kept, run again to go on")
+        exit_codes.say(f"{name}: interrupted; finished work is kept, run again to continue")
         return exit_codes.INTERRUPTED
     except Exception as error:
         if not is_user_error(error):
@@ -148,7 +148,7 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
 
 
 def _fingerprint(entry: StageEntry, params: Params) -> dict[str, Any]:
-    """The present state of all that affects the stage's result, except data and parameters."""
+    """The present state of everything that affects the stage's result, except data and parameters."""
     fingerprints = Fingerprints.here(params)
     found = fingerprints.of(entry)
     fingerprints.code.sources.save()

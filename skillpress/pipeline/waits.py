@@ -1,4 +1,4 @@
-"""Lines about what a command or a stage waits for, once it has waited for some seconds."""
+"""Lines that say what a command or a stage waits for, once it has waited for some seconds."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from skillpress.core.waiting import heard
 _LOG = logging.getLogger(__name__)
 
 FIRST_SECONDS, SECONDS = 5.0, 30.0
-"""A wait is said after so many seconds, and then again and again."""
+"""A wait is reported after the first number of seconds, then repeatedly after the second."""
 LOOK_SECONDS = 0.5
 
 
 class Waits:
-    """Says within its context what the process waits for, in lines such as ``train_policy: importing torch
-    (5 s so far)``. Of several contexts in each other only the outermost speaks."""
+    """Says within its context what the process waits for, in lines such as ``train_policy: importing torch (5
+    s so far)``. If contexts are nested, only the outermost prints.
+    """
 
     _speaks: Waits | None = None
 
@@ -52,7 +53,7 @@ class Waits:
             self.look(time.monotonic())
 
     def look(self, now: float) -> None:
-        """Say what is waited for, if it is time to."""
+        """Print what the process waits for, if a line is due."""
         if self._what and now >= self._next:
             self._next = now + SECONDS
             _LOG.info("%s: %s (%.0f s so far)", self._name, self._what, now - self._since)

@@ -1,9 +1,9 @@
-"""Where a stage is in the whole run, and how long the rest takes, by earlier runs of the same stages here.
+"""A stage's place in the whole run, and the remaining time, estimated from earlier runs of the stages here.
 
 Each finished stage adds its seconds to a file of this machine, under a hash of its parameters without the
-seed. The time that is left is said only if all that remains is known: this stage from its own rate or its
-last run, and each later stage that ``dvc.lock`` does not show to be up to date from its last run. DVC may
-restore such a stage from its cache, so the time is an upper estimate.
+seed. The remaining time is shown only if every part of it is known: this stage from its own rate or its last
+run, and each later stage that ``dvc.lock`` does not show to be up to date from its last run. DVC may restore
+such a stage from its cache, so the time is an upper estimate.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def whole_run(name: str, values: Mapping[str, Any]) -> WholeRun | None:
 
 
 def remember(stage: StageEntry, values: Mapping[str, Any], seconds: float) -> None:
-    """Keep how long a stage took from its beginning to its end. A disk without room keeps nothing."""
+    """Record how long a stage took from its beginning to its end; nothing is recorded if the disk is full."""
     file = _file(Path.cwd())
     with suppress(OSError):
         if file.parent.is_dir():
@@ -98,7 +98,7 @@ def _file(here: Path) -> Path:
 
 
 def _times(here: Path) -> dict[str, float]:
-    """Key to the seconds of the last run."""
+    """The seconds of the last run for each key."""
     found: dict[str, float] = {}
     with suppress(OSError):
         for line in _file(here).read_text(encoding="utf-8").splitlines():

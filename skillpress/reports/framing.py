@@ -14,7 +14,8 @@ def framed(
     items: Iterable[Item], phrases: Iterable[Skills], has_skill: Callable[[Item], bool]
 ) -> Iterator[tuple[Sequence[Item], Skills | None]]:
     """Each item in exactly one frame: (items, phrase). An item without a skill is in the frame that it
-    interrupts, or alone between two frames, with None as its phrase."""
+    interrupts, or in its own frame, whose phrase is None.
+    """
     waiting = list(items)
     for phrase in phrases:
         while not has_skill(waiting[0]):

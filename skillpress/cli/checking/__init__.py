@@ -1,1 +1,1 @@
-"""``skillpress check``: a trial of an environment before a policy is trained in it."""
+"""``skillpress check``: test an environment before a policy is trained in it."""

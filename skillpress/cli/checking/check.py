@@ -1,4 +1,4 @@
-"""The trial of an environment: episodes of its oracle and of the random explorer, and a finding per check."""
+"""The trial of an environment: its oracle and the random explorer play it, and each check makes a finding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillpress.pipeline import exit_codes
 
 
 class Trial:
-    """The episodes and texts that several checks look at, made when the first of them asks."""
+    """The episodes and texts that several checks share, made when the first check needs them."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -36,18 +36,18 @@ class Trial:
 
     @cached_property
     def detours(self) -> list[Walk]:
-        """The same with the experiment's share of mistakes; none if it has none."""
+        """Demonstrations with the experiment's share of mistakes; none if that share is 0."""
         rate = self.subject.experiment.params.imitation.detour_rate
         return list(checks.demonstrated_walks(self.subject, rate)) if rate and self.shown else []
 
     @property
     def walks(self) -> list[Walk]:
-        """All of them."""
+        """The episodes of the explorer and all demonstrations."""
         return [*self.explored, *self.shown, *self.detours]
 
     @cached_property
     def read(self) -> EpisodesRead:
-        """The texts of the demonstrations, or of the explorer's episodes if there are none."""
+        """The texts of the demonstrations, or of the explorer's episodes if there is no demonstration."""
         return checks.read(self.subject, self.shown or self.explored)
 
     @cached_property
@@ -89,7 +89,7 @@ class Trial:
 
 
 def explained(error: Exception) -> str:
-    """An exception in one line; with the place, unless the user made the mistake in parameters or files."""
+    """An exception in one line, with its place in the code unless the user's input is wrong."""
     if isinstance(error, UserError):
         return str(error)
     place = traceback.extract_tb(error.__traceback__)[-1]
@@ -98,7 +98,7 @@ def explained(error: Exception) -> str:
 
 @contextmanager
 def trial(experiment: Experiment, count: int) -> Iterator[Trial]:
-    """The trial of an experiment's environment with so many tasks.
+    """The trial of an experiment's environment with ``count`` training tasks.
 
     Raises:
         UserError: the environment makes no training tasks.

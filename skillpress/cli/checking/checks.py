@@ -27,17 +27,17 @@ Verdict = Literal["ok", "note", "wrong"]
 UNREADABLE = "\N{SNOWMAN} this is no action"
 """A text that no environment understands."""
 SHOWN = 60
-"""Characters of a text in a message."""
+"""Messages show at most this many characters of a text."""
 _NO_LIMIT = 1 << 30
 
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One line of the result."""
+    """The result of one check."""
 
     name: str
     verdict: Verdict
-    """``ok``; ``note``: training works, but the user should know; ``wrong``: to be mended first."""
+    """``ok``; ``note``: training works, but the user should know; ``wrong``: correct it before training."""
     detail: str
     remedy: str = ""
 
@@ -312,7 +312,7 @@ def responses(subject: Subject, texts: EpisodesRead) -> CheckFinding:
 
 
 def tools(policy: Policy) -> CheckFinding:
-    """A program may show the policy tools. Which ones it has is seen when it asks for the first time."""
+    """A program may show tools to the policy. Its tools are known only when it first asks the policy."""
     reason = without_tools(policy.tokenizer)
     if reason is None:
         return CheckFinding("tools", "ok", "the policy's chat template shows them")

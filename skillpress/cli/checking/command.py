@@ -1,4 +1,4 @@
-"""``skillpress check``: look at an environment before a policy is trained in it.
+"""``skillpress check``: test an environment before a policy is trained in it.
 
     skillpress check countdown
     skillpress check my_lab.number_line:NumberLine
@@ -21,7 +21,7 @@ from skillpress.core.long_work import importing
 from skillpress.core.registry import ENVIRONMENTS
 
 TASKS = 32
-"""Tasks that are played."""
+"""Number of tasks that are played."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Episodes of an environment under trial, with every answer that it gave."""
+"""Episodes of an environment under trial, with everything that it returned."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from skillpress.environments import EnvironmentSection
 from skillpress.experiment.experiment import Experiment
 
 AT_ONCE = 2
-"""Environments that exist at the same time."""
+"""Number of environments that exist at the same time."""
 
 
 @dataclass(frozen=True)
 class StepAnswer:
-    """What an environment said after a reset or a step."""
+    """What an environment returned for a reset or a step."""
 
     observation: str
     terminated: bool
@@ -46,7 +46,7 @@ class StepAnswer:
 
 @dataclass(frozen=True)
 class Walk:
-    """One episode: the answer to the reset, then one per action. It stops where the environment ends it."""
+    """One episode: the result of the reset, then one per action. It stops where the environment ends it."""
 
     task: Task
     actions: tuple[Any, ...]
@@ -58,7 +58,7 @@ class Walk:
 
     @property
     def last(self) -> StepAnswer:
-        """The last answer."""
+        """The result of the last step or, without steps, of the reset."""
         return self.answers[-1]
 
     @property
@@ -82,7 +82,7 @@ class Subject:
 
     @property
     def patience(self) -> int:
-        """Steps after which an episode without an end is given up: one more than the step budget."""
+        """An episode that does not end is stopped after this many steps, one more than the step budget."""
         return self.section.max_steps + 1
 
     def explore(self, environment: Environment[Any], task: Task) -> Walk:
@@ -107,7 +107,7 @@ class Subject:
         return replace(walk, planned=len(actions))
 
     def first_prompt(self, answer: StepAnswer, task: Task) -> str:
-        """The text that a policy would read without any past."""
+        """The prompt of an episode's first step."""
         state = AgentState(task=task, observation=answer.observation, info=answer.info)
         return self.experiment.rendering.prompt(state)
 
@@ -132,7 +132,7 @@ def _walk(
 
 @contextmanager
 def environments(section: EnvironmentSection) -> Iterator[Callable[[], Environment[Any]]]:
-    """A function that makes environments in this process; what they share is released at the end."""
+    """A function that makes environments in this process; what they share is freed at the end."""
     if not section.offers("make_shared"):
         yield section.make
         return

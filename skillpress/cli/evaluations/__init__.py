@@ -1,1 +1,1 @@
-"""Evaluations without an experiment: playing any model, reading its episodes, comparing two models."""
+"""Evaluations without an experiment: play any model, read its episodes, compare two models."""

@@ -3,9 +3,9 @@
     skillpress actions data/rollouts/evaluation.parquet models/policy --environment countdown --policy trained
     skillpress actions results/evaluations/mine/rollouts.parquet models/policy --environment countdown
 
-One action can be said in many ways, so the probability of a response is only a part of its action's. The
-command draws states of the episodes, samples responses to their prompts, reads each as an action, and
-estimates the probability of the action that was taken and the entropy of actions (docs/macro_actions.md).
+One action can be said in many ways, so the probability of a response is only a part of the probability of its
+action. The command draws states of the episodes, samples responses to their prompts, reads each as an action,
+and estimates the probability of the action that was taken and the entropy of actions (docs/macro_actions.md).
 Writes actions.parquet, a row per state, and actions.json, the means over states.
 """
 
@@ -32,7 +32,7 @@ from skillpress.pipeline.progress import StageProgress
 
 KIND = "macro-actions"
 TOGETHER = 8
-"""States whose responses are sampled together."""
+"""Number of states whose responses are sampled together."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def drawn_states(episodes: Sequence[Trajectory], count: int, seed: int) -> list[tuple[str, Step]]:
-    """(task, step) of at most ``count`` different prompts, drawn by the seed."""
+    """(task, step) of at most ``count`` different prompts, drawn with the seed."""
     prompts: dict[tuple[int, ...], tuple[str, Step]] = {}
     for episode in episodes:
         for step in episode.steps:

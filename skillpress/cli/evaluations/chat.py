@@ -31,14 +31,14 @@ from skillpress.rollouts.collection.requests import EpisodeRequest
 from skillpress.rollouts.programs.served_model import ServedModelAgent
 
 DEADLINE_SECONDS = 600.0
-"""Time for one answer, all attempts together, unless --deadline gives another."""
+"""Time limit for one answer including all attempts, unless --deadline gives another."""
 AT_ONCE = 16
 """Concurrent requests to a server, unless sampling.slots gives another number."""
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A model behind a chat-completions server. Its agent has the parts of a language agent."""
+    """A model behind a chat-completions server. Its agent has the same parts as a language agent."""
 
     server: ChatServer
 
@@ -54,12 +54,12 @@ class Chat:
     def repeats(self, params: Params) -> str:
         """The same command repeats its episodes only as far as the server does."""
         return (
-            "every step is asked for with a seed of its own, which a server need not honour: another "
-            "evaluation may differ, but by the server's dice, not by how many requests are under way"
+            "every request has its own seed, which a server may ignore: another evaluation may differ "
+            "through the server's sampling, but not through the number of concurrent requests"
         )
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """What the server is asked for. Its address does not count: after a restart its port may differ."""
+        """What the server is asked for, without its address, because its port may change at a restart."""
         self.server.check()
         if params.policy.rendering == COMPACT:
             raise ParamsError(
@@ -104,7 +104,7 @@ class Chat:
             yield collector
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """Requests that the server answered and tokens that it counted, those of lost episodes included."""
+        """Requests that the server answered and tokens that it counted, including those of lost episodes."""
         return spent(journal_of(store))
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
@@ -113,7 +113,7 @@ class Chat:
 
 
 def _agent(experiment: Experiment, client: ChatClient) -> ServerAgent:
-    """The agent that asks: programs make their own prompts, other environments have a rendering."""
+    """The agent that asks the server: programs make their own prompts, other environments use a rendering."""
     at_once = experiment.params.sampling.slots
     if experiment.params.environment.offers("make_agent"):
         return ServedModelAgent(client, experiment.reward, at_once)
@@ -128,7 +128,7 @@ def _agent(experiment: Experiment, client: ChatClient) -> ServerAgent:
 
 
 def player(options: Namespace) -> Chat:
-    """The server that the options name; without a model's name, the one that it serves.
+    """The server that the options name; if no model is named, the one that it serves.
 
     Raises:
         UserError: the options do not fit a server, or no server answers.

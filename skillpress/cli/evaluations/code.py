@@ -1,4 +1,4 @@
-"""The code that affects what a command plays or samples, and so whether unfinished work may continue."""
+"""The code that affects what a command plays or samples. If it changed, unfinished work cannot continue."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PLAYED = ("environment", "policy", "engine.name", "reward", "skills.library")
 
 
 def deciding_code(params: Params, module: str) -> dict[str, Any]:
-    """The library's code that a module runs for an experiment: file to hash, and the parts that the
-    experiment names. Versions of libraries are not included; each caller adds those that matter to it.
+    """Hashes of the library's files that a module runs for an experiment, and the parts that the experiment
+    names. Versions of libraries are not included; each caller adds those that matter to it.
     """
     fingerprints = Fingerprints.here(params)
     found = fingerprints.closure([module], PLAYED)

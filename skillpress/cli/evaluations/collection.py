@@ -28,7 +28,7 @@ class PlaysHere(Player):
         output: Path,
         on_finished: Callable[[int], None],
     ) -> None:
-        """Write the episodes in the order of ``wanted``; those in the store are not played again."""
+        """Write the episodes in the order of ``wanted``; episodes in the store are not played again."""
         job = CollectionJob(
             params=params, sampling="evaluation", plays=[Play(self.policy, wanted)], store=store
         )

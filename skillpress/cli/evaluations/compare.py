@@ -5,9 +5,9 @@
     skillpress compare results/one_prompt results/other_prompt --identity id
 
 Both must have played the same tasks, each the same number of times, with the same step budget. --pair adds
-further trainings of the same two methods; the tests then also say what would hold for other trainings.
---identity names the fields that make a task, so that others, such as a prompt, may differ. Prints the table
-and writes comparison.md and comparison.json.
+further trainings of the same two methods; the tests then also cover other trainings. --identity names the
+fields that make a task, so that other fields, such as a prompt, may differ. Prints the table and writes
+comparison.md and comparison.json.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ComparisonRow:
     """One line of the table."""
 
     tasks: str
-    """The part of the tasks: ``all``, ``iid`` ..."""
+    """The subset of the tasks: ``all``, ``iid`` ..."""
     success: str
     """What counts as a success."""
     first: float
@@ -53,7 +53,7 @@ class ComparisonRow:
 
 
 def rows(pairs: Sequence[Pair]) -> Iterator[ComparisonRow]:
-    """The rows of the table: every part of the tasks at every step budget, and by vote."""
+    """The rows of the table: every subset of the tasks at every step budget, and by vote."""
     first, _ = pairs[0]
     longest, votes = first.record.max_steps, first.votes
     for name in splits_of(first.tasks):
@@ -108,8 +108,8 @@ def notes(pairs: Sequence[Pair], found: Sequence[ComparisonRow]) -> Iterator[str
         "kind, for these same weights; it says nothing about another training, prompt or temperature."
     )
     yield (
-        "McNemar: exact, on the first episode of each task (shown: tasks that only A won : only B won); made "
-        "for one training of each alone."
+        "McNemar: exact, on the first episode of each task (shown: tasks that only A won : only B won); "
+        "only if each method has one training."
     )
     if len(pairs) == 1:
         difference = abs(next(row.test.difference for row in found if row.success.endswith(WHOLE)))
@@ -121,18 +121,18 @@ def notes(pairs: Sequence[Pair], found: Sequence[ComparisonRow]) -> Iterator[str
     if len(pairs) > 1:
         yield (
             f"Other trainings: 95% t interval over {len(pairs)} trainings of each method and the tasks. p of "
-            "signs: exact, of the trainings' signs; it holds also if some trainings diverge."
+            "signs: exact, of the trainings' signs; it is valid even if some trainings diverge."
         )
     else:
-        yield "Other trainings: not tested, since each method is here with one training; --pair adds more."
+        yield "Other trainings: not tested, with one training of each method; --pair adds more."
     if len(first.tasks) < ROUGH:
-        yield f"Intervals over fewer than {ROUGH} tasks are rough: they hold in about 90%, not 95%."
-    yield "Many tests: of twenty, one falls below 0.05 by luck alone."
+        yield f"Intervals over fewer than {ROUGH} tasks are rough: they cover about 90%, not 95%."
+    yield "Many tests: about one p in twenty is below 0.05 by chance alone."
     mine, theirs = ({**one.record.deciding, **one.deciding} for one in (first, second))
     differing = list(differences(mine, theirs))
     if fields := fields_that_differ(first, second):
-        yield f"Tasks with one id differ in: {', '.join(fields)}."
-    yield f"In what the evaluations differ (A's value first): {'; '.join(differing) or 'nothing'}."
+        yield f"Tasks with the same id differ in: {', '.join(fields)}."
+    yield f"The evaluations differ in (A's value first): {'; '.join(differing) or 'nothing'}."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

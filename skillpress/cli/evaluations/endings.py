@@ -1,7 +1,7 @@
 """How a server's answers ended: counts over an evaluation's steps, and a sentence about them.
 
-A success rate means little if answers were cut off or refused. So these are counted apart from answers in a
-wrong format, each with what to do about it.
+A success rate means little if answers were cut off or refused. So these are counted separately from answers
+in a wrong format, each with a remedy.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TOLD = {
     "not_served": "{count:,} requests of the program that the server refused",
     MALFORMED: "{count:,} in a wrong format",
 }
-"""Why an answer gave no good step, to the sentence's words; ``MALFORMED`` covers all other reasons."""
+"""Maps each reason why an answer gave no good step to its words; ``MALFORMED`` covers all other reasons."""
 TOTAL = "answers"
-"""The key for the number of all answers, including those that were not asked for."""
+"""The key for the number of all answers, including steps for which no answer was requested."""
 
 
 def count_endings(rollouts: pl.LazyFrame) -> dict[str, int]:
-    """``TOTAL`` and each key of ``TOLD``, to the number of such answers in an evaluation."""
+    """The number of answers of an evaluation for ``TOTAL`` and for each key of ``TOLD``."""
     reason = pl.col("invalid").str.split("+").list.first()
     named = {name: (reason == name).sum() for name in TOLD if name != MALFORMED}
     others = malformed() & ~reason.is_in(list(named)).fill_null(False)
@@ -37,7 +37,7 @@ def count_endings(rollouts: pl.LazyFrame) -> dict[str, int]:
 
 
 def endings_told(counts: Mapping[str, int], total: int, limit: str) -> str:
-    """A sentence; empty if no answer has one of the endings of ``TOLD``.
+    """A sentence about the endings; empty if no answer has one of the endings of ``TOLD``.
 
     Args:
         limit: text that gives the longest response and how to raise it.

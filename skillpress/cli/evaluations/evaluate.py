@@ -5,9 +5,9 @@
     skillpress evaluate --model http://127.0.0.1:8000/v1 --environment alfworld --output results/served
     skillpress evaluate --agent explorer --environment countdown
 
-The tasks are the environment's official test tasks (ALFWorld: 140 IID and 134 OOD games). With --tasks they
-are an even draw of these, which is the same for every model with the same seed. The same command continues an
-interrupted evaluation. Parameters come from params.yaml; --params and --set change them.
+The tasks are the environment's official test tasks (ALFWorld: 140 IID and 134 OOD games). --tasks draws some
+of these evenly; the same seed draws the same tasks for every model. The same command continues an interrupted
+evaluation. Parameters come from params.yaml; --params and --set change them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def evaluate(
     """Play the missing episodes and write all results; does nothing if the evaluation is finished.
 
     Args:
-        accept_unread: write the results also if no answer could be read.
+        accept_unread: write the results even if no answer could be read.
 
     Raises:
         UserError: no answer could be read, or no program asked the model; the episodes are kept.
@@ -114,12 +114,12 @@ def evaluate(
 
 
 def default_output(environment: str, player: Player) -> Path:
-    """The folder of an evaluation that names none; it is named after the environment and the player."""
+    """The folder of an evaluation without --output, named after the environment and the player."""
     return RESULTS / "evaluations" / re.sub(r"[^\w.-]+", "-", f"{environment}-{player.label}")
 
 
 def _params(chosen: Namespace, of_player: Mapping[str, Any]) -> Params:
-    """The checked parameters, with the sections that the player sets; ``ParamsError`` if they are wrong."""
+    """The checked parameters, with the player's sections. Raises ``ParamsError`` if they are wrong."""
     options = _options(chosen) | dict(of_player)
     return evaluation_params(chosen.environment, chosen.model or "", chosen.params, options, chosen.set)
 

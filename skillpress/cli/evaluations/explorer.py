@@ -19,19 +19,19 @@ class Explorer(PlaysHere):
     label: str = "random explorer"
 
     def options(self) -> Mapping[str, Any]:
-        """The explorer's label in place of a model."""
+        """policy.model is the explorer's label."""
         return {"policy": {"model": self.label}}
 
     def repeats(self, params: Params) -> str:
-        """It computes with integers only, so its episodes are the same everywhere."""
+        """It computes only with integers, so its episodes are the same on every machine."""
         return "the same episodes on every machine"
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """Nothing: its draws derive from the seed alone."""
+        """Empty: its draws depend only on the seed."""
         return {}
 
 
 def player(options: Namespace) -> Explorer:
-    """It needs no options, and takes none that describe a model."""
+    """The explorer; options that describe a model are refused."""
     refuse_options(options, "explorer", "model", *SERVER_OPTIONS, "temperature")
     return Explorer()

@@ -33,22 +33,22 @@ from skillpress.integrations.formats.texts import TOKENIZER
 
 SCHEMA = "skillpress/evaluation/1"
 ALL = "all"
-"""The part that has all tasks."""
+"""The name of the subset that has all tasks."""
 
 
 def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
-    """Part to its tasks: all tasks, then each split (the first half of a stratum that has two)."""
+    """The tasks of each subset: all tasks, then each split (a stratum's first component if it has two)."""
     names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
     return {ALL: list(tasks)} | {name: [t for t in tasks if within(t.stratum, name)] for name in names}
 
 
 @dataclass(frozen=True)
 class SplitFigures:
-    """The figures of all tasks, or of the tasks of one split."""
+    """The figures of all tasks or of one split."""
 
     summary: EvaluationSummary
     environment_behavior: tuple[BehaviorFigure, ...]
-    """Figures about the actions of this environment."""
+    """Figures about actions that only this environment has."""
 
 
 @dataclass(frozen=True)
@@ -63,22 +63,22 @@ class EvaluationRecord:
     repeats: str
     """One sentence on how exactly the same command repeats the episodes."""
     parameters: Mapping[str, Any]
-    """The sections that were read."""
+    """The sections of parameters that were read."""
     parts: Mapping[str, SplitFigures]
     """``all``, then the splits of environments that have them (``iid``, ``ood``)."""
     tokens: Mapping[str, int]
     """``prompt`` and ``response`` tokens of the episodes; empty for an agent without tokens."""
     cost: Mapping[str, int]
-    """What a server counted, including lost requests; empty if no server was used."""
+    """Requests and tokens that a server counted, including lost requests; empty if no server was used."""
     versions: Mapping[str, str]
     reading: Mapping[str, str]
-    """Figure to its denominator, and what its interval covers."""
+    """For each figure, its denominator and what its interval covers."""
     endings: Mapping[str, int] = field(default_factory=dict)
     """How many of a server's answers ended in which way (``endings.py``); empty if no server was used."""
     left_out: Sequence[str] = ()
-    """Sampling parameters that were not sent to a server, which chose their values."""
+    """Sampling parameters that were not sent to a server, which then chose their values."""
     environment_title: str = ""
-    """The environment's title on pages; empty in evaluations of versions that did not record it."""
+    """The environment's title on pages; empty if an older version wrote the evaluation."""
 
     @property
     def environment(self) -> str:
@@ -134,14 +134,14 @@ class EvaluationFolder:
         return ResumeStore(self.unfinished, key)
 
     def claim(self, asked: Mapping[str, Any]) -> None:
-        """Write down what is asked for, or check that the folder was begun with the same.
+        """Record the parameters in a new folder, or check that the folder was begun with the same ones.
 
         An evaluation that ended before it played anything (a wrong address, missing games) does not count.
         """
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)
             if not (isinstance(begun, dict) and isinstance(begun.get("parameters"), dict)):
-                raise UserError(f"--output: {self.parameters} is not an evaluation's; name another folder")
+                raise UserError(f"--output: {self.parameters} is another program's file; name another folder")
             begun["parameters"] = with_present_keys(begun["parameters"], str(self.parameters))
             if differing := list(differences(begun, asked)):
                 raise UserError(
@@ -158,12 +158,12 @@ class EvaluationFolder:
         write_text(self.parameters, write_yaml(dict(asked)))
 
     def sweep(self) -> None:
-        """Remove half-written files of killed processes. Call it only under the lock."""
+        """Remove half-written files of killed processes. Call it only while the lock is held."""
         for file in (self.parameters, self.tasks_file, self.rollouts_file, self.page, self.record_file):
             sweep(file)
 
     def remove_unfinished(self) -> None:
-        """Remove the first copies of the episodes, once the evaluation is complete."""
+        """Remove the store of unfinished episodes, once the evaluation is complete."""
         shutil.rmtree(self.unfinished, ignore_errors=True)
 
     def write(self, record: EvaluationRecord) -> None:

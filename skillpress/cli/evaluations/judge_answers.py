@@ -47,9 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runs = list(map(read_unchanged, chosen.runs))
     for run in runs:
         if not isinstance(run.params.environment, NotebookQaParameters):
-            raise ParamsError(
-                f"{run.folder}: plays {run.environment}; only answers of notebook_qa are graded"
-            )
+            raise ParamsError(f"{run.folder}: plays {run.environment}; only notebook_qa has answers to grade")
         answers, output = answers_of(run), run.folder / GRADES
         asked = answers.select("question", "answers", "answer").unique(
             ["question", "answer"], maintain_order=True
@@ -77,7 +75,7 @@ def answers_of(run: FinishedRun) -> pl.DataFrame:
     found = pl.concat(parts)
     if not found["recorded"].all():
         raise StorageError(
-            f"{run.folder / EVALUATION_ROLLOUTS}: does not record the answers; run its evaluate_policy stage "
+            f"{run.folder / EVALUATION_ROLLOUTS}: has no recorded answers; run its evaluate_policy stage "
             "again"
         )
     return found

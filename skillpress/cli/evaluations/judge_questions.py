@@ -4,9 +4,9 @@
     skillpress judge-questions --model http://127.0.0.1:8000/v1 --params params/notebook_qa.yaml --output ...
 
 The model rates the questions that the rules keep, at temperature 0, through the engine that the parameters
-name or a chat-completions server: 1, 0 or -1 each. Set environment.objectivity to the file, and questions
-with 1 twice are kept. Ratings from before an interruption are kept beside the file, and the same command
-continues from there.
+name or a chat-completions server: 1, 0 or -1 each. Set environment.objectivity to the file, and only
+questions with two ratings of 1 are kept. Ratings from before an interruption are kept next to the file, and
+the same command continues from there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     section = params.environment
     if not isinstance(section, NotebookQaParameters):
-        raise ParamsError(f"environment.name: is {section.name!r}; only questions of notebook_qa are judged")
+        raise ParamsError(f"environment.name: is {section.name!r}; only notebook_qa has questions to judge")
     questions = partial(questions_to_judge, section)
     with judged(questions, _rate, PROMPT, chosen, params=params, output=chosen.output) as (ratings, told):
         write_table(chosen.output, ratings, "ratings")

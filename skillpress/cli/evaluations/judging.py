@@ -29,7 +29,7 @@ from skillpress.rollouts.chat.journal import endings
 from skillpress.rollouts.chat.server import ChatServer
 
 AT_A_TIME = 64
-"""Verdicts between two saves."""
+"""Number of verdicts between two saves."""
 KIND = "verdicts"
 
 Judge = Callable[[pl.DataFrame, Ask], pl.DataFrame]
@@ -46,15 +46,14 @@ def judged(
     params: Params,
     output: Path,
 ) -> Iterator[tuple[pl.DataFrame, str]]:
-    """All rows with their verdicts, and what the judge's answers came to in words (empty if they were all
-    in order).
+    """All rows with their verdicts, and a sentence on the judge's unusable answers (empty if there are none).
 
-    Verdicts from before an interruption are kept beside ``output`` until the context ends without an error,
+    Verdicts from before an interruption are kept next to ``output`` until the context ends without an error,
     and the same call continues from there.
 
     Args:
         wanted: the rows to judge, read after the model was found.
-        prompt: the judge's prompt; verdicts under another one do not count.
+        prompt: the judge's prompt; verdicts that another prompt gave do not count.
         chosen: the command line, with the options of ``options.add_judge``.
         output: the file that the caller writes in the context.
     """

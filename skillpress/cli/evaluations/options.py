@@ -8,11 +8,11 @@ from skillpress.core.arguments import real, whole
 from skillpress.core.lab import overlay as overlay_file
 
 RESPONSE_TOKENS = 256
-"""Room for a judge's sentence of reasons and its verdict; a model that reasons first needs more."""
+"""Enough tokens for a judge's sentence of reasons and its verdict; a model that reasons first needs more."""
 
 
 def add_parameter_options(parser: ArgumentParser, overlay: str, example: str) -> None:
-    """Add ``--params``, which replaces ``overlay``, and ``--set``, of which ``example`` is an assignment."""
+    """Add ``--params``, which replaces ``overlay``, and ``--set``, whose help shows ``example``."""
     parser.add_argument("--params", type=overlay_file, action="append", default=[], metavar="OVERLAY",
                         help=f"in place of params/{overlay}.yaml; may be repeated")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
@@ -44,7 +44,7 @@ def add_server_options(parser: ArgumentParser) -> None:
 
 
 def add_judge(parser: ArgumentParser) -> None:
-    """Add the options that say who judges, and how."""
+    """Add the options that choose and configure the judge."""
     parser.add_argument("--model", required=True, metavar="FOLDER|NAME|URL", help="who judges")
     add_parameter_options(parser, "paper_notebook_qa", "environment.max_answer_words=5")
     parser.add_argument("--max-new-tokens", type=whole(1), default=RESPONSE_TOKENS, metavar="N",

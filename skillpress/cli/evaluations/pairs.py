@@ -18,7 +18,7 @@ from skillpress.evaluation.statistics import EvaluationSteps, evaluation_steps
 
 @dataclass(frozen=True)
 class Finished:
-    """One evaluation, read back."""
+    """One finished evaluation, read from its folder."""
 
     path: Path
     record: EvaluationRecord
@@ -41,13 +41,13 @@ class Finished:
         return without_idle(self.record.parameters)
 
     def of(self, part: str) -> EvaluationSteps:
-        """The steps of the episodes of a part of the tasks."""
+        """The steps of the episodes of a subset of the tasks."""
         tasks = splits_of(self.tasks)[part]
         return self.steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
 
 
 ID = "id"
-"""The field that always makes a task."""
+"""The field that always identifies a task."""
 Pair = tuple[Finished, Finished]
 """An evaluation of A and one of B, of the same tasks."""
 
@@ -66,7 +66,7 @@ def check(pairs: Sequence[Pair], identity: Sequence[str] = ()) -> None:
     """Refuse evaluations that do not measure the same thing.
 
     Args:
-        identity: the fields that make a task, beside its id; empty means all.
+        identity: the fields that identify a task, in addition to its id; empty means all.
 
     Raises:
         UserError: they differ in the environment, in how often each task was played, or in the step
@@ -89,26 +89,26 @@ def check(pairs: Sequence[Pair], identity: Sequence[str] = ()) -> None:
 
 
 def check_tasks(first: Finished, second: Finished, identity: Sequence[str] = ()) -> None:
-    """Refuse an evaluation beside itself, and two of different tasks."""
+    """Refuse to compare an evaluation with itself, and evaluations of different tasks."""
     for name in identity:
         if name != ID and not any(name in task.spec for task in first.tasks):
             raise UserError(f"--identity: no task of {first.path} has a field {name}")
     if first.path.resolve() == second.path.resolve():
-        raise UserError(f"{first.path} is compared with itself; name two evaluations")
+        raise UserError(f"{first.path}: was named twice; name two different evaluations")
     mine, theirs = (
         {(task.task_id, repr(sorted(_wanted(task, identity)))) for task in one.tasks}
         for one in (first, second)
     )
     if unlike := mine ^ theirs:
         raise UserError(
-            f"{first.path} and {second.path} did not play the same tasks ({len(unlike)} are in one alone, "
-            f"such as {min(unlike)[0]}); evaluate both with the same --environment, --tasks and --seed. If "
-            "only fields such as a prompt differ, name those that make a task: --identity id"
+            f"{first.path} and {second.path} did not play the same tasks ({len(unlike)} are in only one of "
+            f"them, such as {min(unlike)[0]}); evaluate both with the same --environment, --tasks and "
+            "--seed. If only fields such as a prompt differ, name those that identify a task: --identity id"
         )
 
 
 def fields_that_differ(first: Finished, second: Finished) -> list[str]:
-    """The fields in which tasks with one id differ."""
+    """The fields in which tasks with the same id differ."""
     theirs = {task.task_id: task.spec for task in second.tasks}
     both = [(task.spec, theirs.get(task.task_id, task.spec)) for task in first.tasks]
     names = {name for pair in both for spec in pair for name in spec}

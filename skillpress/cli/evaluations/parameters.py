@@ -28,7 +28,7 @@ from skillpress.pipeline.files import BASE_POLICY, POLICY
 from skillpress.pipeline.progress import StageProgress
 
 VOTES = 7
-"""Default for k, as in the paper's SC@7."""
+"""Default of k, as in the paper's SC@7."""
 SEED = 0
 """Default seed of the tasks and of the episodes' random choices: the same for every model."""
 READ = ("seed", "processes", "environment", "tasks", "policy", "sampling", "engine", "reward", "evaluation")
@@ -36,10 +36,11 @@ READ = ("seed", "processes", "environment", "tasks", "policy", "sampling", "engi
 _DEFAULTS = {"evaluation": {"runs": 1, "votes": VOTES}}
 """Defaults that named overlays and options may replace."""
 _FEWEST = {"tasks": {"train": 1, "validation": 0}}
-"""Sizes of the splits that an evaluation does not play, unless its experiment or an overlay names them and
-the environment's test tasks are what those splits leave."""
+"""Sizes of the splits that an evaluation does not play. An experiment or overlay replaces them if they decide
+the test tasks.
+"""
 _LEAST = {"training": {"steps": 0, "keep": "last"}}
-"""An evaluation does not train: settings for training get their smallest values, whatever overlays say."""
+"""An evaluation does not train, so its settings for training have the smallest values, even with overlays."""
 
 
 def evaluation_params(
@@ -52,7 +53,8 @@ def evaluation_params(
     """The checked parameters.
 
     Args:
-        model: a model folder, or any other name; a folder that an experiment made brings its parameters.
+        model: a model folder, or any other name; if an experiment made the folder, its parameters are the
+        base.
         overlays: files whose values replace these.
         options: sections that options of the command line set.
         assignments: such as ``policy.history=2``; the value is YAML.
@@ -78,8 +80,8 @@ def evaluation_params(
     params = check_params(values, " + ".join([source, *map(str, overlays), "the command line"]), layers)
     if params.environment.name != environment:
         raise ParamsError(
-            f"--environment: is {environment!r}, but {source} is for {params.environment.name!r}; "
-            f"evaluate it there, or name an overlay of {environment} with --params"
+            f"--environment: is {environment!r}, but {source} is for {params.environment.name!r}; evaluate "
+            f"that one, or name an overlay of {environment} with --params"
         )
     return params
 
@@ -102,7 +104,7 @@ def tasks_of(params: Params, split: str) -> list[Task]:
 
 
 def experiment_of(model: str) -> Path | None:
-    """The params.yaml of the experiment whose policy a model folder is; None for any other model."""
+    """The params.yaml of the experiment that made a model folder; None for any other model."""
     folder = Path(model).resolve()
     for place in (POLICY, BASE_POLICY):
         root = folder.parents[len(place.parts) - 1] if len(folder.parents) >= len(place.parts) else None
@@ -122,8 +124,7 @@ def read_sections(params: Params) -> dict[str, Any]:
 
 
 def deciding(params: Params) -> dict[str, Any]:
-    """Those parameters that affect its episodes. The contents of the model and of skills count, but not their
-    place."""
+    """The parameters that affect an evaluation's episodes. Models and skills count by content, not path."""
     values = without_idle(read_sections(params))
     del values["policy"]["model"]
     if isinstance(params.environment.skills, str):
@@ -132,14 +133,14 @@ def deciding(params: Params) -> dict[str, Any]:
 
 
 def without_idle(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy without the keys that affect no episode: how many run at once, and in how many processes."""
+    """A copy without the keys that affect no episode: the numbers of concurrent episodes and of processes."""
     values = {name: dict(value) if isinstance(value, Mapping) else value for name, value in sections.items()}
     del values["processes"], values["sampling"]["slots"]
     return values
 
 
 def _base(environment: str, model: str, overlaid: bool) -> tuple[list[Layer], str]:
-    """(layers, where they come from) below all overlays."""
+    """(layers of parameters below all overlays, where they come from)."""
     if (own := experiment_of(model)) is not None:
         return [file_layer(own)], str(own)
     default = file_layer(lab_file("params.yaml"))

@@ -1,7 +1,8 @@
 """The players of an evaluation: a language model here, one behind a server, or the random explorer.
 
 A player is one file of this folder and one line in ``PLAYERS``. It checks itself before anything is played,
-says which of its properties affect the result, and plays the wanted episodes that its store lacks.
+says which of its properties affect the result, and plays the wanted episodes that its store does not have
+yet.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ PLAYERS = Registry(
         "explorer": "skillpress.cli.evaluations.explorer:player",
     },
 )
-"""``--agent`` to a function from the options of the command line to the player."""
+"""Maps each value of ``--agent`` to a function that makes the player from the options."""
 SERVER_OPTIONS = ("name", "key_variable", "deadline", "omit", "body", "stream")
-"""Options that only a model behind a URL understands."""
+"""Options that apply only to a model behind a URL."""
 
 
 class Player(Protocol):
@@ -36,16 +37,16 @@ class Player(Protocol):
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
+        """The player's name in tables."""
 
     def options(self) -> Mapping[str, Any]:
-        """Sections of the parameters that it sets."""
+        """Sections of the parameters that the player sets."""
 
     def repeats(self, params: Params) -> str:
         """One sentence on how exactly the same command repeats the episodes."""
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """Its properties that affect the episodes, as JSON values.
+        """The player's properties that affect the episodes, as JSON values.
 
         Raises:
             UserError: it cannot play here or with these parameters; no work has been done yet.
@@ -59,7 +60,7 @@ class Player(Protocol):
         output: Path,
         on_finished: Callable[[int], None],
     ) -> None:
-        """Write the episodes in the order of ``wanted``; those in the store are not played again."""
+        """Write the episodes in the order of ``wanted``; episodes in the store are not played again."""
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Costs beyond the tokens in the episodes; empty for players on this machine."""
@@ -71,7 +72,7 @@ class Player(Protocol):
 
 
 def choose(options: Namespace) -> tuple[str, Player]:
-    """(its name in ``PLAYERS``, the player) for the options; a URL is given to the chat agent.
+    """(name in ``PLAYERS``, player) for the options; for a URL it is the chat agent.
 
     Raises:
         UserError: the options name no model, or one that the agent cannot use.
@@ -87,7 +88,7 @@ def is_url(model: str) -> bool:
 
 
 def refuse_options(options: Namespace, agent: str, *names: str) -> None:
-    """Refuse given options that this agent does not understand."""
+    """Refuse options that do not apply to this agent."""
     for name in names:
         if getattr(options, name) is not None:
             raise ParamsError(
@@ -99,5 +100,5 @@ def refuse_options(options: Namespace, agent: str, *names: str) -> None:
 def model_of(options: Namespace) -> str:
     """The model that the options name."""
     if not options.model:
-        raise ParamsError("--model: is missing; name a folder, a model of this machine's cache, or a URL")
+        raise ParamsError("--model: is missing; name a folder, a model in this machine's cache, or a URL")
     return str(options.model)

@@ -33,7 +33,7 @@ READING = {
     "intervals": "95%, over tasks: other tasks of the same kind and these same weights, no other training",
     "std": "over the independent runs of this evaluation; none where there is one run",
 }
-"""How to read the figures."""
+"""For each figure, its denominator and what its interval covers."""
 
 
 def record_of(
@@ -48,7 +48,7 @@ def record_of(
     """All figures of the episodes in the folder.
 
     Raises:
-        EvaluationError: some task was not played exactly as often as asked for.
+        EvaluationError: some task was not played exactly as often as requested.
     """
     rollouts, cost = folder.rollouts(), player.cost(store)
     steps = evaluation_steps(rollouts)
@@ -82,12 +82,12 @@ def record_of(
 
 
 def behavior(environment: str, steps: EvaluationSteps) -> EnvironmentBehavior:
-    """Figures about the actions of this environment."""
+    """Figures about actions that only this environment has."""
     return environment_figures(environment).behavior(steps)
 
 
 def tokens(rollouts: pl.LazyFrame) -> dict[str, int]:
-    """Tokens of all prompts and of all responses of the episodes."""
+    """The number of tokens in all prompts and in all responses of the episodes."""
     lengths = {"prompt": pl.col("prompt_ids"), "response": pl.col("response_ids")}
     sums = rollouts.select(**{name: ids.list.len().cast(pl.Int64).sum() for name, ids in lengths.items()})
     return {name: int(count) for name, count in sums.collect(engine="streaming").row(0, named=True).items()}
@@ -118,7 +118,7 @@ def write_page(folder: EvaluationFolder, record: EvaluationRecord) -> None:
 
 
 def facts(record: EvaluationRecord) -> dict[str, str]:
-    """What was measured, how often, and what the figures are valid for: the top of the page."""
+    """The top of the page: what was measured, how often, and what the figures are valid for."""
     whole = record.parts[ALL].summary
     sampling, policy = record.parameters["evaluation"], record.parameters["policy"]
     runs = f" in each of {whole.runs} runs" if whole.runs > 1 else ""

@@ -1,13 +1,12 @@
-"""``skillpress trajectory-ratio ROLLOUTS A B``: how likely episodes are under policy A against policy B.
+"""``skillpress trajectory-ratio ROLLOUTS A B``: how likely episodes are under policy A, compared with B.
 
     skillpress trajectory-ratio data/rollouts/evaluation.parquet models/policy models/base --policy start
     skillpress trajectory-ratio results/evaluations/mine/rollouts.parquet models/policy models/base
 
 It scores the sampled tokens of each turn under both policies: their log-probabilities, the difference, and
-its sum over turns. It also says what the weights exp(sum) are worth: the effective sample size, of whole
-trajectories and of single turns. Weights estimate A's success only from episodes that B sampled, at
---temperature and without top-p or top-k. Writes turns.parquet (a row per turn), trajectory_ratio.json and
-trajectory_ratio.svg.
+its sum over turns. It also prints the effective sample size of the weights exp(sum), for trajectories and for
+single turns. Weights estimate A's success only from episodes that B sampled, at --temperature and without
+top-p or top-k. Writes turns.parquet (a row per turn), trajectory_ratio.json and trajectory_ratio.svg.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from skillpress.models.policy import Policy
 
 TOGETHER = 256
-"""Trajectories that are scored together."""
+"""Number of trajectories that are scored together."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,10 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
-    """(condition on rows, number of episodes) of the policy's episodes.
+    """A condition that selects the rows of the policy's episodes, and the number of these episodes.
 
     Raises:
-        UserError: several policies played and none is named, the named one did not, or there are no tokens.
+        UserError: several policies played and none is named, the named one did not play, or there are no
+        tokens.
         StorageError: the file is missing, truncated, or has another schema.
     """
     tokens = pl.col("response_ids").list.len().sum()
@@ -84,8 +84,8 @@ def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
     with_tokens = [name for name, row in found.items() if row["tokens"]]
     if not with_tokens:
         raise UserError(
-            f"{rollouts}: holds no tokens (neither the random explorer nor a model behind a text server "
-            "records them), so no model can score it; name episodes of a language agent"
+            f"{rollouts}: has no tokens (the random explorer and models behind a text server record none), "
+            "so no model can score it; name episodes of a language agent"
         )
     if policy is None and len(found) > 1:
         raise UserError(
@@ -95,14 +95,14 @@ def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
     name = with_tokens[0] if policy is None else policy
     if name not in with_tokens:
         why = "left no tokens" if name in found else "did not play"
-        raise UserError(f"--policy: {name!r} {why} in {rollouts}; there is {', '.join(with_tokens)}")
+        raise UserError(f"--policy: {name!r} {why} in {rollouts}; choose from {', '.join(with_tokens)}")
     return pl.col("policy") == name, int(found[name]["episodes"])
 
 
 def score(
     rollouts: Path, keep: pl.Expr, episodes: int, first: Path, second: Path, temperature: float
 ) -> pl.DataFrame:
-    """A row per turn (``TURN_SCHEMA``), few episodes in memory at a time.
+    """Score the episodes: one row per turn (``TURN_SCHEMA``), with few episodes in memory at a time.
 
     Raises:
         UserError: the vocabularies differ, or the episodes have tokens outside the vocabulary.
@@ -129,7 +129,7 @@ def score(
 
 
 def check_vocabularies(first: Path, second: Path, one: Policy, other: Policy) -> None:
-    """Refuse models that give one number to different tokens."""
+    """Refuse models that give the same number to different tokens."""
     mine, theirs = one.tokenizer.get_vocab(), other.tokenizer.get_vocab()
     unlike = sorted(token for token in mine.keys() | theirs.keys() if mine.get(token) != theirs.get(token))
     if unlike:
@@ -137,7 +137,7 @@ def check_vocabularies(first: Path, second: Path, one: Policy, other: Policy) ->
         raise UserError(
             f"{first} and {second} have different vocabularies ({len(unlike)} tokens differ; {token!r} is "
             f"number {mine.get(token, 'none')} and {theirs.get(token, 'none')}), so no token sequence has a "
-            "probability under both; name two models of one tokenizer"
+            "probability under both; name two models with the same tokenizer"
         )
 
 
@@ -150,13 +150,13 @@ def check_tokens(rollouts: Path, trajectories: Sequence[Trajectory], policies: S
             tokens = (*turn.prompt_ids, *turn.response_ids)
             if tokens and max(tokens) >= known:
                 raise UserError(
-                    f"{rollouts}: task {trajectory.task_id} holds token {max(tokens)}, the models know "
-                    f"{known}; another vocabulary played it"
+                    f"{rollouts}: task {trajectory.task_id} has token {max(tokens)}, but the models know "
+                    f"only {known}; name models with the vocabulary of the policy that played"
                 )
             if len(tokens) > room:
                 raise UserError(
-                    f"{rollouts}: a turn of task {trajectory.task_id} has {len(tokens)} tokens, the models "
-                    f"take {room}"
+                    f"{rollouts}: a turn of task {trajectory.task_id} has {len(tokens)} tokens, more than "
+                    f"the {room} of the models' context"
                 )
 
 
@@ -167,7 +167,7 @@ def write(
     spreads: Sequence[Spread],
     asked: dict[str, Any],
 ) -> None:
-    """Write the three files of the folder, each atomically."""
+    """Write the two result files and the figure, each atomically."""
     from skillpress.reports.report.trajectory_figure import draw
 
     table, figures = output / "turns.parquet", output / "trajectory_ratio.json"

@@ -20,27 +20,27 @@ from skillpress.skills.library.files import SkillFolder
 
 WITH, WITHOUT = "with", "without"
 LESS = "without "
-"""Before the name of the one skill that an arm lacks."""
+"""Prefix of an arm's name, before the one skill that it does not have."""
 
 
 @dataclass(frozen=True)
 class TrialArm:
-    """One condition."""
+    """One arm: a name and the skills that its episodes get."""
 
     name: str
     skills: tuple[SkillFolder, ...]
-    """What its episodes get."""
+    """The skills that its episodes get."""
 
 
 def arms_of(skills: Sequence[SkillFolder], each: bool) -> tuple[TrialArm, ...]:
-    """The arms: all skills, no skills, and all skills but one if ``each`` is wanted.
+    """The arms: all skills, no skills and, for ``each``, all skills but one.
 
     Raises:
-        ParamsError: a single skill is to be left out, which ``without`` does.
+        ParamsError: ``each`` with a single skill, which would repeat the arm ``without``.
     """
     found = [TrialArm(WITH, tuple(skills)), TrialArm(WITHOUT, ())]
     if each and len(skills) < 2:
-        raise ParamsError(f"--each: {skills[0].name} is the only skill; leave the option out")
+        raise ParamsError(f"--each: needs several skills, not {skills[0].name} alone; leave it out")
     if each:
         for left_out in skills:
             rest = tuple(skill for skill in skills if skill is not left_out)

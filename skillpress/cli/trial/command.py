@@ -4,9 +4,9 @@
     skillpress trial --skills skills --environment alfworld --model http://HOST/v1 --tasks 100 --plan
 
 All episodes are one plan: a task's episodes with and without the skills follow each other. The verdict is
-said once, when all are played; the same command continues a trial that was stopped. Tasks that the skills
-were written from are left out, as far as a skill's .evidence.json or --logs know them. --plan says the price
-and what so many tasks can show, and plays nothing.
+printed once, when all have been played; the same command continues a trial that was stopped. Tasks that the
+skills were written from are left out, as far as a skill's .evidence.json or --logs identify them. --plan
+prints the price and the smallest effect that this many tasks can show; it plays nothing.
 """
 
 from __future__ import annotations

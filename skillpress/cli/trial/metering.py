@@ -43,19 +43,19 @@ class MeteredChat(Chat):
 
 @dataclass
 class Metered:
-    """An agent that notes the cost of each of its steps; otherwise the agent that it is made of."""
+    """Wraps an agent and records the cost of each of its steps."""
 
     agent: Agent
     numbers: dict[int, int]
-    """Identity of an episode's own task object to the episode's number in the plan."""
+    """Maps the id() of an episode's task object to the episode's number in the plan."""
     file: Path
     _attempt: int = field(default_factory=time.time_ns, init=False)
     _states: dict[int, AgentState] = field(default_factory=dict, init=False)
-    """Key of each open request to its state."""
+    """The state of each open request, by the request's key."""
     _tokens: dict[int, tuple[int, int] | None] = field(default_factory=dict, init=False)
-    """Identity of a state to the tokens of the decision that was made in it."""
+    """Maps the id() of a state to the tokens of the decision made in it."""
     _since: dict[int, float] = field(default_factory=dict, init=False)
-    """Episode to the time of its last line, or of its first request."""
+    """The time of each episode's last line or, before that, of its first request."""
 
     @property
     def lockstep(self) -> bool:

@@ -1,8 +1,9 @@
-"""Tasks that skills were written from: a trial on them would say how well the skills fit their own source.
+"""Tasks that skills were written from: a trial on them would measure how well the skills fit their own
+source.
 
 A task is known by its id, by its text (its instructions), or by its repository. They are looked for in the
-skills' own files, in the hashes that ``skillpress skills --write`` leaves beside each, and in logs
-(``--logs``). If a skill has no hashes and no logs are given, the verdict says that nothing was compared.
+skills' own files, in the hashes that ``skillpress skills --write`` saves with each, and in logs (``--logs``).
+If a skill has no hashes and no logs are given, the verdict says that nothing was compared.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from skillpress.reports.skill_files.reading import LONGEST_MESSAGE, openings
 from skillpress.skills.library.files import EVIDENCE_FILE, SkillFolder
 
 LEAST_ID = 4
-"""An id of fewer characters is not looked for in a skill's own files."""
+"""Shorter ids are not searched for in a skill's own files."""
 MOST_READ = 1 << 20
-"""Bytes of a skill's file that are searched."""
+"""The search reads at most this many bytes of a skill's file."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,16 @@ class SkillSource:
     """The tasks that skills were written from, as far as files and logs say."""
 
     words: str
-    """The skills' own files, in small letters."""
+    """The text of the skills' own files, in lower case."""
     evidence: tuple[SkillEvidence, ...] = ()
-    """The skills' hashes, and those of the logs."""
+    """The hashes of the skills and of the logs."""
     unchecked: tuple[str, ...] = ()
     """Skills without hashes, if no logs are given."""
 
     def knows(self, task: Task, common: Collection[str] = ()) -> str:
-        """Why a task is one of them; empty if it is not. Sentences that are ``common`` tell no task apart."""
+        """Why the skills know a task; empty if they do not. ``common`` sentences occur in several tasks, so
+        they are ignored.
+        """
         name = plain_id(task.task_id)
         if any(one.has(one.tasks, name) for one in self.evidence):
             return "its id is a task of the logs"
@@ -88,7 +91,7 @@ def source_of(
 
 
 def known_tasks(source: SkillSource, tasks: Sequence[Task]) -> dict[str, str]:
-    """Task id to why the skills know the task."""
+    """For each task id that the skills know, the reason."""
     counts: Counter[str] = Counter()
     for task in tasks:
         counts.update(set(chain.from_iterable(_texts(task))))
@@ -110,7 +113,7 @@ def _repositories(task: Task) -> Iterator[str]:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Whether a text has the word with nothing of a longer one around it."""
+    """Whether a text has the word, not as a part of a longer word."""
     place = text.find(word)
     while place >= 0:
         around = text[max(0, place - 1) : place] + text[place + len(word) : place + len(word) + 1]

@@ -1,4 +1,4 @@
-"""A trial is prepared, played by the players of evaluations, and judged when its last episode has ended."""
+"""Prepare a trial, play it with the players of evaluations, and judge it when its last episode has ended."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TrialFolder(EvaluationFolder):
         self.record_file, self.page = path / "trial.json", path / "episodes.csv"
 
     def lines(self) -> Sequence[str]:
-        """The result of a finished trial in words; ``StorageError`` if its file is damaged."""
+        """The result of a finished trial in words. Raises ``StorageError`` if its file is damaged."""
         found: Sequence[str] = read_schema(self.record_file, SCHEMA, "name another folder")["lines"]
         return found
 
@@ -68,20 +68,20 @@ class SkillTrial:
     mounted: bool
     """Whether episodes find the skills as files; otherwise their prompts show them."""
     excluded: Mapping[str, str]
-    """Tasks that are left out, and why."""
+    """Tasks that are left out, each with the reason."""
     included: Mapping[str, str]
-    """Tasks that the skills were written from and that are played all the same."""
+    """Tasks that the skills were written from but that are played anyway."""
     unchecked: tuple[str, ...]
-    """Skills of which nothing says what they were written from."""
+    """Skills whose source tasks are unknown."""
 
     @property
     def size(self) -> TrialSize:
-        """How large it is."""
+        """The size of the trial."""
         return TrialSize(len(self.tasks), self.rollouts, len(self.arms))
 
     @cached_property
     def asked(self) -> dict[str, Any]:
-        """What identifies it."""
+        """The settings that identify the trial."""
         return {
             "agent": self.agent,
             "deciding": dict(self.player.check(self.params)),
@@ -99,11 +99,11 @@ class SkillTrial:
         return content_key(self.asked | code, [])
 
     def episodes(self) -> list[EpisodeRequest]:
-        """The plan."""
+        """All episodes of the plan."""
         return interleaved(self.tasks, self.arms, self.rollouts, self.params.seed, self.mounted)
 
     def before(self, folder: TrialFolder) -> Iterator[str]:
-        """The lines that are printed before it is played."""
+        """The lines that are printed before the trial is played."""
         given = sum(len(skill.body) + len(skill.description) for skill in self.arms[0].skills)
         played = _finished(folder.store(self.key))
         yield from price(self.size, self.params, given, played)
@@ -126,7 +126,7 @@ def prepare(chosen: Namespace) -> SkillTrial:
         player = MeteredChat(player.server)
     params = _params(chosen, mounted, player.options())
     if not mounted and params.policy.compact:
-        raise ParamsError("--skills: are texts, which policy.rendering compact has no words for; use another")
+        raise ParamsError("--skills: policy.rendering compact has no words for them; use another")
     tasks = tasks_of(params, "test")
     source = source_of(skills, chosen.logs, Wanted(task=chosen.task), MOST_BAD)
     known = known_tasks(source, tasks)
@@ -134,8 +134,8 @@ def prepare(chosen: Namespace) -> SkillTrial:
     if not kept:
         first = next(iter(known.items()))
         raise UserError(
-            f"--skills: were written from all {len(tasks)} tasks ({first[0]}: {first[1]}); name other tasks, "
-            "or give --allow-overlap"
+            f"--skills: no task is left, because the skills were written from all {len(tasks)} tasks "
+            f"({first[0]}: {first[1]}); name other tasks, or give --allow-overlap"
         )
     return SkillTrial(
         agent=agent,
@@ -167,7 +167,7 @@ def play(trial: SkillTrial, folder: TrialFolder, accept_unread: bool = False) ->
     if not accept_unread and (why := why_nothing_was_played(folder.rollouts())):
         raise UserError(
             f"{trial.player.label}: {why}. A verdict would say nothing about the skills; --accept-unread "
-            "says it all the same"
+            "gives one anyway"
         )
     write_tasks(folder.tasks_file, list(trial.tasks))
     rows = episode_rows(folder.rollouts_file, trial.arms, metered(store.folder / METER), trial.mounted)
@@ -179,7 +179,7 @@ def play(trial: SkillTrial, folder: TrialFolder, accept_unread: bool = False) ->
 
 
 def result_of(trial: SkillTrial, episodes: pl.DataFrame) -> SkillTrialResult:
-    """The result of all episodes; ``UserError`` if some are missing."""
+    """The result of all episodes. Raises ``UserError`` if some are missing."""
     ids = [task.task_id for task in trial.tasks]
     return SkillTrialResult(
         **judge(episodes, ids, trial.arms, trial.rollouts, trial.params.seed),

@@ -1,4 +1,4 @@
-"""What a trial will cost and what it can show, said before it is played."""
+"""What a trial will cost and what it can show, printed before it is played."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skillpress.experiment.params import Params
 
 @dataclass(frozen=True)
 class TrialSize:
-    """How large a trial is."""
+    """The size of a trial."""
 
     tasks: int
     rollouts: int
@@ -20,15 +20,15 @@ class TrialSize:
 
     @property
     def episodes(self) -> int:
-        """All episodes of the plan."""
+        """The number of episodes in the plan."""
         return self.tasks * self.rollouts * self.arms
 
 
 def price(size: TrialSize, params: Params, given: int, played: pl.DataFrame) -> Iterator[str]:
-    """The price, in lines.
+    """Lines that state the price.
 
     Args:
-        given: characters that an episode with all skills gets.
+        given: number of characters of skills in an episode with all skills.
         played: ``calls``, ``tokens`` and ``seconds`` of the episodes that are played already.
     """
     most = size.episodes * params.environment.max_steps
@@ -41,8 +41,8 @@ def price(size: TrialSize, params: Params, given: int, played: pl.DataFrame) -> 
     if played.height:
         left = size.episodes - played.height
         yield (
-            f"{left:,} of {size.episodes:,} episodes are missing: they take about {_rest(played, left)}, and "
-            "there is no verdict before"
+            f"{left:,} of {size.episodes:,} episodes are missing: they take about {_rest(played, left)}; the "
+            "verdict follows when they are played"
         )
 
 

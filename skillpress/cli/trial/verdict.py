@@ -1,4 +1,4 @@
-"""The episodes of a trial as a table, and what they say: one look, when all of them are played."""
+"""The episodes of a trial as a table, and the verdict, computed once when all have been played."""
 
 from __future__ import annotations
 
@@ -58,29 +58,29 @@ def _carried_out(episode: Trajectory) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class SkillTrialResult:
-    """What a complete trial says."""
+    """The result of a complete trial."""
 
     success: PairedMeans
-    """Without the skills first, with them second."""
+    """Success rates: without the skills first, with them second."""
     rollouts: int
     costs: Mapping[str, PairedMeans]
     """Tokens, calls and seconds of an episode, as far as they are known."""
     each: Mapping[str, PairedMeans]
-    """Skill to all skills but this one, first, and all of them, second."""
+    """For each skill, the comparison of all other skills (first) with all skills (second)."""
     each_p: Mapping[str, float]
-    """Skill to its p, corrected by Holm for the number of skills."""
+    """The p of each skill, corrected by Holm for the number of skills."""
     opened: Mapping[str, float]
-    """Skill to the share of episodes with all skills that opened it; empty where it cannot be seen."""
+    """For each skill, the share of episodes with all skills that opened it; empty if this is not visible."""
     excluded: Mapping[str, str]
-    """Tasks that were left out, and why."""
+    """Tasks that were left out, each with the reason."""
     included: Mapping[str, str]
-    """Tasks that the skills were written from and that were played all the same."""
+    """Tasks that the skills were written from but that were played anyway."""
     unchecked: Sequence[str]
-    """Skills of which nothing says what they were written from."""
+    """Skills whose source tasks are unknown."""
 
     @property
     def word(self) -> str:
-        """The verdict."""
+        """The verdict in one word or a few."""
         if self.success.p > ERROR:
             return "no difference shown"
         return "the skills help" if self.success.difference > 0 else "the skills harm"
@@ -89,16 +89,16 @@ class SkillTrialResult:
 def judge(
     episodes: pl.DataFrame, tasks: Sequence[str], arms: Sequence[TrialArm], rollouts: int, seed: int
 ) -> dict[str, Any]:
-    """Everything of the result that the episodes say.
+    """The part of the result that episodes decide.
 
     Raises:
-        UserError: episodes of the plan are missing, so nothing is said.
+        UserError: episodes of the plan are missing.
     """
     wanted = len(tasks) * len(arms) * rollouts
     if episodes.height < wanted:
         raise UserError(
-            f"{wanted - episodes.height} of {wanted} episodes are missing: there is no verdict before all "
-            "are played; run the same command again"
+            f"{wanted - episodes.height} of {wanted} episodes are missing, so there is no verdict yet; run "
+            "the same command again"
         )
     seed = derive(seed, "trial") % 2**32
     names = [name.removeprefix(LESS) for name in (arm.name for arm in arms) if name not in (WITH, WITHOUT)]
@@ -118,7 +118,7 @@ def judge(
 
 
 def _opened(episodes: pl.DataFrame, arms: Sequence[TrialArm]) -> Iterator[tuple[str, float]]:
-    """Each skill with the share of episodes with all skills that opened it; nothing if none can be seen."""
+    """For each skill, the share of episodes with all skills that opened it; empty if this is not visible."""
     opened = episodes.filter(pl.col("arm") == WITH)["opened"].to_list()
     for skill in (skill for arm in arms if arm.name == WITH for skill in arm.skills):
         if None not in opened:
@@ -153,7 +153,7 @@ def headline(found: PairedMeans, rollouts: int) -> str:
 
 
 def lines(result: SkillTrialResult) -> Iterator[str]:
-    """The result first, then what it is made of."""
+    """The verdict first, then the figures behind it."""
     yield headline(result.success, result.rollouts)
     yield (
         f"verdict: {result.word} (5%, one look after the last planned episode); success "
@@ -191,7 +191,7 @@ def overlap_lines(
 
 
 def as_json(result: SkillTrialResult) -> dict[str, Any]:
-    """The result for ``trial.json``; the headline is in it."""
+    """The result for ``trial.json``, with the headline."""
     return {"headline": headline(result.success, result.rollouts), "verdict": result.word, **asdict(result)}
 
 

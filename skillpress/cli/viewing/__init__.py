@@ -1,1 +1,1 @@
-"""Viewing episodes: from a run, an evaluation or a file to the viewer's page."""
+"""The command ``skillpress view``: shows the episodes of a run, an evaluation or a file in a browser."""

@@ -1,6 +1,6 @@
-"""What a word of ``skillpress view`` means: an experiment's folder, an evaluation's, or a rollout file.
+"""Resolves an argument of ``skillpress view``: an experiment's folder, an evaluation's, or a rollout file.
 
-An experiment has its tasks, its dictionary and its policy's tokenizer beside its rollouts; an evaluation has
+An experiment has its tasks, its dictionary and its policy's tokenizer next to its rollouts; an evaluation has
 its tasks there. They are also found for a rollout file that is named by itself.
 """
 
@@ -27,7 +27,7 @@ SKILLS_PAGE, SKILLS_MARK = "skills.html", '<meta name="generator" content="skill
 
 @dataclass(frozen=True)
 class FoundEpisodes:
-    """What to open."""
+    """The rollout files to open, with what belongs to them."""
 
     sources: tuple[SourceFiles, ...]
     """The rollout files."""
@@ -36,12 +36,13 @@ class FoundEpisodes:
 
 
 def find(paths: Sequence[Path], tokenizer: Path | None = None) -> FoundEpisodes:
-    """All that the paths mean, each rollout file once; a tokenizer replaces the one beside the rollouts.
+    """Resolve the paths to rollout files without duplicates. A given tokenizer overrides the one next to
+    them.
 
     Raises:
         UserError: a path cannot be viewed.
-        StorageError: the tasks or the dictionary beside it are damaged.
-        UserError: a tokenizer is named, and the package that reads it is not installed.
+        StorageError: the tasks or the dictionary next to it are damaged.
+        UserError: a tokenizer is named, but the package that reads it is not installed.
     """
     if tokenizer is not None:
         layers.need(["tokens"])
@@ -67,15 +68,15 @@ def skills_page(path: Path) -> Path | None:
     skills that names it; None for anything else.
 
     Raises:
-        UserError: a folder of skills names a page that is gone.
+        UserError: a folder of skills names a page that no longer exists.
         StorageError: its manifest is damaged.
     """
     folder = path.is_dir() and experiment_of(path) is None  # a lab has a manifest of the same name
     if folder and (page := noted_page(path)) is not None:
         if not page.is_file():
             raise UserError(
-                f"{path}: the page of these skills, {page}, is gone; skillpress skills LOGS --write {path} "
-                "makes it again"
+                f"{path}: the page of these skills, {page}, does not exist; skillpress skills LOGS --write "
+                f"{path} makes it again"
             )
         return page
     file = path / SKILLS_PAGE if folder else path
@@ -98,7 +99,7 @@ def experiment_of(path: Path) -> Path | None:
 def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
     if not path.exists():
         raise UserError(
-            f"{path}: there is no such file or folder; name an experiment's folder, a rollout file "
+            f"{path}: no such file or folder; name an experiment's folder, a rollout file "
             "(.parquet), a folder of skillpress evaluate, or a log"
         )
     if path.is_file():
@@ -109,10 +110,10 @@ def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
     if folder.finished:
         return [_of_evaluation(folder)]
     if folder.parameters.is_file():
-        raise UserError(f"{path}: this evaluation is not finished; run its command again")
+        raise UserError(f"{path}: is an unfinished evaluation; run its command again")
     raise UserError(
-        f"{path}: holds neither {PARAMETERS} (an experiment) nor {folder.record_file.name} (an evaluation) "
-        f"nor {SKILLS_PAGE} (of skillpress skills)"
+        f"{path}: contains neither {PARAMETERS} (an experiment) nor {folder.record_file.name} (an "
+        f"evaluation) nor {SKILLS_PAGE} (of skillpress skills)"
     )
 
 
@@ -130,7 +131,7 @@ def _of_experiment(home: Path, alone: bool) -> list[SourceFiles]:
     if not there:
         inside = {str(file.parents[2]) for each in ROLLOUTS for file in home.glob(f"workspaces/*/{each}")}
         raise UserError(
-            f"{home}: has no episodes yet (none of {', '.join(map(str, ROLLOUTS))} is there); "
+            f"{home}: has no episodes yet (none of {', '.join(map(str, ROLLOUTS))} exists); "
             + (f"name one of {', '.join(sorted(inside))}" if inside else "skillpress run makes them")
         )
     prefix = "" if alone else f"{home.resolve().name}/"

@@ -23,16 +23,17 @@ from skillpress.logs.trace import Dialogue, Trace
 from skillpress.reports.viewer.source import SourceFiles
 
 MOST = 10_000
-"""The most traces that are shown; they are the first ones."""
+"""The viewer shows at most this many traces, the first ones of the log."""
 TOGETHER = 2_000
-"""Traces that are in memory at once. A file is read again for each so many."""
+"""Number of traces in memory at once. A file is read again for each such batch."""
 OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 AGENT = "assistant"
 
 
 def is_log(path: Path) -> bool:
-    """Whether to read a path as a log: a file that is not ours, or a folder that holds something and that
-    neither an experiment nor an evaluation made."""
+    """Whether to read a path as a log: a file of another program, or a folder that no experiment or
+    evaluation made.
+    """
     if path.is_file():
         return not is_rollouts(path)
     folder = EvaluationFolder(path)
@@ -47,7 +48,7 @@ def log_source(paths: Sequence[Path], chosen: Namespace, folder: Path) -> tuple[
         chosen: the options of ``reading.add_reading_options`` and ``add_field_options``.
 
     Raises:
-        TracesError: there is no trace, too many lines are bad, or an option does not fit the log.
+        TracesError: no trace was found, too many lines are bad, or an option does not fit the log.
     """
     log, wanted = read("view", paths, NameProjection(), wanted_by(chosen), chosen.most_bad)
     tasks, parts = Counter[str](), list[Path]()
@@ -68,7 +69,7 @@ def _notes(log: Log) -> Iterator[str]:
     if len(log) > MOST:
         yield f"The first {MOST:,} of {len(log):,} are shown."
     if log.bad_lines:
-        yield f"Lines that are not traces and are left out: {log.bad_lines:,}."
+        yield f"Lines that were skipped because they are not traces: {log.bad_lines:,}."
     if unknown := sum(trace.success is None for trace in log.traces):
         yield f"The outcome of {unknown:,} is unknown; such a trace does not count as won."
     for what, count in log.left_out.items():

@@ -1,12 +1,10 @@
 """``skillpress view``: browse episodes in a web browser.
 
-    skillpress view                                  the experiment of this folder
-    skillpress view workspaces/grpo workspaces/segcost
-    skillpress view results/evaluations/countdown-models-policy
-    skillpress view data/rollouts/evaluation.parquet --tokenizer models/base
-    skillpress view LOGS                             the log of any agent
-    skillpress view results/skills                   the page of skillpress skills
-    skillpress view .claude/skills                   the same, by the folder of --write
+    skillpress view                                  the experiment of this folder skillpress view
+    workspaces/grpo workspaces/segcost skillpress view results/evaluations/countdown-models-policy skillpress
+    view data/rollouts/evaluation.parquet --tokenizer models/base skillpress view LOGS
+    the log of any agent skillpress view results/skills                   the page of skillpress skills
+    skillpress view .claude/skills                   the same page, found through the folder of --write
 
 Only browsers on this machine can open the page, until Ctrl-C. The command leaves no files and fetches nothing
 from the network. It reads the logs that skillpress skills reads, with the same options.

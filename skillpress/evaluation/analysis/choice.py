@@ -1,4 +1,4 @@
-"""What a penalty on segments has to choose from: do the wins of one task differ in what they would pay?
+"""What a penalty on segments can choose from: do the wins of one task differ in their penalty?
 
 GRPO compares the episodes of a task. So a segmentation cost moves a policy only where a task is won in
 several ways that cost differently. It is more than a length penalty only where the shorter win is not the
@@ -55,7 +55,7 @@ class Ways:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the wins of a policy differ in, within tasks.
+    """How the wins of a policy differ within tasks.
 
     The intervals are over the tasks won twice, for this policy. They are None for fewer than two tasks, and
     in records from before they were measured.
@@ -94,13 +94,13 @@ def choice(
     per_segment: float,
     seed: int,
 ) -> Choice:
-    """What the segmentation cost has to choose from.
+    """What the segmentation cost can choose from.
 
     Args:
-        wins: task to the skill sequences of its wins, empty for a task that was never won.
+        wins: the skill sequences of each task's wins, empty for a task that was never won.
         alphabet: Σ.
         skills: how dictionaries are fitted.
-        tasks_per_batch: as many tasks share a dictionary.
+        tasks_per_batch: the number of tasks that share a dictionary.
         per_segment: λ / (T · R).
         seed: of the order in which tasks are put into batches.
     """
@@ -133,7 +133,7 @@ def choice(
 
 
 def _ways(wins: Sequence[Skills], segments: Sequence[int]) -> tuple[bool, bool, bool]:
-    """Whether a task counts in each field of :class:`Ways`."""
+    """For each field of :class:`Ways`, whether the task counts."""
     by_length: dict[int, dict[Skills, int]] = {}
     for win, cost in zip(wins, segments, strict=True):
         by_length.setdefault(len(win), {})[win] = cost
@@ -142,7 +142,7 @@ def _ways(wins: Sequence[Skills], segments: Sequence[int]) -> tuple[bool, bool, 
 
 
 def read_wins(path: Path) -> dict[str, list[Skills]]:
-    """Task to the skill sequences of its wins, in the order of a file of sequences; empty if never won.
+    """The skill sequences of each task's wins, in the order of the file; empty for a task that was never won.
 
     Raises:
         StorageError: the file is missing, damaged or another.

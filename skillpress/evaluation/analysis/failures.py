@@ -13,7 +13,7 @@ The remaining steps of a won episode *led on*. ``taken_back`` is a lower bound o
 step that a better thought would have saved need not be taken back. ``in_vain`` also holds the good beginnings
 of lost episodes, so both together are an upper bound. A loop is found where an observation equals an earlier
 one of the same episode, or the end of the first one. If an environment says the same in two states, a loop is
-found where there is none. Steps without a question to the policy (``prompt_too_long``) are counted apart.
+found where there is none. Steps without a request to the policy (``prompt_too_long``) are counted separately.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``results/dictionary.json`` says of a fitted dictionary, and the corpus that it was fitted to."""
+"""The figures in ``results/dictionary.json`` about a fitted dictionary, and the dictionary's corpus."""
 
 from __future__ import annotations
 

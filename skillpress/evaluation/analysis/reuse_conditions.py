@@ -1,7 +1,7 @@
 """Four conditions under which a segmentation cost chooses reuse (docs/critical_experiment.md).
 
-They are judged by what the wins of a start policy differ in (``choice``), so before any training. Whether
-what is reused also transfers to new tasks cannot be read from the wins of training tasks.
+They are judged before any training, by how the wins of a start policy differ (``choice``). The wins of
+training tasks cannot show whether reused phrases transfer to new tasks.
 
 A condition holds or fails if its figure's whole 95% interval says so; otherwise it is undecided. So is a
 figure of fewer than :data:`FEWEST` tasks, whatever its interval. Several start policies are the trials of
@@ -19,8 +19,9 @@ from skillpress.core.intervals import ROUGH, Interval, critical_value, wilson
 from skillpress.evaluation.analysis.choice import CORRELATION, DEVIATION, Choice, Ways, within
 
 DIFFER, INDIFFERENT, LENGTH = 0.5, 0.01, 0.7
-"""What the conditions 1 to 3 ask for: half of the tasks; a hundredth of the reward of a success, below which
-no sign is predicted either; and the correlation from which length explains half of the variance."""
+"""The thresholds of conditions 1 to 3: half of the tasks; a hundredth of the reward of a success, below which
+no sign is predicted either; and the correlation from which length explains half of the variance.
+"""
 FEWEST = ROUGH
 """Fewer tasks than these decide nothing."""
 SHARE = Interval(0.0, 1.0)
@@ -28,14 +29,14 @@ SHARE = Interval(0.0, 1.0)
 
 @dataclass(frozen=True)
 class Figure:
-    """What a condition is judged by."""
+    """The figure by which a condition is judged."""
 
     mean: float
-    """Over start policies, or that of the only one."""
+    """The mean over start policies, or the figure of the only one."""
     interval: Interval | None
     """95%, over start policies (Student), or over the tasks of the only one; None where it has too few."""
     tasks: int
-    """Tasks of all policies that say something about it."""
+    """Number of tasks, over all policies, that contribute to the figure."""
 
     def above(self, threshold: float) -> bool | None:
         """Whether the figure is more than the threshold; None if that is undecided."""
@@ -62,7 +63,7 @@ class Conditions:
 
     policies: int
     tasks: int
-    """Played by all policies together."""
+    """Number of tasks that all policies together played."""
     won_twice: int
     differ: Figure | None
     """1, there is a choice: share of the tasks won twice whose wins cost differently; above ``DIFFER``.
@@ -80,7 +81,7 @@ class Conditions:
 
     @property
     def held(self) -> dict[int, bool | None]:
-        """Condition to whether it holds; None if that is undecided."""
+        """Whether each condition holds; None if that is undecided."""
         longer = None if self.length is None else self.length.above(LENGTH)
         return {
             1: None if self.differ is None else self.differ.above(DIFFER),

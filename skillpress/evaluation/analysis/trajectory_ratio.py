@@ -39,7 +39,7 @@ TURN_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 from 0. ``log_ratio`` is ``logprob_a`` - ``logprob_b``, and ``log_ratio_so_far`` its sum up to this turn."""
 
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
-"""Name to the share of values below the quantile."""
+"""For each name, the share of values below the quantile."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Spread:
     deviation: float
     """Sample deviation; 0 for a single ratio."""
     quantiles: dict[str, float]
-    """Name in ``QUANTILES`` to log ratio."""
+    """The log ratio at each quantile in ``QUANTILES``."""
     effective: float
     """Effective sample size of the weights exp(log ratio): between 1 and ``count``."""
 

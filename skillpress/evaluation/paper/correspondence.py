@@ -1,4 +1,4 @@
-"""Table 11 measured on one run: phrases of its dictionary beside skills of its own library.
+"""Table 11 measured on one run: phrases of its dictionary compared with skills in its library.
 
 The paper lists five phrases of ALFWorld's dictionary, each with the skill of SkillRL's library that says the
 same; it matched them by reading. Here each phrase is looked up in two places of a run: in the dictionary of

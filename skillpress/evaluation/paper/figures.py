@@ -16,7 +16,7 @@ class EnvironmentBehavior:
 
     figures: tuple[BehaviorFigure, ...] = ()
     action_mix: Mapping[str, int] = field(default_factory=dict)
-    """Kind of action (in the environment's words) to the number of steps in successful episodes."""
+    """The number of steps in successful episodes for each kind of action, in the environment's words."""
 
 
 def no_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:

@@ -1,4 +1,4 @@
-"""The paper's tables from any set of runs, each figure beside the paper's own.
+"""The paper's tables from any set of runs, each figure next to the paper's own.
 
 An environment's folder says which rows it adds to which table (a :class:`PaperPanel`: the table's number, the
 heading in the paper, and a small function from episodes to figures). This module lays them out as in the
@@ -29,7 +29,7 @@ METHODS = {
 """Methods of ReuseRL's tables by their names in ``printed_figures.csv``. The explorer, a floor, is not the
 paper's."""
 L0_METHODS = {"explorer": METHODS["explorer"], "vanilla": METHODS["vanilla"], "l0": "L0-RL"}
-"""The same of L0's table."""
+"""Methods of L0's table, in the same way."""
 
 ONE_ANSWER = {"direct": "Direct Answer", "chain_of_thought": "CoT", "retrieval": "RAG"}
 """Renderings of question answering whose agents have no loop, to L0's names of these baselines."""
@@ -51,8 +51,9 @@ TITLES = {
     12: "Question answering: exact match (EM), F1 and the judge's score (LJ)",
     13: "Question answering: exact match on multi-hop questions, beside agents of other papers",
 }
-"""The number of a table to its contents: 1 to 11 are the paper's (its Table 3 states no measurement), 12 and
-13 are L0's Tables 2 and 1."""
+"""The contents of each table by its number: 1 to 11 are the paper's (its Table 3 states no measurement), 12
+and 13 are L0's Tables 2 and 1.
+"""
 NAMES = {12: "L0's Table 2", 13: "L0's Table 1"}
 """The names of tables that are not called by their numbers."""
 
@@ -167,7 +168,7 @@ def places(printed: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
 
 
 def paper_row(table: int, environment: str, key: str) -> dict[str, str]:
-    """Method to the paper's figure as printed; empty if the paper has none."""
+    """The paper's figure for each method as printed; empty if the paper has none."""
     printed = _paper_figures().get((table, environment, key), {})
     return {method: printed.get(method, "") for method in METHODS}
 

@@ -1,4 +1,5 @@
-"""The manifest of a paper's tables: what trainings each needs, at which scale, and what may differ in them.
+"""The manifest of a paper's tables: the trainings that each table needs, at which scale, and the keys that
+may differ.
 
 A table comes from runs, from the code alone (Table 3's mapping of actions to skills), or from a command.
 ``rows`` are keys of ``printed_figures.csv``, which has the printed figures. A run is a scale's overlays for a
@@ -25,7 +26,7 @@ PLACE = "studies/reuserl/tables.yaml"
 
 
 class ManifestError(UserError):
-    """The manifest is wrong, or lacks what was asked for; the message names the file and the entry."""
+    """The manifest is wrong or lacks the requested entry; the message names the file and the entry."""
 
 
 class TrainedMethod(Section):
@@ -34,7 +35,7 @@ class TrainedMethod(Section):
     overlay: str
     """Its overlay, above the benchmark's."""
     sets: dict[str, Any]
-    """The only keys that it sets, dotted, and their values."""
+    """The values of the dotted keys that the method sets; it sets no others."""
 
 
 class ScaledBenchmark(Section):
@@ -47,7 +48,7 @@ class ScaledBenchmark(Section):
     seeds: Annotated[list[Seed], Field(min_length=1)]
     """The seeds of every method's trainings."""
     minutes: Positive | None = None
-    """Mean of measured runs, two beside each other on two cores; None if none was measured."""
+    """Mean minutes of measured runs, two at once on two cores; None if no run was measured."""
 
 
 class NodeOfScale(Section):
@@ -56,7 +57,7 @@ class NodeOfScale(Section):
     devices: PositiveInt
     """GPUs of the machine."""
     device_memory: Positive
-    """GB of each."""
+    """Memory of each GPU in GB."""
     sampling_rate: Positive
     """Tokens of prompts and responses that a GPU's engine handles in a second."""
     training_rate: Positive
@@ -69,11 +70,11 @@ class Scale(Section):
     """One size of all trainings."""
 
     words: str
-    """What it is for."""
+    """The purpose of the scale."""
     node: NodeOfScale | None = None
-    """What it needs; None if any machine does."""
+    """The machine that the scale needs; None if any machine suffices."""
     benchmarks: dict[str, ScaledBenchmark]
-    """Environment to its trainings."""
+    """The trainings of each environment."""
 
 
 class MappedActions(Section):
@@ -84,7 +85,7 @@ class MappedActions(Section):
     skill: str
     """The skill that the paper prints for each."""
     after: list[str] = Field(default_factory=list)
-    """Actions before them in the episode."""
+    """Earlier actions in the episode."""
 
 
 class Mapping3(Section):
@@ -93,7 +94,7 @@ class Mapping3(Section):
     alphabet: PositiveInt
     """The number of skills, as printed."""
     task: dict[str, Any] = Field(default_factory=dict)
-    """What the projection reads of the task."""
+    """The fields of the task that the projection reads."""
     lines: Annotated[list[MappedActions], Field(min_length=1)]
     """The printed patterns with their skills."""
 
@@ -102,7 +103,7 @@ class CommandFigure(Section):
     """A figure that a command writes."""
 
     label: str
-    """What it is."""
+    """The figure's label."""
     key: str
     """Its dotted key in the command's result."""
     printed: str
@@ -124,15 +125,15 @@ class PaperEntry(Section):
     """A table or figure of the paper."""
 
     words: str
-    """What it shows."""
+    """What the table or figure shows."""
     rows: dict[str, list[str]] = Field(default_factory=dict)
-    """Benchmark to its rows, for a table of runs."""
+    """The rows of each benchmark, for a table of runs."""
     methods: list[str] = Field(default_factory=list)
-    """The trained methods that its runs are of; empty means all."""
+    """The trained methods whose runs it needs; empty means all."""
     mapping: dict[str, Mapping3] = Field(default_factory=dict)
-    """Benchmark to skills of actions, for a table of the code alone."""
+    """The skills of actions for each benchmark, for a table computed only from code."""
     made: Made | None = None
-    """The command that makes it, for all others."""
+    """The command that makes the table or figure, for all others."""
 
     @model_validator(mode="after")
     def _one_source(self) -> PaperEntry:
@@ -169,7 +170,7 @@ class Manifest(Section):
         )
 
     def scale(self, name: str) -> Scale:
-        """A scale; ``ManifestError`` if there is none of this name."""
+        """The scale of this name. Raises ``ManifestError`` if it does not exist."""
         if name not in self.scales:
             raise ManifestError(f"--scale: no {name!r} in the manifest; there are {', '.join(self.scales)}")
         return self.scales[name]
@@ -185,7 +186,7 @@ class Manifest(Section):
 
 
 def number_of(table: str) -> int:
-    """The number of a table's name; ``ManifestError`` if it has none, as a table of runs must."""
+    """The number in a table's name. Raises ``ManifestError`` if it has none; tables of runs need one."""
     if found := re.fullmatch(r"Table ([0-9]+)", table):
         return int(found[1])
     raise ManifestError(f"tables.{table}: has rows of runs; name it as the paper does, such as Table 4")
@@ -196,7 +197,7 @@ def read_manifest(path: Path) -> Manifest:
 
     Raises:
         ParamsError: the file is missing or not YAML.
-        ManifestError: it does not follow the schema, or refers to something that is not there.
+        ManifestError: it does not follow the schema, or refers to something that does not exist.
     """
     try:
         manifest = Manifest.model_validate(read_yaml(path))

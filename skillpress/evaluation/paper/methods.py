@@ -1,6 +1,6 @@
-"""What a run is called: a row of the papers' tables, or the nearest row and the keys that differ from it.
+"""Names runs: by a row of the papers' tables, or by the nearest row and the keys that differ from it.
 
-A method is what its whole parameters say. Every row has a manifest, the keys that it sets. Of all other keys
+All parameters together define a method. Every row has a manifest, the keys that it sets. Of all other keys
 some are settings, which the runs of one table share (:data:`SETTINGS`), and some only describe a run
 (:data:`DESCRIBING`). A key in none of these lists distinguishes methods, whatever its value. So a new
 parameter distinguishes until it is listed; a test changes every key in turn. Two runs have one name in a
@@ -18,7 +18,7 @@ from skillpress.evaluation.paper.layout import L0_METHODS, METHODS, ONE_ANSWER
 from skillpress.experiment.params import Params
 
 Keys = dict[str, Any]
-"""Dotted keys of params.yaml to their values."""
+"""The values of dotted keys of params.yaml."""
 
 VANILLA = "vanilla"
 ABSENT = "absent"
@@ -41,7 +41,7 @@ DESCRIBING: Mapping[str, str] = {
     "training.timeout": "how long a process waits before it gives up",
     "training.mismatch_limit": "stops a run; one that finished has not reached it",
 }
-"""Keys that decide no result of a finished run, and why."""
+"""Keys that do not affect the result of a finished run, each with the reason."""
 
 SETTINGS = frozenset(
     {
@@ -127,7 +127,7 @@ class Row:
 
     label: str
     sets: Keys
-    """The keys that make the method."""
+    """The values of the keys that define the method."""
     conventions: Sequence[Keys] = _REUSERL
     """Keys that params.yaml (first) and the code behind the paper (``params/paper_*.yaml``) set differently.
     A run follows one of the two in all of them, and all runs of a table the same one."""
@@ -164,7 +164,7 @@ released code."""
 
 @dataclass(frozen=True)
 class Method:
-    """What a run is called."""
+    """The name of a run."""
 
     row: str
     """The row, or the nearest one: an entry of :data:`ROWS` or ``vanilla``."""
@@ -204,14 +204,13 @@ def in_words(value: Any) -> str:
 
 
 def method(params: Params) -> Method:
-    """What a run is called by itself."""
+    """The name of a run outside of tables."""
     return methods([params])[0]
 
 
 def methods(runs: Sequence[Params]) -> list[Method]:
-    """What the runs of one table are called, in their order.
-
-    The first run that is a row says the table's settings. A run with other settings has them in its name.
+    """The names of the runs of one table, in their order. The first run that is a row defines the table's
+    settings. A run with other settings has them in its name.
     """
     found = [_Found(keys_of(params)) for params in runs]
     every = dict.fromkeys(key for run in found for key in run.keys)
@@ -233,8 +232,7 @@ def keys_of(params: Params) -> dict[str, Any]:
 
 
 def untrained(keys: Keys) -> str:
-    """What a policy is called that was not trained: Vanilla, or L0's name of an agent that answers at
-    once."""
+    """The name of an untrained policy: Vanilla, or L0's name of an agent that answers at once."""
     if keys["environment.name"] != "notebook_qa":
         return VANILLA
     return ONE_ANSWER.get(keys["policy.rendering"], VANILLA)

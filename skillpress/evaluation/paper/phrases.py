@@ -20,12 +20,13 @@ from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.skills.fit import fit
 
 SHOWN = 4
-"""Phrases per cell; the paper shows three or four."""
+"""Number of phrases per cell; the paper shows three or four."""
 UNIT = "uses"
 """The unit in parentheses after each phrase."""
 
 Fitted = Mapping[str, tuple[Mapping[Skills, int], int]]
-"""Method to the learned phrases of its fitted dictionary with their uses, and its number of successes."""
+"""For each method, the learned phrases of its fitted dictionary with their uses, and its number of successes.
+"""
 
 
 def fit_each(projection: Projection, by_method: Mapping[str, MethodEpisodes], max_length: int) -> Fitted:

@@ -5,9 +5,9 @@ by all steps of these episodes. Figures that have to read the actions (resets, o
 environment and are in ``paper/<environment>``. They use the same three constructors: :func:`share`,
 :func:`average` and :func:`count`.
 
-A step can fail in two ways, counted apart: its action is not carried out (``refused``, the paper's
-"invalid"), or it is carried out although the response has a bad format (``misformatted``). ``malformed``
-counts every response in a bad format, whether its action was carried out or not.
+A step can fail in two ways, which are counted separately: its action is not carried out (``refused``, the
+paper's "invalid"), or it is carried out although the response has a bad format (``misformatted``).
+``malformed`` counts every response in a bad format, whether its action was carried out or not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skillpress.core.intervals import clustered_mean, clustered_share
 
 Unit = Literal["share", "steps", "per success", "count"]
 EPISODES = pl.lit(1)
-"""The number of episodes, as the whole of a share of them."""
+"""The number of episodes, as the denominator of a share of episodes."""
 
 
 @dataclass(frozen=True)

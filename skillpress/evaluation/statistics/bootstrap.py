@@ -1,4 +1,4 @@
-"""What holds for these trained policies: tasks are resampled, the weights stay the same.
+"""Intervals for these trained policies: tasks are resampled, the weights stay the same.
 
 The interval says how far the figure would move on other tasks of the same kind. It does not cover another
 training; ``trainings`` does.

@@ -1,4 +1,4 @@
-"""What a paired test of successes can show, before it is made.
+"""What a paired test of successes can show, computed before it is made.
 
 Each task is taken to be won half of the time, which leaves chance the most room, and rollouts to be
 independent, so this is the largest of the smallest differences. Where all rollouts of a task end alike, as at
@@ -14,7 +14,7 @@ from skillpress.evaluation.statistics.sign_flips import ERROR
 
 POWER = 0.8
 ASKED_ABOUT = 0.05
-"""The usual difference whose number of tasks is calculated."""
+"""A usual difference for which the required number of tasks is computed."""
 FEWEST = next(tasks for tasks in range(1, 99) if 2.0 ** (1 - tasks) <= ERROR)
 """With fewer tasks no result is significant, even if all tasks go one way."""
 
@@ -36,13 +36,13 @@ def tasks_for(difference: float, rollouts: int) -> int:
 
 
 def what_it_shows(tasks: int, rollouts: int, temperature: float, asked: float = ASKED_ABOUT) -> str:
-    """The smallest difference that so many tasks can show, and the tasks that another would need."""
+    """The smallest difference that this many tasks can show, and the tasks that another needs."""
     alike = temperature == 0
     rollouts = 1 if alike else rollouts
     why = "at temperature 0 a task's rollouts count as one" if alike else "rollouts independent"
     found = smallest_difference(tasks, rollouts)
     if found is None:
-        return f"power: {tasks} tasks can show nothing, whatever they say; {FEWEST} are the fewest"
+        return f"power: {tasks} tasks can show nothing, whatever their outcomes; {FEWEST} are the fewest"
     return (
         f"power: {100 * found:.1f} points or more are found with {POWER:.0%} ({tasks} tasks won half of the "
         f"time, {why}); {100 * asked:.3g} points would need {tasks_for(asked, rollouts):,} tasks"

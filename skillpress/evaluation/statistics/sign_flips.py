@@ -22,7 +22,7 @@ from skillpress.evaluation.statistics.bootstrap import bootstrap, over_tasks
 ERROR = 0.05
 """The nominal rate of false alarms."""
 DRAWS = 9_999
-"""Choices of signs that are drawn for amounts, which have too many sums to add them all."""
+"""Number of choices of signs drawn for amounts, which have too many sums to add them all."""
 MOST_FLIPPED = 20
 """The most seeds of which all choices of signs are counted: a million."""
 

@@ -1,4 +1,4 @@
-"""What would hold for other trainings too: a t interval over training seeds and tasks.
+"""Intervals that cover other trainings too: a t interval over training seeds and tasks.
 
 A seed's mean over its tasks includes the luck of that training. Means of several seeds scatter by that luck
 and by the chance of the episodes. If seeds share tasks, the choice of the tasks moves all means together.

@@ -9,9 +9,9 @@ from skillpress.core.rollout_files import NOTHING_ASKED, TAKEN
 from skillpress.evaluation.statistics.episodes import carried_out, malformed
 
 NOT_READ = ("cut_off", "refused", "tool_call", "prompt_too_long", "not_served", NOTHING_ASKED)
-"""Reasons of steps without an answer that could be read, beside those of a wrong format."""
+"""Reasons, besides a wrong format, why a step has no readable answer."""
 LAST_WORDS = 500
-"""Characters of a program's last words, or of an answer, in a message."""
+"""Messages show at most this many characters of a program's last output or of an answer."""
 
 
 def refuse_unread(rollouts: pl.LazyFrame, accepted: bool) -> None:

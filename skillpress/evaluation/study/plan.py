@@ -48,7 +48,7 @@ def measure_of(outcome: str) -> str | None:
 
 
 def divided(outcome: str) -> tuple[str, str]:
-    """What an outcome counts, and the class of tasks that it counts; an empty class means all tasks."""
+    """The measure and the class of tasks of an outcome; an empty class means all tasks."""
     name, _, of_class = outcome.partition(_IN)
     return name, of_class
 
@@ -99,7 +99,7 @@ class Diverged(Section):
     """The rule, fixed before the runs, by which a run has diverged. It stays in every figure."""
 
     outcome: Outcome
-    """What is looked at."""
+    """The outcome that the rule examines."""
     below_median: Margin
     """A diverged run lies more than this below the median of the runs of its method and benchmark."""
 
@@ -123,7 +123,7 @@ class Contrast(Section):
     expect: Expectation
     """The claim about the outcome of ``second``; ``same`` means a difference of less than the margin."""
     outcome: Outcome | None = None
-    """Another outcome than the benchmark's primary one."""
+    """The outcome of the claim; None means the benchmark's primary one."""
     margin: Margin | None = None
     """The smallest difference in this outcome that matters; None means the benchmark's margin."""
     benchmarks: list[str] = Field(default_factory=list)
@@ -140,7 +140,7 @@ class StudyQuestion(Section):
     words: str
     """The question, in words."""
     runs: dict[str, list[str]]
-    """Benchmark to the methods that run on it."""
+    """The methods that run on each benchmark."""
     families: dict[str, list[Contrast]]
     """Name of a family to its claims, whose p-values are corrected together."""
     counts_as_yes: str

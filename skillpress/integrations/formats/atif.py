@@ -33,7 +33,7 @@ VERSION = "ATIF-v1.7"
 ACT = "act"
 """The function that every action calls; its argument is ``action``."""
 ENDING = ("run", "seed", "won", "terminated", "truncated", "outcome")
-"""The fields of an episode that say how it ended, and of which run it was."""
+"""The fields of an episode that say how it ended and to which run it belongs."""
 
 
 def write_atif(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:

@@ -3,9 +3,8 @@
 ``conversations`` alternates: ``human`` is what the environment says, from its first observation on, and
 ``gpt`` is the policy's answer. It ends with an answer, because the last observation has none. An agent's
 summaries of its own past are not turns. The wording of the prompt is left out; the export to Hugging Face
-``datasets`` has it. Beside the talk, ``actions`` has the action of each answer as the environment read it,
-and ``refused`` whether it was invalid, so that ``skillpress skills`` reads the file like the rollouts
-themselves.
+``datasets`` has it. In addition, ``actions`` has the action of each answer as the environment read it, and
+``refused`` whether it was invalid, so that ``skillpress skills`` reads the file like the rollouts themselves.
 """
 
 from __future__ import annotations

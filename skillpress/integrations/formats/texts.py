@@ -1,6 +1,6 @@
-"""The text of token ids, by the tokenizer of the policy that saw and sampled them.
+"""Decodes token ids with the tokenizer of the policy that saw and sampled them.
 
-Only ``tokenizer.json`` of the policy's folder is read: no model is loaded, and no torch.
+Only ``tokenizer.json`` of the policy's folder is read: neither a model nor torch is loaded.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def facts(trajectory: Trajectory, *further: str) -> dict[str, Any]:
 
 
 def load_texts(folder: str | Path) -> Texts:
-    """The texts by the tokenizer of a policy's folder.
+    """Texts decoded with the tokenizer in the policy's folder.
 
     Raises:
         TokenizerError: the folder has no tokenizer that can be read.

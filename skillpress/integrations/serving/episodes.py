@@ -1,7 +1,7 @@
-"""Episodes of callers without a connection: each has a name, and every call gives it.
+"""Episodes of callers without a connection: each has a name, which every call contains.
 
 MCP's newer protocol has no sessions, so the name of its episode is all that a caller holds. An episode is
-gone when it is over, when its caller leaves it, or when it has been silent too long.
+removed when it is over, when its caller leaves it, or when it has been silent too long.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class SeenStep(BaseModel):
     invalid: str | None = None
     """Why the last action changed nothing; null if it was carried out."""
     reward: float = 0.0
-    """For the last action."""
+    """The reward of the last action."""
     total_reward: float = 0.0
     done: bool = False
     outcome: Literal["won", "lost", "truncated"] | None = None
-    """How the episode ended; null while it goes on. Truncated means that the steps ran out."""
+    """How the episode ended; null while it runs. Truncated means that the steps ran out."""
     lost: str | None = None
     """Why the episode was lost; null otherwise."""
     measures: dict[str, float] = Field(default_factory=dict)
@@ -56,10 +56,10 @@ class _Episode:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while an action is carried out; a second one waits."""
     silence: asyncio.TimerHandle | None = None
-    """Ends the episode; runs only while its caller is to speak next."""
+    """A timer that ends the episode; it runs only while the server waits for the caller."""
 
     def heard(self) -> None:
-        """Its caller has spoken."""
+        """Note that the caller has acted."""
         if self.silence is not None:
             self.silence.cancel()
 
@@ -74,7 +74,7 @@ class Episodes:
         """Free slots as a heap: low numbers are reused first, and their environments with them."""
         heapify(self._free)
         self._ending: set[asyncio.Future[None]] = set()
-        """Silent episodes whose places are not free yet; the event loop itself would forget them."""
+        """Tasks that end silent episodes; kept here because the event loop holds only weak references."""
 
     async def start(self, wanted: ResetArguments) -> SeenStep:
         """Start an episode.
@@ -123,7 +123,7 @@ class Episodes:
             return await self._answered(name, episode, episode.session.step(action))
 
     async def _answered(self, name: str, episode: _Episode, asked: Awaitable[AnswerMessage]) -> SeenStep:
-        """What an answer shows; ends the episode if it is done or has failed."""
+        """The content of an answer. It ends the episode if it is done or has failed."""
         try:
             answer = await asked
         except RefusedMessageError:

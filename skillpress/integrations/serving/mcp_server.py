@@ -161,8 +161,8 @@ class _SessionGuard:
     """Bounds sessions that are abandoned, and tells their clients why they are refused.
 
     A client of the protocol of 2025 opens a stream with GET for messages that it did not ask for. The package
-    takes a session for busy while the stream is open, so a client that never calls again would keep its place
-    for ever. Our tools tell nothing unasked: the stream is refused, as the protocol allows.
+    considers a session busy while the stream is open, so a client that never calls again would keep its place
+    forever. Our tools send no unrequested messages, so the stream is refused, as the protocol allows.
     """
 
     def __init__(self, app: ASGIApp, limits: ServingLimits) -> None:
@@ -204,7 +204,7 @@ def _refusal(status: int, text: str) -> JSONResponse:
 
 @dataclass(frozen=True)
 class StandardStreams:
-    """This process's standard streams, kept for the protocol alone."""
+    """This process's standard streams, reserved for the protocol."""
 
     source: TextIO
     sink: TextIO

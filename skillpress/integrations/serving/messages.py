@@ -64,7 +64,7 @@ class ActionMessage(BaseModel):
 
 
 class Observation(BaseModel):
-    """The environment's answer. The reward is beside it, because the environment does not decide it."""
+    """The environment's answer. The reward is not part of it, because the environment does not decide it."""
 
     text: str
     """The text that the agent sees."""
@@ -93,7 +93,7 @@ class AnswerMessage(BaseModel):
     """None after a reset."""
     done: bool
     metadata: dict[str, Any]
-    """Those of the observation."""
+    """The observation's metadata."""
 
 
 class EpisodeState(BaseModel):

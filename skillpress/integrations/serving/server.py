@@ -2,8 +2,8 @@
 
 The limits apply to every client that can reach the port. There is no password: the server listens on loopback
 by default, and refuses web pages (``PageGuard``), since a browser lets any page connect to this machine. A
-request that does not arrive whole in time is cut off. A session that exceeds its rate has to wait, and so
-does its sender. A session ends if it is idle too long or sends too large a message. Its slot is free again
+request that does not arrive completely in time is cut off. A session that exceeds its rate has to wait, and
+so does its sender. A session ends if it is idle too long or sends too large a message. Its slot is free again
 once its environment has answered the last request.
 """
 
@@ -55,11 +55,11 @@ class ServingLimits:
     idle_seconds: float = 1800.0
     """How long a session may stay silent. Trainers are silent while they update weights."""
     request_seconds: float = 30.0
-    """The time in which a request, or the request for a session, must arrive whole."""
+    """The time in which a request, or the request for a session, must arrive completely."""
 
     @property
     def full(self) -> str:
-        """The refusal of a session when all are taken."""
+        """The message that refuses a session because all sessions are in use."""
         return (
             f"all {self.sessions} sessions are taken; one that says nothing for {self.idle_seconds:g} "
             "seconds ends, so try again later"
@@ -220,14 +220,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class _Announced(uvicorn.Server):
-    """Says it when it answers requests."""
+    """Announces when the server answers requests."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so; a start that fails says nothing."""
+        """Start, then announce it; nothing is announced if the start fails."""
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -258,7 +258,7 @@ def server_of(
 
 
 async def _read(connection: WebSocket, inbox: asyncio.Queue[str | None]) -> None:
-    """Read messages also while one is being answered, so that a slow step does not leave pongs unread."""
+    """Read messages even while one is being answered, so that a slow step does not leave pongs unread."""
     while (received := await connection.receive())["type"] != "websocket.disconnect":
         await inbox.put(received.get("text") or "")
     await inbox.put(None)

@@ -1,9 +1,9 @@
 """The slots that a machine offers to trainers elsewhere: one WebSocket each, at ``/slot``.
 
 The other side is ``skillpress/rollouts/remote``, where the messages are defined. A client needs the key,
-which is compared before any message is read. A server whose slots are all taken says so at once. Its
-environments run as they would beside the trainer: code in sandboxes, engines in worker processes. When a
-client is gone, or silent for too long, its slot is free again as soon as the environment has answered.
+which is compared before any message is read. A server without free slots says so at once. Its environments
+run as they would on the trainer's machine: code in sandboxes, engines in worker processes. When a client is
+gone, or silent for too long, its slot is free again as soon as the environment has answered.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ async def _answer(asked: asyncio.Future[StepResult]) -> str:
 
 
 def _shown(connection: WebSocket) -> bytes:
-    """What the client shows as its key."""
+    """The key that the client sends."""
     return connection.headers.get("authorization", "").encode("latin-1")
 
 

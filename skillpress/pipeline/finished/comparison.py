@@ -36,9 +36,9 @@ class MethodRow:
     """A row of the comparison's table; shares are in [0, 1]."""
 
     method: str
-    """The comparison's word for it, such as the name of its overlay."""
+    """The method's name in the comparison, such as the name of its overlay."""
     ran: str
-    """What its parameters say that it is, or what the policy without training is."""
+    """The method according to its parameters, or the kind of policy without training."""
     seeds: int
     pass_at_1: float
     std_over_seeds: float | None
@@ -67,8 +67,9 @@ def table(experiments: Sequence[FinishedRun]) -> list[MethodRow]:
 
 
 def starts(groups: Mapping[str, Sequence[FinishedRun]]) -> dict[str, str]:
-    """Method to the ending of its baselines' names: none if all methods share a start and an evaluation, else
-    the first method with the same ones, such as `` of grpo``."""
+    """The ending of the baselines' names for each method, such as `` of grpo``: the first method with the
+    same start and evaluation. It is empty if all methods share these.
+    """
     first: dict[str, str] = {}
     of = {}
     for method, (run, *_) in groups.items():
@@ -126,7 +127,9 @@ def _tested(first: Sequence[FinishedRun], second: Sequence[FinishedRun], policy:
 
 
 def verdict(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> str:
-    """The page's first sentences: each level with its interval, and which methods are below the floor."""
+    """The page's first sentences: each success rate with its interval, and which methods are below the random
+    explorer.
+    """
     tasks = max(line.tasks for line in rows)
     levels = (
         f"{line.method} {line.pass_at_1:.1%} ({100 * line.low:.1f} to {100 * line.high:.1f}), "

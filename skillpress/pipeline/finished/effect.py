@@ -1,4 +1,4 @@
-"""The first sentences of a finished experiment: success beside its start and its floor, what they tell."""
+"""The first sentences of a finished experiment: success compared with its start and a random player."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillpress.pipeline.finished.results import comparisons, summaries
 ADVICE = Path("docs/training_made_it_worse.md")
 """The page with advice, in the repository and in every workspace."""
 RANDOM = "random player"
-"""What the sentences call the random explorer."""
+"""The sentences' name for the random explorer."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _whole(found: Mapping[str, Comparison], second: str, first: str) -> PairedTe
 
 
 def effect_of(results: Path, training_steps: int) -> Effect:
-    """The effect by ``results/evaluation.json``; ``StorageError`` for a damaged file."""
+    """The effect according to ``results/evaluation.json``. Raises ``StorageError`` for a damaged file."""
     return effect(summaries(results), comparisons(results), training_steps)
 
 

@@ -5,8 +5,8 @@
 A run is a folder in which an experiment was reproduced: the repository, or a workspace. Its method follows
 from all of its parameters, so the folder's name does not matter. Runs that differ only in the seed are
 pooled. A run that is not a row of the paper has the nearest row's name with the keys that differ. Runs of one
-environment must agree in everything that the start of training and the evaluation depend on; the first that
-is a row also says the settings of training. Writes tables.md, tables.csv and tables.html.
+environment must agree in everything that affects the start of training and the evaluation. The first run that
+is a row also defines the settings of training. Writes tables.md, tables.csv and tables.html.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def tables_or_reason(runs: Sequence[FinishedRun]) -> tuple[list[PaperTable], lis
 
 
 def episodes_by_method(runs: Sequence[tuple[FinishedRun, Method]]) -> dict[str, MethodEpisodes]:
-    """Method to all its episodes in one environment; all methods share the baselines of a seed."""
+    """The episodes of each method in one environment; all methods share the baselines of a seed."""
     parts: dict[tuple[str, int], EvaluationSteps] = {}
     grades: dict[tuple[str, int], pl.DataFrame] = {}
     for run, called in runs:

@@ -1,5 +1,6 @@
 """The contents of a finished experiment's report, read from the files that its stages wrote. Its example is
-one task, as it was won before training and after."""
+one task, won both before and after training.
+"""
 
 from __future__ import annotations
 
@@ -75,11 +76,11 @@ def verdict(found: Effect) -> str:
 
 
 READABLE = 12
-"""The most steps of an episode that is shown as an example."""
+"""An example episode has at most this many steps."""
 
 
 def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Example]:
-    """One task, as it was won before training and after, cut into phrases.
+    """One task that was won both before and after training, cut into phrases.
 
     The choice is among the tasks that both policies won in at most ``READABLE`` steps: the one on which
     training saved the most steps (the first by id among equals). The list is empty if there is no such task.

@@ -17,7 +17,7 @@ from skillpress.pipeline.finished.run import FinishedRun, read_evaluation
 from skillpress.reports.report.data import Curve, PolicyResult, Scaling
 
 BASELINES = {EXPLORER: "random explorer", START: "imitation start"}
-"""Policies without training, to their names on pages."""
+"""The names of policies without training on pages."""
 
 
 def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
@@ -41,7 +41,7 @@ def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
 
 
 def summaries(results: Path) -> dict[str, EvaluationSummary]:
-    """Policy to its summary, as in ``results/evaluation.json``; ``StorageError`` for a damaged file."""
+    """The summary of each policy in ``results/evaluation.json``. Raises ``StorageError`` if damaged."""
     policies = read_evaluation(results)["policies"]
     try:
         return {name: EvaluationSummary.from_json(values) for name, values in policies.items()}

@@ -50,16 +50,16 @@ from skillpress.skills.library.library import SkillLibrary, read_library
 from skillpress.training.loop.keeping.selected_checkpoint import SelectedCheckpoint
 
 BASELINES = {EXPLORER: "explorer", START: VANILLA}
-"""Policies without training, to their methods in the paper's tables."""
+"""The methods of policies without training in the paper's tables."""
 
 COMMON = ("environment", "tasks", "policy", "imitation", "evaluation")
 """Sections of params.yaml in which the runs of one environment must agree."""
 TRAINING_ALONE = "tasks.keep"
-"""A key inside them that decides the training alone, like those of other sections."""
+"""Keys inside these sections that affect only training."""
 
 
 def common(params: Params) -> dict[str, Any]:
-    """Dotted key to value of all in which the runs of one environment must agree."""
+    """The values, by dotted key, in which the runs of one environment must agree."""
     sections = {name: getattr(params, name).model_dump(mode="json") for name in COMMON}
     return {key: value for key, value in flatten(sections) if not f"{key}.".startswith(f"{TRAINING_ALONE}.")}
 
@@ -79,7 +79,7 @@ class FinishedRun:
     tasks: tuple[Task, ...]
     """The tasks of its evaluation."""
     label: str = ""
-    """A comparison's word for its method, such as the name of its overlay; empty if it has none."""
+    """A comparison's name for its method, such as the name of its overlay; empty if it has none."""
 
     @property
     def seed(self) -> int:
@@ -93,7 +93,7 @@ class FinishedRun:
 
     @property
     def method(self) -> Method:
-        """What it is called by itself; in a table see :func:`by_environment`."""
+        """The name of the method outside of tables; for tables see :func:`by_environment`."""
         return method(self.params)
 
     @property
@@ -208,7 +208,7 @@ def _inside(values: Any, *keys: str) -> Any:
 
 
 Named = Mapping[str, Sequence[tuple[FinishedRun, Method]]]
-"""Environment to its runs, each with what it is called among them."""
+"""The runs of each environment, each with its name among them."""
 
 
 def by_environment(runs: Sequence[FinishedRun]) -> Named:
@@ -252,7 +252,7 @@ def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:
 
 
 TABLES = ("policies", "comparisons")
-"""The keys with an entry for each policy, and for each pair of policies."""
+"""Two keys: one has an entry for each policy, the other for each pair of policies."""
 
 
 def read_evaluation(results: Path) -> dict[str, Any]:

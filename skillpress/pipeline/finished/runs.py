@@ -1,4 +1,4 @@
-"""``skillpress runs``: every finished run, what ran and what it came to.
+"""``skillpress runs``: every finished run with its method and its results.
 
     skillpress runs                                   of this lab: results, workspaces, records of studies
     skillpress runs workspaces/grpo-seed0 studies/study  of these folders alone
@@ -42,7 +42,7 @@ from skillpress.pipeline.study.store import RUNS, read_record
 MARKS = PARAMETERS, EVALUATION = Path("params.yaml"), RESULTS / "evaluation.json"
 """The files that a finished run has."""
 RECORDS = f"studies/*/{RUNS}", f"docs/*/{RUNS}"
-"""Where the records of studies are; in ``docs`` they were kept by default before ``studies`` existed."""
+"""Folders with records of studies; before ``studies`` existed, the default was ``docs``."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class KnownRun:
     """A finished run, wherever it is kept."""
 
     where: str
-    """The folder of its results, or that of the study's record."""
+    """The folder of its results or of the study's record."""
     params: Params
     outcomes: pl.DataFrame
     """A row per test task: ``task_id``, and per policy the steps at which its episodes were won, 0 if not."""
@@ -82,9 +82,9 @@ class MethodLine:
 
     environment: str
     setting: str
-    """What its group has otherwise than the environment's first group; empty for the first."""
+    """How its group's parameters differ from those of the environment's first group; empty for the first."""
     method: str
-    """What its parameters say that it is."""
+    """The method according to the run's parameters."""
     seeds: tuple[int, ...]
     where: tuple[str, ...]
     start: Rate

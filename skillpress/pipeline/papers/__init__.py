@@ -1,1 +1,1 @@
-"""A paper's tables by its manifest: the runs that they need, their cost, and the check of what ran."""
+"""A paper's tables from its manifest: the runs that they need, their cost, and the check of finished runs."""

@@ -26,7 +26,7 @@ from skillpress.pipeline.reproduce.devices import GB
 from skillpress.pipeline.reproduce.dry_run import model_shape
 
 EXPLORER = "play_floors: explorer"
-"""The episodes that no model plays."""
+"""Episodes that the explorer plays, without a model."""
 UNWRITTEN = "train_policy"
 """Training's parts: a run keeps a sample of their episodes, which is not counted."""
 STATE, ROW, TEXT = 12, 256, 12
@@ -35,7 +35,7 @@ STATE, ROW, TEXT = 12, 256, 12
 
 @dataclass(frozen=True)
 class Cost:
-    """The most that one training takes, with its floors and its evaluation."""
+    """Upper bounds on the cost of one training, with its baselines and its evaluation."""
 
     hours: float
     gpus: int
@@ -76,7 +76,7 @@ def hours(params: Params, node: NodeOfScale) -> float:
 
 
 def disk(params: Params, shape: ModelShape) -> int:
-    """Bytes of what a training leaves, and of its checkpoints meanwhile."""
+    """Bytes of a training's results and of its checkpoints while it runs."""
     size = 2 if params.policy.dtype == "bfloat16" else 4
     tokens = params.policy.context_tokens + params.sampling.max_new_tokens
     step = ROW + 4 * tokens + (4 + TEXT) * params.sampling.max_new_tokens
@@ -87,7 +87,7 @@ def disk(params: Params, shape: ModelShape) -> int:
 
 
 def forecast(needed: Planned, runs: Sequence[PaperRun]) -> Iterator[str]:
-    """Lines about the runs: which they are, and what each and all of them cost.
+    """Lines that list the runs, with the cost of each and of all.
 
     Raises:
         ParamsError: the configuration of a model is not on this machine.

@@ -81,12 +81,12 @@ class MappedPart:
 
     @property
     def agrees(self) -> bool:
-        """Whether the projection is the printed one in all of this."""
+        """Whether the projection agrees with the printed table everywhere."""
         return self.printed == self.found and all(line.agrees for line in self.lines)
 
 
 def markdown(parts: Sequence[MappedPart]) -> str:
-    """The table, the printed skills beside those of the code."""
+    """The table, with the printed skills next to those of the code."""
     rows = ["| action | the paper's skill | the projection's |", "|---|---|---|"]
     for part in parts:
         rows.append(f"| *{part.title}: {part.printed} skills in the paper, {part.found} here* | | |")

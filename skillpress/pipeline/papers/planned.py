@@ -21,7 +21,7 @@ Keys = dict[str, Any]
 
 @dataclass(frozen=True)
 class Machine:
-    """What a user adds to a scale for the machine at hand: overlays, assignments and other seeds."""
+    """What a user changes in a scale for a machine: overlays, assignments and other seeds."""
 
     overlays: tuple[str, ...] = ()
     assignments: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class PaperRun:
 
     @property
     def folder(self) -> Path:
-        """Where it is reproduced."""
+        """The folder where the run is reproduced."""
         return ROOT / FOLDER / self.variant.name
 
 
@@ -52,7 +52,7 @@ class Planned:
     scale: str
     machine: Machine
     methods: Mapping[str, Sequence[str]]
-    """Benchmark to the methods that run on it."""
+    """The methods that run on each benchmark."""
 
     def common(self, benchmark: str) -> list[str]:
         """The overlays below every method's own."""
@@ -68,7 +68,7 @@ class Planned:
         return [*(self.machine.seeds or self.manifest.scales[self.scale].benchmarks[benchmark].seeds)]
 
     def runs(self) -> list[PaperRun]:
-        """All of them, checked against the manifest before any starts.
+        """All runs, checked against the manifest before any starts.
 
         Raises:
             ParamsError: an overlay or an assignment is wrong, or sets what the manifest does not name.
@@ -107,7 +107,7 @@ class Planned:
         return _keys(params) | self.manifest.methods[method].sets
 
     def check(self, run: FinishedRun) -> str:
-        """The method of a finished run, whose whole parameters must be those of one.
+        """The method of a finished run, whose parameters must all be those of one method.
 
         Raises:
             RunsError: they are not; the message has the nearest method's first difference.
@@ -139,7 +139,7 @@ def scaled_params(scale: Scale, benchmark: str) -> Params:
 def planned(
     manifest: Manifest, tables: Sequence[str], scale: str, machine: Machine, only: Sequence[str] = ()
 ) -> Planned:
-    """What these tables need together; a run that several need is there once.
+    """The runs that these tables need, without duplicates.
 
     Args:
         only: benchmarks; all if empty.

@@ -1,4 +1,4 @@
-"""A table of finished runs, in the paper's layout and as a small record: JSON that says what ran."""
+"""A table of finished runs in the paper's layout, and a small JSON record of these runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WrittenTable:
 def write_tables(
     names: Sequence[str], runs: Sequence[FinishedRun], planned: Planned, out: Path
 ) -> list[WrittenTable]:
-    """Check the runs against the manifest, and write these tables of them.
+    """Check the runs against the manifest, and write these tables from them.
 
     Raises:
         RunsError: a run is none of the manifest's, or the runs do not fit in one table.
@@ -55,7 +55,7 @@ def write_tables(
 def record(
     name: str, table: PaperTable, runs: Sequence[FinishedRun], methods: Sequence[str], planned: Planned
 ) -> dict[str, Any]:
-    """What made a table, and its figures beside the paper's."""
+    """A record of the runs behind a table, with its figures and the paper's."""
     made = [
         {
             "benchmark": run.environment,

@@ -1,1 +1,1 @@
-"""Reproducing an experiment: workspaces, their locks, the call of DVC, and the dry run."""
+"""Reproduces an experiment: workspaces, their locks, calling DVC, and the dry run."""

@@ -102,8 +102,8 @@ def reproduce(variant: Variant, stages: Sequence[str] = (), remote: str | None =
     """``dvc repro`` in the variant's workspace, under its lock; returns an exit code of ``exit_codes``.
 
     Args:
-        stages: what to reproduce, with all that it depends on; everything if no stage is named.
-        remote: where this machine takes results of other machines from, and leaves its own.
+        stages: the stages to reproduce, with those they depend on; all if no stage is named.
+        remote: the place through which this machine and others exchange results.
 
     Raises:
         ParamsError: the parameters are wrong, or there is no such stage; nothing was run.

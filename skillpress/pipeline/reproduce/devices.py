@@ -18,7 +18,7 @@ GB = 10**9
 
 
 def add_device_options(parser: argparse.ArgumentParser) -> None:
-    """``--devices`` and ``--device-memory``."""
+    """Add ``--devices`` and ``--device-memory``."""
     parser.add_argument(
         "--devices", type=whole(1), help="with --dry-run: GPUs of a node; without it, this machine's"
     )
@@ -46,7 +46,7 @@ def asked_for(chosen: argparse.Namespace) -> Devices:
 
 
 def _this_machine() -> tuple[str, int, int | None]:
-    """Words, memory and number of its GPUs; its main memory and None if it has no GPU."""
+    """A description, the memory and the number of GPUs; without a GPU, the main memory and None."""
     import torch
 
     if torch.cuda.is_available():

@@ -36,11 +36,11 @@ from skillpress.pipeline.whole_run import outdated
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a dry run found."""
+    """The results of a dry run."""
 
     text: str
     refusal: str = ""
-    """Why the GPUs do not suffice, in one line; empty if they do, or there are none."""
+    """Why the GPUs do not suffice, in one line; empty if they suffice or the machine has no GPU."""
 
 
 def describe(variant: Variant, devices: Devices) -> DryRun:

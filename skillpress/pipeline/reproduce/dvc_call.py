@@ -1,4 +1,4 @@
-"""The call of DVC, and its result as one of this project's exit codes.
+"""Calls DVC and translates its result to one of this project's exit codes.
 
 DVC ends with 255 whatever a stage ended with. Only the text of its error gives the stage's own code.
 """
@@ -49,7 +49,7 @@ def stage_exit_code(error: BaseException | None) -> int | None:
 
 
 def exit_code_of(error: BaseException | None) -> int:
-    """A command's exit code after DVC's error: the stage's own code, if that has a meaning here."""
+    """A command's exit code after DVC's error: the stage's own code, if it is one of ``exit_codes``."""
     code = stage_exit_code(error)
     return code if code in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED) else exit_codes.RETRY
 

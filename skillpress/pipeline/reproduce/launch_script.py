@@ -36,16 +36,16 @@ SCHEDULERS = {
     "skypilot": "skypilot.yaml",
     MACHINE: "machine.sh",
 }
-"""Name to the template in infra/launch."""
+"""The template in infra/launch for each scheduler."""
 START_SECONDS = 900
-"""Time that a server has until it samples."""
+"""Seconds that a server may take until it can sample."""
 LONGEST_NAME = 52
 """Longest name of a job. A DNS label has 63 characters; Kubernetes adds a pod's number and its own suffix."""
 
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines that an experiment shall train on."""
+    """The machines on which an experiment trains."""
 
     scheduler: str
     nodes: int

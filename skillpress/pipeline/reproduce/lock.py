@@ -1,8 +1,9 @@
 """One run at a time in a workspace, and one process at a time in a stage of it.
 
 DVC has its own lock, but a second run fails on it at once. Here the second run waits, says for which process,
-and gives up after a set time. The lock is the kernel's (``flock``). So it is free when its holder has ended,
-and all processes that inherited it, even after ``kill -9``. The file's text only says which process holds it.
+and gives up after a set time. The lock is the kernel's (``flock``). So it becomes free when its holder and
+all processes that inherited it have ended, even after ``kill -9``. The file's text only says which process
+holds it.
 """
 
 from __future__ import annotations

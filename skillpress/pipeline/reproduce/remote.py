@@ -1,4 +1,4 @@
-"""Reproducing together with other machines: they take each other's results from a DVC remote.
+"""Reproduces an experiment together with other machines, which share results through a DVC remote.
 
 Machines share only the remote, an MLflow server and the revision of the code. Each works in its own
 checkout with its own cache. Before a stage runs, DVC searches the remote for a run with the same inputs and
@@ -20,7 +20,7 @@ class RevisionError(UserError):
 
 
 def check_revision(wanted: str) -> None:
-    """Raises ``RevisionError`` unless the code here is the wanted commit without changes."""
+    """Raise ``RevisionError`` unless the code here is the wanted commit without changes."""
     if (here := revision()) != wanted:
         raise RevisionError(
             f"this checkout is at {here}, and the experiment is to run at {wanted}: nothing was run. Check "

@@ -1,7 +1,7 @@
 """Repairs DVC's own files after a process was killed.
 
 DVC writes dvc.lock and its list of readers and writers in place. If it is killed in the middle, half a file
-is left, and every later run fails until the user removes it. All that these files hold can be recovered:
+is left, and every later run fails until the user removes it. The content of these files can be recovered:
 without dvc.lock, DVC restores earlier results from its cache.
 
 The list names processes by their pids, and DVC fails while a process of that pid exists. A killed process may
@@ -32,7 +32,7 @@ CLOCK_SECONDS = 60.0
 
 
 def repair(workspace: Path) -> None:
-    """Remove all that killed processes left for DVC. Call it only under the workspace's lock."""
+    """Remove what killed processes left in DVC's files. Call it only while the workspace's lock is held."""
     set_broken_files_aside(workspace)
     forget_ended_processes(workspace)
 
@@ -86,7 +86,7 @@ def set_broken_files_aside(workspace: Path) -> list[Path]:
             broken.parent.mkdir(parents=True, exist_ok=True)
             path.replace(broken)
             aside.append(broken)
-            _LOG.warning("%s: half-written, now %s; DVC makes it anew", path, broken)
+            _LOG.warning("%s: half-written, now %s; DVC makes it again", path, broken)
     return aside
 
 

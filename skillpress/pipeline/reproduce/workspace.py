@@ -64,7 +64,7 @@ class Variant:
 
     @property
     def options(self) -> list[str]:
-        """It as options of ``skillpress run``."""
+        """The variant as options of ``skillpress run``."""
         words = [word for file in self.overlays for word in ("--params", str(file))]
         words += [word for assignment in self.assignments for word in ("--set", assignment)]
         return words + ([] if self.seed is None else ["--seed", str(self.seed)])

@@ -1,1 +1,1 @@
-"""The study: the runs that its plan asks for, and the committed record of the finished ones."""
+"""The study: the runs that its plan asks for, and the committed record of finished runs."""

@@ -1,4 +1,4 @@
-"""Removes what a recorded run no longer needs on the disk: its workspace and its large files in the cache.
+"""Removes files that a recorded run no longer needs: its workspace and its large files in the cache.
 
 A hundred runs would fill a disk. Files that the runs of one seed share (tasks, imitation start) stay in DVC's
 cache for the other runs, also where a run's own output has the same file: a tokenizer, or weights that were

@@ -32,11 +32,11 @@ never won has no row."""
 
 
 class FactError(UserError):
-    """A fact that a plan asks for is not to be had; the message says why."""
+    """A fact required by the plan is not available; the message says why."""
 
 
 def check_facts(environment: str, asked: Collection[str]) -> None:
-    """Raise ``FactError`` if the environment states one of the facts not, or cannot be played again here."""
+    """Raise ``FactError`` if the environment does not state one of the facts, or cannot be replayed here."""
     found = environment_class(environment)
     for name in asked:
         if found.measures is None or name not in found.measures:
@@ -74,7 +74,7 @@ def facts_of(run: FinishedRun, asked: Sequence[str]) -> pl.DataFrame:
 
 
 def played_again(environment: Environment, task: Task, actions: Iterable[str]) -> Mapping[str, Any]:
-    """What the environment states at the end of a won episode of these actions; or ``FactError``."""
+    """The facts at the end of a won episode, replayed with these actions. Raises ``FactError``."""
     environment.reset(task)
     info = None
     for action in actions:

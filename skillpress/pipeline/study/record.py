@@ -29,9 +29,9 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.runs import PlannedRun
 
 CURVE_ROWS = 16
-"""Rows kept of a training curve: evenly spaced, including the last one."""
+"""Number of rows kept from a training curve: evenly spaced, including the last one."""
 DIGITS = 5
-"""Significant digits kept of a figure."""
+"""Number of significant digits kept in figures."""
 UNKEPT = r"^(seconds/|time_share/|mismatch/|actions/|scorer_packed|staleness|.*_per_)"
 """Columns of the curve that describe the machine and the engine."""
 
@@ -60,7 +60,7 @@ class RecordedRun:
     resumed: bool
     """Whether an earlier attempt had done a part, so that ``wall_seconds`` is less than the total."""
     checkpoint: Mapping[str, Any]
-    """Which weights were evaluated, and the rule that chose them."""
+    """The weights that were evaluated, and the rule that chose them."""
     curve: Columns
     """Rows of the training curve, with ``step``."""
     probes: Columns

@@ -40,7 +40,7 @@ FACTS_SCHEMA = pl.Schema([("id", pl.String()), *FACT_SCHEMA.items()])
 
 @dataclass(frozen=True)
 class Record:
-    """The runs so far."""
+    """The recorded runs."""
 
     runs: tuple[RecordedRun, ...] = ()
     outcomes: pl.DataFrame = field(default_factory=OUTCOME_SCHEMA.to_frame)
@@ -49,7 +49,7 @@ class Record:
     """Rows of ``facts_of``, with the ``id`` of their run."""
 
     def matching(self, planned: Sequence[PlannedRun], root: Path = ROOT) -> dict[str, RecordedRun]:
-        """Planned run's name to a record with its parameters and seed, whatever the code's revision was."""
+        """For each planned run's name, a record with its parameters and seed, from any code revision."""
         known, defaults = {}, read_yaml(root / DEFAULTS)
         for run in self.runs:
             try:

@@ -44,7 +44,7 @@ from skillpress.integrations.formats.texts import TOKENIZER, Said, Texts, load_t
 MILLISECOND = 1_000_000
 """Nanoseconds in a millisecond."""
 PREVIEW = 200
-"""Characters of an episode that lists of traces show."""
+"""Lists of traces show at most this many characters of an episode."""
 EPISODE = "episode"
 """The root span's name."""
 
@@ -198,7 +198,7 @@ def _choices(text: str) -> dict[str, Any]:
 
 
 TOGETHER = 20
-"""Traces whose spans are written in one call."""
+"""Number of traces whose spans are written in one call."""
 
 
 def log_traces(of: StageRecord, rollouts: Path, policy: Path, most: int) -> None:
@@ -208,7 +208,7 @@ def log_traces(of: StageRecord, rollouts: Path, policy: Path, most: int) -> None
 
     Args:
         policy: a folder with the tokenizer of the policy that played; without one there are no prompts.
-        most: the most episodes to record.
+        most: the maximum number of episodes to record.
     """
     texts = load_texts(policy) if (policy / TOKENIZER).is_file() else Texts()
     client, now = TracingClient(), time.time_ns()

@@ -1,8 +1,9 @@
 """The trackers that get a copy of MLflow's record: Weights & Biases and TensorBoard, by their own packages.
 
-``SKILLPRESS_TRACKING=mlflow,wandb,tensorboard`` names them: a setting, no parameter, as recording affects no
-result. Each gets the metrics, the flat parameters and the name of every stage's run, in the order in which
-MLflow recorded them, and no step twice. Each reads its own variables, such as ``WANDB_MODE=offline``.
+``SKILLPRESS_TRACKING=mlflow,wandb,tensorboard`` names them. It is a setting and not a parameter, because
+recording affects no result. Each gets the metrics, the flat parameters and the name of every stage's run, in
+the order in which MLflow recorded them, and no step twice. Each reads its own variables, such as
+``WANDB_MODE=offline``.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class Mirror(Protocol):
         """Log metrics; step 0 is for final figures."""
 
     def finish(self, well: bool) -> None:
-        """End the copy with everything written; a stage that goes on later goes on in the same copy."""
+        """End the copy with everything written; a stage that continues later continues the same copy."""
 
 
 class WandbMirror:
-    """A run of W&B with MLflow's id, in the group of its experiment; a resumed stage goes on in it."""
+    """A run of W&B with MLflow's id, in the group of its experiment; a resumed stage continues it."""
 
     def __init__(self, run: Mirrored) -> None:
         import wandb  # 0.7 s, which others need not take
@@ -99,7 +100,7 @@ MIRRORS: dict[str, Callable[[Mirrored], Mirror]] = {"wandb": WandbMirror, "tenso
 
 
 def trackers() -> list[str]:
-    """The trackers beside MLflow that the setting names.
+    """The trackers that the setting names in addition to MLflow.
 
     Raises:
         ParamsError: it names another one, leaves MLflow out, or names a package that is not installed.

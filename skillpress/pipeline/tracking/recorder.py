@@ -1,4 +1,4 @@
-"""A stage's record in MLflow, kept by a process beside the stage.
+"""A stage's record in MLflow, kept by a separate process.
 
 Importing MLflow and opening its database takes about two seconds of a core, once per stage. A stage therefore
 only writes lines (JSON, one call each) to a child process, which has MLflow ready by the time of the first
@@ -36,9 +36,9 @@ SETTING = "SKILLPRESS_TRACES"
 
 
 REPORTS = Path(".dvc/tmp/stages")
-"""The folder of the ids and steps of unfinished runs, in files named by the stage."""
+"""The folder with the ids and steps of unfinished runs, in files named after the stage."""
 RUN, KEPT = ".run", ".reports"
-"""Their suffixes. The first line of the steps is the key."""
+"""Suffixes of the files with ids and steps. The first line of the steps is the key."""
 
 
 class TrackingError(RuntimeError):

@@ -10,7 +10,7 @@ DVC's graph (``dvc.stage``, ``dvc.rev``, one ``dvc.dep.*`` per data input) and w
 (``prefect.flow_run_id``).
 
 ``python -m skillpress.pipeline.tracking`` creates the database. Processes that would create it at the same
-time take turns; otherwise their migrations would crash each other. Artifacts are files: beside an SQLite
+time take turns; otherwise their migrations would crash each other. Artifacts are files: next to an SQLite
 database, or under ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` if ``MLFLOW_TRACKING_URI`` names a PostgreSQL database.
 """
 
@@ -66,11 +66,11 @@ _POSTGRESQL = "postgresql"
 README = "README.md"
 """The only file of ``mlruns/`` before its first use."""
 LONGEST_NAME = 200
-"""The most characters of a method in a run's name; PostgreSQL keeps 250 of the whole name."""
+"""A run's name has at most this many characters of the method; PostgreSQL keeps 250 of the full name."""
 NO_DATABASE = "file is not a database"
-"""What SQLite says of a file that it did not write."""
+"""SQLite's error for a file that it did not write."""
 CREATE_SECONDS = 300
-"""The longest time that another process may take to create PostgreSQL's tables."""
+"""Another process may take at most this long to create PostgreSQL's tables."""
 
 
 class TrackingDatabaseError(UserError, MlflowException):

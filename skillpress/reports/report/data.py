@@ -35,13 +35,13 @@ class PolicyResult:
     failures: tuple[BehaviorFigure, ...] = ()
     """The kinds of its steps, see ``analysis/failures.py``; empty if they were not computed."""
     ran: str = ""
-    """What the parameters of its training say that it is; empty if nothing was trained."""
+    """The method according to its training's parameters; empty if nothing was trained."""
     checkpoint: str = ""
-    """Which weights of a training were evaluated; empty if nothing was trained."""
+    """The weights of a training that were evaluated; empty if nothing was trained."""
 
     @property
     def behavior(self) -> tuple[BehaviorFigure, ...]:
-        """General figures first, then the environment's."""
+        """The general figures, then the environment's."""
         return (*self.summary.behavior, *self.environment_behavior.figures)
 
 
@@ -109,12 +109,13 @@ class ReportData:
     """Facts about the measurement, shown above the figures if models were given. Empty if the policies are
     trainings of an experiment; the page then counts methods and seeds instead."""
     verdict: str = ""
-    """Success beside its start and its floor, at the top of the page; empty if models were given."""
+    """Success compared with its start and the explorer, for the top of the page; empty if models were given.
+    """
     advice: str = ""
     """The address, relative to this page, of the advice on what to try; empty if there is none."""
     curves: Sequence[Curve] = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
-    """``"trained against start"`` to the paired tests."""
+    """The paired tests, by names such as ``"trained against start"``."""
     dictionary: SkillDictionary | None = None
     """The dictionary fitted before training; None if there was no success to fit one to."""
     phrases: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PHRASE_COLUMNS))

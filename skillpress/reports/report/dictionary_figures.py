@@ -24,10 +24,10 @@ from skillpress.reports.report.theme import (
 from skillpress.skills.history import History
 
 LONGEST_LIVED = 24
-"""The most phrases in the figure of lifetimes."""
+"""The figure of lifetimes shows at most this many phrases."""
 
 LABEL = 44
-"""Characters of a phrase beside its bar. The whole phrase shows on hovering."""
+"""Labels show at most this many characters of a phrase. The full phrase appears on hovering."""
 
 STORED, SPENT = KIND_COLORS[2], KIND_COLORS[0]
 """The colours of the two parts of the description length."""

@@ -49,7 +49,7 @@ REWARD = "reward/"
 
 
 def reward_metrics(curves: Sequence[Curve]) -> list[Metric]:
-    """L0's Figure 3, from the rewards beside success: each part, the length of responses, the steps.
+    """L0's Figure 3, from the rewards other than success: each part, the length of responses, the steps.
 
     Parts come in the order of their columns. The list is empty if only success and invalid actions were
     rewarded.

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 LONGEST = 9
-"""The most points of a running mean."""
+"""A running mean covers at most this many points."""
 SHARE = 5
 """A running mean covers at most one in this many of a curve's points."""
 

@@ -150,7 +150,7 @@ def comparison_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
 
 
 def _corrected(values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction of the p that are known, each in its place."""
+    """Holm's correction of the known p, in the same positions."""
     known = iter(holm([p for p in values if p is not None]))
     return [None if p is None else next(known) for p in values]
 
@@ -195,7 +195,7 @@ class PhraseRow:
     count: int
     """Uses in the minimal segmentation of the corpus."""
     bits: float
-    """Bits that the corpus would need more without the phrase."""
+    """Additional bits that the corpus would need without the phrase."""
 
 
 def phrase_rows(phrases: pl.DataFrame, top: int = 12) -> list[PhraseRow]:
@@ -319,9 +319,9 @@ def _pair(pair: Correspondence, has_library: bool) -> TableRow:
 
 
 SHAPING_ALONE = "advantage_of_shaping_alone"
-"""The column with the part of a step's sum of |A| that tells apart episodes of equal success."""
+"""The column with the part of a step's sum of |A| that distinguishes episodes of equal success."""
 WORTH_SAYING = 0.1
-"""The part above which the page says it."""
+"""The page mentions a part larger than this."""
 
 
 def shaping_notes(curves: Sequence[Curve]) -> Iterator[str]:

@@ -46,7 +46,7 @@ DARK = {
     **dict(zip(FAMILY_COLORS, ("#1d4560", "#1f4a2c", "#5a3a16", "#443060", "#5a2730", "#4a4413", "#1c4a4a",
                                "#45413a"), strict=True)),
 }  # fmt: skip
-"""Colour on a light page to its shade on a dark page."""
+"""The shade on a dark page for each colour on a light page."""
 
 
 def both(color: str) -> str:
@@ -92,7 +92,7 @@ class Look:
 
 
 def looks(policies: Iterable[PolicyResult], curve_methods: Iterable[str] = ()) -> dict[str, Look]:
-    """Method to look, the same in every figure of a page."""
+    """The look of each method, the same in every figure of a page."""
     assigned: dict[str, Look] = {}
     baselines = methods = 0
     named = [(policy.method, policy.baseline) for policy in policies]
@@ -114,7 +114,7 @@ def family(skill: str) -> str:
 
 
 def family_colors(skills: Sequence[str]) -> dict[str, str]:
-    """Skill family to fill, in the order of first appearance."""
+    """The fill of each skill family, in the order of first appearance."""
     families = dict.fromkeys(family(skill) for skill in skills)
     return {name: FAMILY_COLORS[index % len(FAMILY_COLORS)] for index, name in enumerate(families)}
 
@@ -152,5 +152,5 @@ def whole_ticks(first: float, last: float, most: int = 8) -> int:
 
 
 def counting(figure: go.Figure, first: float, last: float) -> go.Figure:
-    """Let the horizontal axis, which counts from ``first`` to ``last``, have ticks at whole numbers alone."""
+    """Let the horizontal axis, which counts from ``first`` to ``last``, have ticks only at whole numbers."""
     return figure.update_xaxes(tick0=0, dtick=whole_ticks(first, last))

@@ -27,7 +27,7 @@ from skillpress.skills.fit import fit
 ERROR = 0.05
 FEWEST_TASKS = 2
 LIFT = 1.5
-"""A routine occurs at least so many times as often as with the steps of each run in random order."""
+"""A routine occurs at least this many times as often as if the steps of each run were in random order."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Choosing:
 
     min_runs: int = 3
     most: int = 20
-    """The most skills that are written."""
+    """The largest number of skills that are written."""
     longest: int = 6
-    """The most steps of a routine."""
+    """A routine has at most this many steps."""
     search: str = "refined"
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class SuccessContrast:
-    """The runs with a routine against those without it, of those with a known outcome."""
+    """Success of the runs with a routine and of those without it, if their outcome is known."""
 
     won: tuple[int, int]
     """Successes with it, and without it."""
@@ -57,32 +57,34 @@ class SuccessContrast:
 
 @dataclass(frozen=True)
 class Found:
-    """A routine, and what the log says about it."""
+    """A routine, with its figures from the log."""
 
     phrase: Skills
     uses: int
     holders: tuple[int, ...]
-    """Positions in the log of the runs that hold it."""
+    """Positions in the log of the runs that contain it."""
     tasks: int
     """The distinct tasks of these runs."""
     bits_saved: float
     by_chance: float
-    """Expected uses, were the steps of each run in random order."""
+    """Expected uses if the steps of each run were in random order."""
     observed: int
-    """Uses in the distinct pairs of a task and a sequence, beside ``by_chance``."""
+    """Uses in the distinct pairs of a task and a sequence, to compare with ``by_chance``."""
     success: SuccessContrast | None
     variants: tuple[Found, ...] = ()
-    """Routines that share most of their steps with it, and became no skill of their own."""
+    """Routines that share most of their steps with it, so they did not become separate skills."""
 
     @property
     def steps_saved(self) -> int:
-        """Entries of a cut that it alone saves; ``bits_saved`` is beside all other routines."""
+        """Entries of a cut that it saves without other routines; ``bits_saved`` counts what it saves in
+        addition to them.
+        """
         return self.observed * (len(self.phrase) - 1)
 
 
 @dataclass(frozen=True)
 class RejectedRoutine:
-    """A routine that became no skill."""
+    """A routine that did not become a skill."""
 
     found: Found
     why: str
@@ -219,7 +221,7 @@ def _grouped(every: Sequence[Found], settings: Choosing) -> tuple[list[Found], l
 
 
 def _objections(found: Found, settings: Choosing, compared: int) -> Iterator[str]:
-    """Why a routine alone is not worth a skill."""
+    """Why a routine, considered alone, is not worth a skill."""
     if found.bits_saved <= 0:
         yield "does not pay for its own description"
     if len(found.holders) < settings.min_runs:
@@ -234,7 +236,7 @@ def _objections(found: Found, settings: Choosing, compared: int) -> Iterator[str
 
 
 def _chance(found: Found) -> float:
-    """A bound on the probability of so many uses in random order, were uses independent (Chernoff)."""
+    """A bound on the probability of this many uses in random order, if uses were independent (Chernoff)."""
     seen, expected = found.observed, found.by_chance
     if seen <= expected:
         return 1.0

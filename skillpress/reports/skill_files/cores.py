@@ -1,4 +1,4 @@
-"""The cores of a dictionary: what several of its phrases share, in place of these phrases.
+"""The cores of a dictionary: a core is what several phrases share, and it replaces them.
 
 Where a routine is followed by one of a few steps each time, the shortest description may have a phrase for
 each follower and none for the routine alone. A reader wants the routine.
@@ -15,7 +15,7 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 from skillpress.skills.lookup import make_table, uses
 
 FEWEST, SHORTEST = 3, 3
-"""Phrases that have a core in common, and its steps."""
+"""A core needs at least this many phrases that share it, and this many steps."""
 
 
 def with_cores(dictionary: SkillDictionary, corpus: Sequence[Skills]) -> SkillDictionary:

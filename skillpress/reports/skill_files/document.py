@@ -26,10 +26,10 @@ ARROW = " → "
 
 @dataclass(frozen=True)
 class SkillSource:
-    """Where the evidence is from."""
+    """The source of the evidence."""
 
     version: str
-    """The version of skillpress, with the commit where it is known."""
+    """The version of skillpress, with the commit if it is known."""
     logs: str
     """The hash of the logs."""
     files: int
@@ -45,10 +45,10 @@ class RoutineSkill:
     situation: Situation
     steps: tuple[RoutineStep, ...]
     uses: tuple[Use, ...]
-    """The uses that were read again."""
+    """The uses whose steps were read again from the log."""
     failures: tuple[str, ...]
     evidence: SkillEvidence
-    """What a trial recognises the tasks of its runs by."""
+    """Hashes by which a trial recognises the tasks of its runs."""
     words: str = ""
     """The teacher's description; empty for the computed one."""
     worded_by: str = ""

@@ -1,6 +1,6 @@
 """What a skill was written from, as hashes, so that a trial recognises those tasks without the logs.
 
-``.evidence.json`` beside a SKILL.md has the ids of the tasks whose runs used the routine, the sentences of
+``.evidence.json`` next to a SKILL.md has the ids of the tasks whose runs used the routine, the sentences of
 their first messages, and the repositories that both name. Each is cleaned like all texts of a skill and
 hashed with the file's salt. A reader who guesses an id or a sentence can test the guess.
 """
@@ -22,9 +22,11 @@ from skillpress.reports.skill_files.private import cleaned
 
 SCHEMA = "skillpress.evidence/1"
 DIGITS = 16
-"""Hexadecimal digits of each hash: of a million hashes and a million questions, none agree by chance."""
+"""Hexadecimal digits of each hash, enough that a million hashes and a million questions do not collide."""
 LEAST_TEXT, LONGEST_TEXT = 40, 200
-"""Characters of a sentence: one of fewer may occur by chance, and more are not compared."""
+"""Shorter sentences are ignored, because they may occur by chance; of longer ones only the beginning is
+compared.
+"""
 _BREAK = re.compile(r"[\r\n]+|(?<=[.!?:;])\s+|<[^<>\n]*>")
 _EDGES = " \t\"'`*#>|()[]{}-.!?:;,"
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
@@ -54,7 +56,7 @@ def repositories(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class SkillEvidence:
-    """Hashes of what the runs behind a skill say about their tasks."""
+    """Hashes of a skill's task ids, sentences and repositories."""
 
     salt: str
     tasks: frozenset[str]
@@ -98,7 +100,7 @@ class SkillEvidence:
         return json.dumps({"schema": SCHEMA, "salt": self.salt, **kinds}, indent=1) + "\n"
 
     def has(self, kind: frozenset[str], text: str) -> bool:
-        """Whether a text is among those of a kind, such as ``self.tasks``."""
+        """Whether a text's hash is in a set such as ``self.tasks``."""
         return _hash(self.salt, text) in kind
 
 

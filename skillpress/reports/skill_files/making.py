@@ -1,4 +1,4 @@
-"""A log becomes a folder of skills: routines are chosen, their uses are read again, files are written."""
+"""Makes a folder of skills from a log: chooses routines, reads their uses again, and writes files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skillpress.reports.skill_files.writing import Written, names_for, write
 
 @dataclass(frozen=True)
 class SkillsMade:
-    """What was written, and what was passed over."""
+    """The skills that were written, and the routines that were skipped."""
 
     choice: ChosenRoutines
     """The chosen routines and the rest."""
@@ -65,7 +65,7 @@ class _Reading:
     needed: Needed
 
     def skill(self, found: Found, name: str) -> RoutineSkill:
-        """All that a SKILL.md says about a routine."""
+        """Everything that a SKILL.md says about a routine."""
         read = uses(self.log, self.wanted, self.projection, found.phrase, found.holders)
         tasks = [opening.task for opening in self.begun]
         evidence = SkillEvidence.of(

@@ -1,7 +1,7 @@
-"""Takes what is private out of texts of a log: secrets, keys, home folders, addresses, long literals.
+"""Removes private content from texts of a log: secrets, keys, home folders, addresses, long literals.
 
 A word of a log enters a skill only if several tasks share it, which most secrets do not survive. This is the
-second fence: every text is cleaned when it is read, and the whole document again before it is written.
+second safeguard: every text is cleaned when it is read, and the whole document again before it is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VALUE = r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]+)"
 _USER = re.compile(
     r"((?<!\S)(?:-u[ =]*|--user[ =]+))(?:'[^':\n]+:[^'\n]+'|\"[^\":\n]+:[^\"\n]+\"|[^\s:'\"]+:[^\s'\"]+)"
 )
-"""``curl -u name:password``; both go."""
+"""``curl -u name:password``; name and password are removed."""
 _LOGIN = re.compile(rf"(\blogin\b[^\n|;&]*?\s-[pu][ =]*)(?!<secret>){_VALUE}")
 """``docker login -u name -p password``; ``-p`` of other commands is a port."""
 _PIPED = re.compile(
@@ -74,11 +74,11 @@ _QUOTED = re.compile(r"'[^'\n]{60,}'|\"[^\"\n]{60,}\"")
 _VALUES = (
     _OPTION, _ASSIGNED, _SSHPASS, _MYSQL, _USER, _LOGIN, _LOGIN, _PIPED, _CACHE, _SAID, _COOKIE,
 )  # fmt: skip
-"""What is before a secret stays; a login has a name and a password."""
+"""Text before a secret is kept; a login has a name and a password."""
 
 
 def cleaned(text: str) -> str:
-    """The text without what is private; each such part becomes a place such as ``<key>``."""
+    """The text with each private part replaced by a placeholder such as ``<key>``."""
     text = _BLOCK.sub("<key>", text)
     for pattern in _VALUES:
         text = pattern.sub(r"\1<secret>", text)

@@ -1,4 +1,4 @@
-"""What a log's runs say around a routine: their first messages, and the calls of each use."""
+"""The context of a routine in a log's runs: their first messages, and the calls of each use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from skillpress.reports.skill_files.private import cleaned
 from skillpress.skills.dictionary import Skills
 
 AT_ONCE = 500
-"""Runs in memory at once."""
+"""Number of runs in memory at once."""
 MOST_RUNS = 200
-"""Runs of a routine that are read for its steps, evenly over the log."""
+"""The largest number of a routine's runs that are read for its steps, spread evenly over the log."""
 LONGEST_MESSAGE = 2000
 _CONTEXT = re.compile(
     r"<(?:environment_context|user_instructions|system-reminder|local-command-\w+|command-\w+)>"
@@ -35,11 +35,11 @@ class Opening:
     """How a run began."""
 
     task: str
-    """The log's own name for the task, or else one made from the first message; empty without either."""
+    """The log's own name for the task, else one made from the first message; empty if both are missing."""
     message: str
     """The first message of the user, cleaned, in one line."""
     said: str = ""
-    """The same as the log has it."""
+    """The first message as in the log, not cleaned."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Use:
     """The call or the command behind each skill."""
     success: bool | None
     follows: str
-    """The skill behind it; empty at the end of the run."""
+    """The skill that follows the use; empty at the end of the run."""
     failed_step: bool
     """Whether a step was refused, or failed."""
 

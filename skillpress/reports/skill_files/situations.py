@@ -11,12 +11,14 @@ from skillpress.reports.skill_files.reading import Opening, Use
 from skillpress.reports.skill_files.words import common, fixed
 
 FEWEST_WORDS = 3
-"""A common form of tasks with fewer words of its own says nothing."""
+"""A common form of tasks with fewer words is too general."""
 MOST_WORDS = 8
 SHARE, MORE = 0.5, 0.1
-"""A telling word is in so many of the tasks with the routine, and in so many more than of those without."""
+"""A telling word occurs in at least this share of tasks with the routine, and exceeds tasks without it by
+this.
+"""
 MOST_CLAIMS = 4
-"""Ways of failed uses that are listed."""
+"""Number of ways in which uses failed that are listed."""
 DIFFERENCE = 0.2
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]{3,30}")
 
@@ -28,7 +30,7 @@ class Situation:
     form: str
     """Their common form; empty if they share too few words."""
     words: tuple[str, ...]
-    """Words that most of them have, and others more rarely."""
+    """Words that most of these messages have, and that other messages have more rarely."""
 
 
 def situation(openings: Sequence[Opening], holders: Sequence[int]) -> Situation:

@@ -1,8 +1,8 @@
 """Words by a model: it may write the name and the description of a skill, and nothing else.
 
-The model sees the computed document, which is cleaned, and answers with two lines. What breaks a rule of the
-format is not taken. After a question without an answer no further one is asked: all skills that are left keep
-their computed words.
+The model sees the computed document, which is cleaned, and answers with two lines. A line that breaks a rule
+of the format is rejected. After a question without an answer no further question is asked: all remaining
+skills keep their computed words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TeacherAnswer:
-    """One answer of the teacher, and what became of it."""
+    """One answer of the teacher, and which of its lines were used."""
 
     skill: str
     """The skill's computed name."""
@@ -43,9 +43,9 @@ class TeacherAnswer:
     name: str
     """The skill's name now."""
     description: str
-    """The description that was taken; empty if the computed one stays."""
+    """The description that was used; empty if the computed one stays."""
     refused: str
-    """Why a line of the answer was not taken, or why none came; empty if all was taken."""
+    """Why a line of the answer was rejected, or why no answer came; empty if all lines were used."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Teacher:
         Args:
             text: the computed document.
             taken: names that other skills have.
-            named: whether the skill has its name from before, which stays.
+            named: whether the skill already has a name, which it keeps.
         """
         if self.silent:
             return skill

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 MOST_TEXTS, MOST_WORDS = 60, 60
-"""Texts that are compared, and words of each."""
+"""The largest number of texts that are compared, and of words in each."""
 _WORD = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[^\s\"'])+|[\"']")
 _PLACE = re.compile(r"<\w+>")
 _KINDS = (

@@ -1,4 +1,4 @@
-"""The folder of skills: new ones are added, grown ones are updated, and edited ones are left alone.
+"""The folder of skills: new skills are added, changed skills are updated, and edited files are not touched.
 
 A manifest has a hash of each file as it was written. A skill whose own uses are as before keeps its bytes,
 even if other runs have come: its evidence names the logs that it was computed from. Nothing is ever deleted.
@@ -37,11 +37,11 @@ class Written:
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-    """Files that were edited, or are not ours."""
+    """Files that were edited, or that skillpress did not write."""
     no_longer: list[str] = field(default_factory=list)
-    """Skills of before that these logs do not choose."""
+    """Earlier skills that these logs do not choose."""
     dropped: list[str] = field(default_factory=list)
-    """Those of them that the last logs still chose."""
+    """Skills in ``no_longer`` that the last logs still chose."""
 
     def lines(self) -> list[str]:
         """What changed, for the changelog; empty if nothing did."""
@@ -105,15 +105,17 @@ def write(
 
 
 def note_page(folder: Path, page: Path) -> None:
-    """Note in the manifest where the page of these skills is, relative to the folder; a path that names a
-    person is not noted."""
+    """Record in the manifest the path of these skills' page, relative to the folder, unless it names a
+    person.
+    """
     entries, place = _manifest(folder), relpath(page, folder)
     if entries and cleaned(place) == place:
         write_json(folder / MANIFEST, {"schema": SCHEMA, "page": place, "skills": entries})
 
 
 def noted_page(folder: Path) -> Path | None:
-    """The page of the skills in a folder; None if it is no folder of skills, or notes none.
+    """The page of the skills in a folder; None if it is not a folder of skills, or its manifest names no
+    page.
 
     Raises:
         StorageError: the manifest is damaged.
@@ -137,7 +139,7 @@ def _note_evidence(folder: Path, skill: RoutineSkill) -> None:
 
 
 def _taken(folder: Path) -> Iterator[str]:
-    """The names of all folders there, ours or not."""
+    """The names of all folders in the skills' folder, including those of other programs."""
     return (path.name for path in folder.iterdir()) if folder.is_dir() else iter(())
 
 

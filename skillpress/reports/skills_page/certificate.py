@@ -19,7 +19,7 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 DELTA = 0.05
 
 Fit = Callable[[Sequence[Skills], str], SkillDictionary]
-"""(sequences, search) to a dictionary; an empty search means the one in the user's settings."""
+"""Fits a dictionary to (sequences, search); an empty search means the one in the user's settings."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Certified:
     """The bits per trace with one dictionary."""
 
     seen: float
-    """Bits on the half that it was judged on, including the dictionary's own bits."""
+    """Bits on the half on which it was judged, including the dictionary's own bits."""
     bound: float
     """Upper bound on the mean bits of a future trace, which holds with probability 1 - δ."""
 

@@ -30,7 +30,7 @@ from skillpress.reports.skills_page.routines import Usage
 from skillpress.skills.dictionary import Skills
 
 ERROR = 0.05
-"""Probability that any interval of a comparison misses."""
+"""Family-wise error rate: the chance that at least one interval misses its true value."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Routine:
     traces: int
     """Number of these traces that use it."""
     bits_saved: float
-    """Bits that these traces would need more without it."""
+    """Additional bits that these traces would need without it."""
     examples: tuple[int, ...]
     """Positions in the log of the first traces that use it."""
 
@@ -93,7 +93,7 @@ class Content:
     """The first traces of each phrase in a comparison."""
     over_time: OverTime | None
     order: str
-    """What orders the traces over time."""
+    """The values that order the traces over time."""
     versions: Versions | None
 
     @property

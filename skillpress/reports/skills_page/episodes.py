@@ -20,7 +20,7 @@ from skillpress.reports.skills_page.content import Content
 from skillpress.skills.dictionary import SkillDictionary
 
 ROUTINES, CONTRASTS = 40, 30
-"""The most phrases on the page; the files beside it list all."""
+"""The page shows at most this many phrases; the files next to it list all."""
 STEPS = 60
 """The most steps of a trace that are shown."""
 ACTION, ANSWER = 400, 300

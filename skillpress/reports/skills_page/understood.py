@@ -1,4 +1,4 @@
-"""What was understood of a log, in the words that the page and the console share."""
+"""Descriptions of how a log was read, shared by the page and the console."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def outcome_lines(log: Log) -> list[str]:
 
 
 def left_out(log: Log) -> Iterator[str]:
-    """What the log holds that is not in its traces' steps."""
+    """The contents of the log that are not in its traces' steps."""
     yield from (f"{count:,} {line(reason, 80)}" for reason, count in log.left_out.items())
     if log.bad_lines:
         yield counted(log.bad_lines, "bad line")

@@ -1,4 +1,4 @@
-"""The written skills beside their runs: each text, and the places of its runs where the routine was used."""
+"""The written skills with their runs: each text, and the places in its runs where the routine was used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skillpress.reports.skills_page.episodes import Frame, ShownStep, TraceEpiso
 from skillpress.skills.dictionary import Skills
 
 RUNS, AROUND = 3, 2
-"""Runs of each skill that are shown, and steps before and after a use."""
+"""Number of runs shown for each skill, and of steps shown before and after a use."""
 LONGEST_TEXT = 20_000
 
 
@@ -63,7 +63,7 @@ def beside_runs(
 
 
 def uses_in(steps: Sequence[ShownStep], phrase: Skills) -> Iterator[Frame]:
-    """The uses of a phrase, and a few steps around each; the steps without a skill count for no use."""
+    """The uses of a phrase, and a few steps around each; steps without a skill are not part of a use."""
     named = [place for place, step in enumerate(steps) if step.skill is not None]
     skills = tuple(steps[place].skill for place in named)
     uses, number = list[tuple[int, int]](), 0

@@ -55,7 +55,7 @@ class RolloutCatalogue:
     ) -> None:
         """
         Args:
-            note: a remark for the page on where the episodes are from.
+            note: a remark for the page on the source of the episodes.
             opens_on: the policy whose episodes the page lists first, if it has played.
 
         Raises:
@@ -91,7 +91,7 @@ class RolloutCatalogue:
         return self._skills.resting()
 
     def wait(self) -> None:
-        """Return when all costs are known."""
+        """Block until all costs are known."""
         self._skills.wait()
 
     def about(self) -> OpenFiles:
@@ -167,7 +167,7 @@ class RolloutCatalogue:
         """One episode.
 
         Args:
-            beside: whether to find its siblings and other episodes of its task; without, there are none.
+            beside: whether to include its siblings and other episodes of its task.
 
         Raises:
             NoSuchEpisodeError: no episode has this name.

@@ -20,9 +20,9 @@ from skillpress.reports.viewer.records import PageLimits, Token
 
 LIMITS = PageLimits(characters=10_000, tokens=4_000)
 PROMPTS_BYTES = 200_000
-"""The most bytes for the prompts of one episode."""
+"""The prompts of one episode have at most this many bytes."""
 MOST_BYTES = 10_000_000
-"""The most bytes of the whole page."""
+"""The page has at most this many bytes."""
 LEFT_OUT_BYTES = 200
 """Bytes reserved for the remark that episodes were left out."""
 
@@ -88,7 +88,7 @@ def _data(
 
 
 def _told(catalogue: RolloutCatalogue, place: int, table: TokenTable) -> dict[str, Any]:
-    """One episode as data. Blocks until costs are known."""
+    """One episode as data. It blocks until costs are known."""
     catalogue.wait()
     name = catalogue.name(place)
     episode = catalogue.episode(name, LIMITS, beside=False)
@@ -118,7 +118,7 @@ def _add_prompts(
 
 
 def _short(logprob: float | None) -> float | None:
-    """A log-probability with the digits that a colour needs."""
+    """A log-probability, rounded to the digits that its colour needs."""
     return None if logprob is None else round(logprob, 4)
 
 

@@ -1,4 +1,4 @@
-"""Which episodes to show, and in which order: from an address's parameters to rows of the index."""
+"""Which episodes to show, and in which order: translates an address's parameters to rows of the index."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import polars as pl
 from skillpress.core.errors import UserError
 
 MOST = 500
-"""The most episodes of one page."""
+"""One page shows at most this many episodes."""
 LONGEST_TEXT = 1000
-"""The most characters of a search text."""
+"""A search text has at most this many characters."""
 TEXTS = ("task", "group", "policy", "split", "stratum", "outcome", "reason")
 """Columns that are filtered by equality; an empty value also matches null."""
 NUMBERS = ("source", "version", "run")

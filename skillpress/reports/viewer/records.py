@@ -16,7 +16,7 @@ SAME_TASK = 50
 """The most episodes of the same task that are listed with an episode."""
 
 Token = tuple[str | None, int]
-"""A token's text, None without a tokenizer, and its number; the texts join to the whole without a gap."""
+"""A token's text (None without a tokenizer) and its number; the joined texts are the full text."""
 SampledToken = tuple[str | None, int, float | None]
 """The same with the log-probability (nats) under the distribution that it was sampled from."""
 
@@ -26,9 +26,9 @@ class PageLimits:
     """The limits of the page's data."""
 
     characters: int = 100_000
-    """The most characters of one text."""
+    """A text has at most this many characters."""
     tokens: int = 20_000
-    """The most tokens of one prompt or response."""
+    """A prompt or response has at most this many tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class EpisodeRow:
     group: str
     """Training compares the episodes of a source that share a group."""
     policy: str
-    """Empty if the file does not say."""
+    """The policy that played; empty if the file does not say."""
     run: int
     rollout: int
     version: int

@@ -19,7 +19,7 @@ from skillpress.reports.viewer.index import IndexedFile
 STRETCH = 16_384
 """Rows that are searched before the clock is checked."""
 MOMENT = 0.1
-"""Seconds that one request continues the search."""
+"""One request continues the search for this many seconds."""
 SEARCHED = ("thought", "action", "observation")
 """Columns of steps. The first observation is searched once per episode."""
 

@@ -133,7 +133,7 @@ def listen(port: int | None) -> socket.socket:
 
 
 def serve(shown: RolloutCatalogue | str, opened: socket.socket) -> None:
-    """Serve a catalogue, or a page, until the process has to end."""
+    """Serve a catalogue, or a page, until the process receives the signal to end."""
     port = opened.getsockname()[1]
     made = page_application(shown, port) if isinstance(shown, str) else application(shown, port)
     server_of(made, lifespan="off").run(sockets=[opened])

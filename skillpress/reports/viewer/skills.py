@@ -28,7 +28,7 @@ from skillpress.reports.viewer.records import CutPhrase
 from skillpress.skills.dictionary import SkillDictionary
 
 UNKNOWN = -1
-"""The cost of an episode that has none, or whose turn has not come."""
+"""Marks an episode without a cost, or whose cost is not computed yet."""
 SEQUENCES_KEPT = 65_536
 """The most cuts of different skill sequences that are cached, since episodes repeat each other."""
 
@@ -132,7 +132,7 @@ class SkillIndex:
             self._thread.join()
 
     def wait(self) -> None:
-        """Block until everything that can be known is known."""
+        """Block until the background work has ended."""
         self._thread.join()
 
     @property
@@ -142,7 +142,7 @@ class SkillIndex:
 
     @property
     def complete(self) -> bool:
-        """Whether everything is known that will be."""
+        """Whether the background work has ended."""
         return not self._thread.is_alive()
 
     @property

@@ -16,7 +16,7 @@ from skillpress.reports.viewer.records import SampledToken, Token
 INCOMPLETE = "\ufffd"
 """The decoder's mark for bytes that are not a letter, or not yet."""
 WINDOW = 32
-"""After so many tokens without a whole letter, their bytes go to the last token."""
+"""After this many tokens without a complete letter, the last token gets their bytes."""
 
 
 class TokenTexts:

@@ -41,7 +41,7 @@ def test_it_says_what_each_condition_found(experiment: Path, capsys: pytest.Capt
     assert main(["choice", str(experiment)]) == 0
     first, ways, intervals, *conditions, verdict = capsys.readouterr().out.splitlines()
     assert first == "12 tasks of 1 start policy, 12 of them won twice or more"
-    assert ways.startswith("12 of these in several ways, 4 in several of equal length, ")
+    assert ways.startswith("12 of these in several ways, 4 in several ways of equal length, ")
     assert "over tasks" in intervals
     assert [line[0] for line in conditions] == ["1", "2", "3", "4"]
     assert all(re.search(r"\(.+ to .+; \d+ tasks\)", line) for line in conditions)

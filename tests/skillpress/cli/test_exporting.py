@@ -85,7 +85,7 @@ def test_without_a_tokenizer_it_says_what_is_missing_and_with_one_named_it_is_th
     [
         ("data/rollouts/base.parquet", "models", "--output: models exists already; name another path"),
         ("data/rollouts/none.parquet", "out", "data/rollouts/none.parquet: no such file"),
-        ("empty.parquet", "out", "empty.parquet: holds no episode"),
+        ("empty.parquet", "out", "empty.parquet: has no episodes"),
         ("models/base/tokenizer.json", "out", "not a readable Parquet file"),
     ],
 )

@@ -121,7 +121,7 @@ def test_a_dry_run_names_runs_and_cost_and_starts_nothing(
         (["4", "--scale", "tiny"], "--scale: no 'tiny' in the manifest; there are paper, small, smoke"),
         (["4", "--only", "alfworld"], "--only: is 'alfworld', and these tables have runs of countdown"),
         (["4", "--set", "training.steps=5"], "training.steps is 5, the manifest's runs have 60"),
-        (["4", "--scale", "paper"], "--scale paper: needs 8 GPUs, and this machine has 0; --dry-run says"),
+        (["4", "--scale", "paper"], "--scale paper: needs 8 GPUs, but this machine has 0; --dry-run says"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_anything_starts(

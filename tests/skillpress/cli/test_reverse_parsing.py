@@ -165,7 +165,7 @@ def test_imitation_learns_from_thoughts_alone_and_beside_the_oracle(compact: Pat
         (("--untold", "--answer", "completed"), "--answer: must be sampled with policy.rendering 'compact'"),
         (("--untold", "--samples", "0"), "--samples: is 0; must be from 1 to"),
         (("--untold", "--rollouts", "x.parquet"), "--tasks-file: is missing"),
-        (("--untold", "--set", "policy.state_update=concatenate"), "is 'concatenate', whose prompts hold"),
+        (("--untold", "--set", "policy.state_update=concatenate"), "is 'concatenate', whose prompts contain"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_loaded(

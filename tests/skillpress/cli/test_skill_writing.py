@@ -105,7 +105,7 @@ def test_the_page_shows_each_skill_as_its_file_is_beside_runs_with_the_uses_high
     used = fix.partition('<div class="frame learned">')[2].partition('<div class="frame')[0]
     assert re.findall(r"<bdi>(\w+)</bdi></span><div", used) == ["grep", "sed", "patch", "pytest"]
     (tmp_path / "page" / "skills.html").unlink()
-    with pytest.raises(UserError, match=r"the page of these skills, .* is gone"):
+    with pytest.raises(UserError, match=r"the page of these skills, .* does not exist"):
         skills_page(tmp_path / "skills")
 
 
@@ -156,7 +156,7 @@ def test_grown_logs_update_what_has_grown_and_nothing_that_was_edited(
     assert changed == {"hatch-towncrier-twine"}, "the hashes are of the same uses as the text"
     changes = (tmp_path / "skills" / "CHANGELOG.md").read_text()
     assert changes.count("## Logs") == 2 and "- Updated: hatch-towncrier-twine\n" in changes
-    assert "pip-uv-diff: left as it is, since it was edited" in capsys.readouterr().out
+    assert "pip-uv-diff: not changed, because it was edited" in capsys.readouterr().out
 
 
 def test_unknown_outcomes_are_said_to_be_unknown(make: Make) -> None:

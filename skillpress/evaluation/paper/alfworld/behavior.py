@@ -1,4 +1,4 @@
-"""How a policy plays ALFWorld: needless walks, and what failed episodes still lacked.
+"""How a policy plays ALFWorld: needless walks, and what was missing in failed episodes.
 
 A failed episode always ran out of steps, so the paper labels it by what the agent had not done (Table 7): it
 never took an object of the wanted kind, it brought one of two, or it took the object and never cleaned,
@@ -25,14 +25,14 @@ LABELS = {
     "picked_no_transform": "Failures with the target not transformed",
     "other": "Other failures",
 }
-"""Failure mode to its label; the figure counts over all tasks."""
+"""The label of each failure mode; the figure counts over all tasks."""
 FAILURE_MODES = tuple(LABELS)
 TRANSFORMS = {
     "pick_clean_then_place_in_recep": "clean",
     "pick_heat_then_place_in_recep": "heat",
     "pick_cool_then_place_in_recep": "cool",
 }
-"""Task type to the command that it asks for."""
+"""The command that each task type requires."""
 VERBS = (
     "go", "open", "close", "take", "move", "clean", "heat", "cool", "use", "slice",
     "examine", "look", "inventory", "help",
@@ -40,8 +40,9 @@ VERBS = (
 
 
 def failure_mode(task: Task, actions: Sequence[str], observations: Sequence[str]) -> str:
-    """The thing that a failed episode lacked (Table 7): an entry of :data:`FAILURE_MODES`. Actions are in
-    either grammar."""
+    """What was missing in a failed episode (Table 7): an entry of :data:`FAILURE_MODES`. Actions are in
+    either grammar.
+    """
     done = (a for a, o in zip(actions, observations, strict=True) if o.strip() != NOTHING_HAPPENS)
     return missing(describe(str(task.spec["game"])), done)
 

@@ -29,7 +29,7 @@ MODES = {
     "two": ("never_picked_target", "two_partial_deliver"),
     "all": ("never_picked_target",),
 }
-"""Part of Table 7 to the failure modes that the paper counts there."""
+"""The failure modes that the paper counts in each part of Table 7."""
 
 
 def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:

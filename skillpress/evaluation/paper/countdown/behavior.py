@@ -14,7 +14,7 @@ from skillpress.evaluation.statistics.behavior import BehaviorFigure, average, c
 from skillpress.evaluation.statistics.episodes import EPISODE_KEY, EvaluationSteps, carried_out
 
 OPERATIONS = {"+": "Add", "-": "Subtract", "*": "Multiply", "/": "Divide"}
-"""Operator to its name in tables and figures."""
+"""The name of each operator in tables and figures."""
 
 
 def countdown_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:

@@ -15,7 +15,7 @@ import polars as pl
 
 TABLES = (1, 2)
 METRICS = {"em": "EM", "f1": "F1", "judge": "LJ"}
-"""Metric to its heading in the paper."""
+"""The heading of each metric in the paper."""
 AVERAGE = "average"
 
 _FILE = files("skillpress.evaluation.paper.notebook_qa") / "printed_l0.csv"

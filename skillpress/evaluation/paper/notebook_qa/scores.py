@@ -30,7 +30,7 @@ BACKBONES = {
 }
 """The end of ``policy.model`` to the backbone of Table 2; others are compared with :data:`BACKBONE`."""
 PRINTED = {"vanilla": "L0-Scaffold", "l0": "L0-RL"}
-"""Methods to L0's names of them: the untrained policy in its loop, and the trained one."""
+"""L0's names of methods: the untrained policy in its loop, and the trained one."""
 TABLE = "L0, Table 2"
 MULTI_HOP = ("hotpotqa", "musique", "bamboogle")
 """The data sets of Table 1."""
@@ -133,7 +133,7 @@ def printed_in_2(key: str, played: MethodEpisodes) -> dict[str, str]:
 
 
 def printed_in_1(key: str, played: MethodEpisodes) -> dict[str, str]:
-    """The same of Table 1, whose other agents have the names that the paper gives them."""
+    """The same for Table 1, whose other agents have the names that the paper gives them."""
     ours = {name: method for method, name in PRINTED.items()}
     figures = _printed(1, "Qwen2.5-7B", key)
     return {"explorer": ""} | {ours.get(name, name): figure for name, figure in figures.items()}

@@ -1,4 +1,4 @@
-"""The shop: WebShop's score beside its success rate. ReuseRL's and L0's tables have no rows for it."""
+"""The shop: WebShop's score and its success rate. ReuseRL's and L0's tables have no rows for it."""
 
 from __future__ import annotations
 

@@ -53,4 +53,4 @@ def test_episodes_without_tokens_are_refused(
 ) -> None:
     asked = ["actions", str(explored / "rollouts.parquet"), policy, "--environment", "countdown"]
     assert main([*asked, "--output", str(tmp_path)]) == USER_ERROR
-    assert "holds no tokens" in capsys.readouterr().err
+    assert "has no tokens" in capsys.readouterr().err

@@ -42,7 +42,7 @@ def test_two_evaluations_are_compared_at_every_budget_with_what_each_figure_is_d
         assert row["test"]["difference"] == pytest.approx(row["second"] - row["first"])
         assert row["divided_by"] == "30 episodes (10 tasks, 1 training of each)"
     assert rows[3]["divided_by"] == "10 verdicts (10 tasks, 1 training of each)"
-    assert "| other trainings |" in text and "not tested, since each method is here with one" in text
+    assert "| other trainings |" in text and "not tested, with one training of each method" in text
     assert "policy.rendering is 'paper' and not 'compact'" in text and "sampling.slots" not in text
 
 
@@ -64,8 +64,8 @@ def test_what_is_not_the_same_is_not_compared(evaluate, tmp_path: Path, capsys) 
     others = {
         "votes": (("--votes", "1"), "k, episodes of each task in a run is 3 in one and 1 in the other"),
         "budget": (("--set", "environment.max_steps=9"), "the step budget T is 30 in one and 9"),
-        "tasks": (("--tasks", "4"), "did not play the same tasks (6 are in one alone"),
-        "seed": (("--seed", "5"), "did not play the same tasks (20 are in one alone"),
+        "tasks": (("--tasks", "4"), "did not play the same tasks (6 are in only one of them"),
+        "seed": (("--seed", "5"), "did not play the same tasks (20 are in only one of them"),
     }
     for name, (options, message) in others.items():
         other = evaluate(name, "--agent", "explorer", *options)
@@ -75,7 +75,7 @@ def test_what_is_not_the_same_is_not_compared(evaluate, tmp_path: Path, capsys) 
         )
         assert message in capsys.readouterr().err
     assert main(["compare", str(base), str(base)]) == exit_codes.USER_ERROR
-    assert "is compared with itself" in capsys.readouterr().err
+    assert "was named twice" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -92,12 +92,12 @@ def test_tasks_that_differ_in_a_prompt_are_the_same_by_the_fields_that_are_named
     write_tasks(other / "tasks.parquet", asked)
     compare = ["compare", str(explored), str(other), "--output", str(out)]
     assert main(compare) == exit_codes.USER_ERROR
-    assert "10 are in one alone" not in (said := capsys.readouterr().err) and "--identity id" in said
+    assert "10 are in only one of them" not in (said := capsys.readouterr().err) and "--identity id" in said
     assert main([*compare, "--identity", "idd"]) == exit_codes.USER_ERROR
     assert f"--identity: no task of {explored} has a field idd" in capsys.readouterr().err
     assert main([*compare, "--identity", "id"]) == 0
     text = (out / "comparison.md").read_text()
-    assert "- Tasks with one id differ in: prompt." in text
+    assert "- Tasks with the same id differ in: prompt." in text
     assert "- Power: 45.9 points or more are found with 80% (10 tasks won half of the time" in text
     assert "; 5 points would need " in text
 

@@ -231,7 +231,7 @@ def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
         (("--model", "nobody/nothing"), "neither a folder here nor in this machine's Hugging Face cache"),
         (("--model", "workspaces/of/nobody"), "'workspaces/of/nobody' is neither a folder here"),
         ((), "--model: is missing"),
-        (("--agent", "language", "--model", "http://host/v1"), "and --model http://host/v1 is a URL"),
+        (("--agent", "language", "--model", "http://host/v1"), "but --model http://host/v1 is a URL"),
         (("--agent", "explorer", "--model", "m"), "--model: does not apply to --agent explorer"),
         (("--model", "m", "--key-variable", "K"), "--key-variable: does not apply to --agent language"),
         (("--model", "http://127.0.0.1:9/v1"), "no server answers at http://127.0.0.1:9/v1"),
@@ -311,7 +311,7 @@ def test_a_folder_with_a_file_of_something_else_is_refused(tmp_path: Path, conte
     folder.unfinished.mkdir()
     (folder.unfinished / "episode").touch()
     folder.parameters.write_text(content)
-    with pytest.raises(UserError, match=r"parameters\.yaml is not an evaluation's; name another folder"):
+    with pytest.raises(UserError, match=r"parameters\.yaml is another program's file; name another folder"):
         folder.claim({"agent": "explorer"})
     assert folder.parameters.read_text() == content
 

@@ -163,7 +163,7 @@ def test_a_file_without_answers_and_a_run_without_questions_are_refused(
     others = [episode(policy, task, None) for policy in ("explorer", "start") for task in TASKS]
     write_rollouts(run / EVALUATION_ROLLOUTS, [*others, *old])
     assert judge(run, "http://127.0.0.1:9/v1") == 2
-    assert "does not record the answers; run its evaluate_policy stage again" in capsys.readouterr().err
+    assert "has no recorded answers; run its evaluate_policy stage again" in capsys.readouterr().err
     (run / "params.yaml").write_text((repository / "params.yaml").read_text())
     assert judge(run, "http://127.0.0.1:9/v1") == 2
-    assert "plays countdown; only answers of notebook_qa are graded" in capsys.readouterr().err
+    assert "plays countdown; only notebook_qa has answers to grade" in capsys.readouterr().err

@@ -108,12 +108,12 @@ def test_what_has_no_ratio_is_refused_with_the_reason(
     refused("--temperature: is 0", "one", "other", "--temperature", "0")
     short = replace(PLAYED[0], steps=(replace(PLAYED[0].steps[0], response_ids=(5, 600)),))
     write_rollouts("played.parquet", [short])
-    refused("task short holds token 600, the models know 55", "one", "other")
+    refused("task short has token 600, but the models know only 55", "one", "other")
     long = replace(PLAYED[0], steps=(replace(PLAYED[0].steps[0], prompt_ids=(3,) * 100),))
     write_rollouts("played.parquet", [long])
-    refused("a turn of task short has 102 tokens, the models take 28", "one", "other")
+    refused("a turn of task short has 102 tokens, more than the 28", "one", "other")
     write_rollouts("played.parquet", [episode("short", 2, tokens=False)])
-    refused("holds no tokens", "one", "other")
+    refused("has no tokens", "one", "other")
 
 
 def reversed_words() -> PreTrainedTokenizerFast:

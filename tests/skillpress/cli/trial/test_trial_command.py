@@ -118,7 +118,7 @@ def test_a_plan_is_said_and_nothing_is_played(tmp_path: Path, skills: Path, caps
     assert (
         "price: 20 episodes (5 tasks x 1 rollouts x 4 arms), at most 80 calls of at most 64 response" in said
     )
-    assert "power: 5 tasks can show nothing, whatever they say; 6 are the fewest" in said
+    assert "power: 5 tasks can show nothing, whatever their outcomes; 6 are the fewest" in said
 
 
 def test_the_same_command_says_the_verdict_again_and_another_trial_is_refused(
@@ -136,4 +136,4 @@ def test_the_same_command_says_the_verdict_again_and_another_trial_is_refused(
 def test_a_single_skill_has_no_others_to_leave_in(tmp_path: Path, capsys: Any) -> None:
     skills = skill_folder(tmp_path / "skills", "find-things")
     assert main(["trial", "--skills", str(skills), "--model", "m", "--each", *world(tmp_path, 6)]) == 2
-    assert "--each: find-things is the only skill" in capsys.readouterr().err
+    assert "--each: needs several skills, not find-things alone" in capsys.readouterr().err

@@ -51,7 +51,7 @@ def test_costs_that_are_not_known_of_all_episodes_are_not_compared() -> None:
 
 
 def test_there_is_no_verdict_before_the_last_planned_episode() -> None:
-    with pytest.raises(UserError, match="3 of 200 episodes are missing: there is no verdict before all"):
+    with pytest.raises(UserError, match="3 of 200 episodes are missing, so there is no verdict yet"):
         judge(episodes(WINS).head(197), TASKS, ARMS, 1, 0)
 
 

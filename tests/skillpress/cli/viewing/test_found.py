@@ -174,11 +174,11 @@ def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_pat
     with pytest.raises(UserError, match=r"nowhere: there is no such file or folder; name an experiment's"):
         find([tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"empty: holds neither params\.yaml"):
+    with pytest.raises(UserError, match=r"empty: contains neither params\.yaml"):
         find([tmp_path / "empty"])
     begun = EvaluationFolder(tmp_path / "begun")
     begun.claim({"agent": "explorer"})
-    with pytest.raises(UserError, match="this evaluation is not finished; run its command again"):
+    with pytest.raises(UserError, match="is an unfinished evaluation; run its command again"):
         find([begun.path])
     home = made("one")
     shutil.rmtree(home / "data" / "rollouts")

@@ -59,7 +59,7 @@ def test_each_run_is_an_episode_with_its_steps_in_order(log: Path, tmp_path: Pat
         ("It is done.", ""),
     ]
     assert len(others) == 9
-    assert "Lines that are not traces and are left out: 1." in note
+    assert "Lines that were skipped because they are not traces: 1." in note
 
 
 def test_the_page_lists_and_opens_them(log: Path, tmp_path: Path) -> None:

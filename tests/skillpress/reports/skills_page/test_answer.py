@@ -148,6 +148,6 @@ def test_without_outcomes_the_first_line_says_what_is_missing(
     for path in (old, new):
         path.write_text(path.read_text().replace('"solved"', '"x"'))
     assert main(["skills", str(old), "--compare", str(new), "--output", str(tmp_path / "out")]) == 0
-    assert capsys.readouterr().out.startswith("success: old and new cannot be compared: of one no outcome is")
+    assert capsys.readouterr().out.startswith("success: old and new cannot be compared, because one has no")
     assert main(["skills", str(old), "--between", "small", "small"]) == 2
     assert "--between: 'small' is named twice" in capsys.readouterr().err
