@@ -119,7 +119,7 @@ class AgentState:
     sent, after a summary, and for an agent without tokens. A rendering may show it."""
     knowledge: str = ""
     """What the agent was given for this episode, such as lessons from another one. The prompt shows it above
-    all that the rendering says. Empty if it was given nothing."""
+    the rendering's text. Empty if it was given nothing."""
     attempt: str = ""
     """The account of an earlier attempt at the task, which the agent reflects on before it acts
     (``Reflection``). Empty if there was no attempt, or after the reflection."""

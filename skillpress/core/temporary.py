@@ -18,7 +18,7 @@ LOCK = ".lock"
 
 
 class TemporaryFolder:
-    """A new folder that other users may pass through and not list."""
+    """A new folder that other users may enter but not list."""
 
     def __init__(self, kind: str, place: Path | None = None) -> None:
         """Make it, and remove the folders of this kind whose processes have ended.

@@ -31,7 +31,7 @@ class Patience:
 
 
 class _Config(uvicorn.Config):
-    """uvicorn's settings, with the limits that its connections read from there."""
+    """uvicorn's settings, with the limits that its connections read."""
 
     def __init__(self, app: ASGIApp, patience: Patience, **settings: Any) -> None:
         super().__init__(app, http=_Connection, **settings)
