@@ -66,8 +66,7 @@ class CommandParser(ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def add_run_code(self) -> None:
-        """Add ``--run-code`` to a command that only looks: it allows importing the code an experiment
-        names."""
+        """Add ``--run-code`` to a command that only looks: it allows imports of an experiment's code."""
         self.add_argument(
             RUN_CODE, action=_RunCode, nargs=0, help="import the modules that the experiment's files name: "
             "only for an experiment whose code you trust",

@@ -1,8 +1,7 @@
 """Which sequences of tokens begin other sequences, and so which call of a model continues which.
 
-All sequences are sorted together as bytes. The sequences that begin with a given one directly follow it, so
-one pass
-with a stack finds the beginnings of all of them, and the comparisons run at the speed of memory.
+All sequences are sorted together as bytes. The sequences that begin with another directly follow it, so one
+pass with a stack finds the beginnings of all of them, and the comparisons run at the speed of memory.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def in_chains(pairs: Pairs, episode: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows of pairs in an order in which chains are neighbours.
 
     Episodes keep their places, and so do the chains of an episode, by their first pairs. An episode keeps its
-    order if every pair extends its neighbour.
+    order if no pair extends another pair than its neighbour.
 
     Args:
         episode: [pairs] the number of each pair's episode; the pairs of an episode are neighbours, in the

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from skillpress.core.waiting import waiting
 
 KEPT_BYTES = 1 << 28
-"""Bytes of freed memory that stay with the process, and of the largest array that uses them. The logits of a
-chunk
+"""Freed bytes that stay with the process, and the size of the largest array in them. The logits of a chunk
 (``token_scores.py``) are half as large."""
 COLLECTED_AFTER = (10_000, 20, 50)
 """The garbage collector's thresholds during long work; Python's own are 700, 10 and 10."""

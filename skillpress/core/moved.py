@@ -101,9 +101,7 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if new in inside:
             raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")
         if note and parent_process() is None:
-            tell(
-                f"{former}: is now called {present}; rename it, as only this version reads the former name"
-            )
+            tell(f"{former}: is now called {present}; rename it, as only this version reads the former name")
         found[section] = {new if key == old else key: value for key, value in inside.items()}
     return found
 

@@ -74,8 +74,7 @@ def _known(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def hide_secrets_of_tracebacks() -> None:
-    """Remove secrets from all later errors that end this process or one of its threads; Ctrl-C prints one
-    line."""
+    """Remove secrets from later errors that end this process or one of its threads; Ctrl-C prints a line."""
 
     def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):  # while modules are imported; later ones are caught
