@@ -20,8 +20,7 @@ from skillpress.skills.library.advice import shown
 from skillpress.skills.library.library import GENERAL, Skill
 
 FILE, EVIDENCE_FILE = "SKILL.md", ".evidence.json"
-"""The second has hashes of the tasks that a skill was written from. It belongs to no skill: agents neither
-get it nor need it."""
+"""The skill, and a file of hashes of the tasks that it was written from. Agents do not get the latter."""
 LONGEST = {"name": 64, "description": 1024, "compatibility": 500}
 """The format's limits, in characters."""
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -55,13 +54,13 @@ class SkillFolder:
 
 
 def read_skill_folders(folder: Path, named: str) -> tuple[SkillFolder, ...]:
-    """The skills of a folder, by name. Files beside them and hidden folders are left out.
+    """The skills of a folder, by name. Other files and hidden folders are left out.
 
     Args:
         named: the parameter or option that names the folder, for messages.
 
     Raises:
-        ParamsError: there is no skill, or one breaks a rule; the message names the file and the field.
+        ParamsError: no skill was found, or one breaks a rule; the message names the file and the field.
     """
     if (folder / FILE).is_file():
         raise ParamsError(f"{named}: {folder} is itself a skill; name the folder that contains it")
@@ -88,7 +87,7 @@ def given_skills(name: str | None, named: str) -> tuple[SkillFolder, ...]:
 
 
 def as_text(skills: tuple[SkillFolder, ...]) -> str:
-    """Skills as the library shows its own above a prompt; empty without skills."""
+    """Skills in the form in which the library shows its own above a prompt; empty without skills."""
     return shown([skill.as_rule for skill in skills])
 
 
