@@ -10,8 +10,8 @@ buffer.
 
 γ is a constant. A corpus of about ten batches is long compared with one batch, with which phrases come and go
 by chance (half of them live for 3 or 4 steps), and short compared with a training, in which the policy
-changes. Draws
-are from the experiment's seed and the number of the step, so a resumed run thins the same successes.
+changes. Draws are from the experiment's seed and the number of the step, so a resumed run thins the same
+successes.
 """
 
 from __future__ import annotations

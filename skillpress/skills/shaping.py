@@ -171,7 +171,9 @@ class PhraseShaping(Shaping):
         _check_lengths(played.steps, self.max_steps)
         if dictionary is None:
             if any(won and sequence for won, sequence in zip(played.won, played.sequences, strict=True)):
-                raise ValueError("dictionary is None; a batch with a success needs the dictionary fitted to it")
+                raise ValueError(
+                    "dictionary is None, but a batch with a success needs the dictionary of its step"
+                )
             return np.zeros(len(played.won))
         return _penalties(played.won, self.costs(played, dictionary), self.weight, self.max_steps)
 
@@ -190,7 +192,9 @@ class PhraseShaping(Shaping):
         if not len(step_of):
             return np.zeros(len(skills))
         if dictionary is None:
-            raise ValueError("dictionary is None; a batch with a success needs the dictionary fitted to it")
+            raise ValueError(
+                "dictionary is None, but a batch with a success needs the dictionary of its step"
+            )
         priced = self.priced(list(chain.from_iterable(skills)), dictionary)
         starts = np.cumsum([0, *(len(phrase) for phrase, _ in priced[:-1])])
         begun = np.bincount(step_of[starts], [price for _, price in priced], minlength=len(skills))
