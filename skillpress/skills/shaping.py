@@ -171,9 +171,7 @@ class PhraseShaping(Shaping):
         _check_lengths(played.steps, self.max_steps)
         if dictionary is None:
             if any(won and sequence for won, sequence in zip(played.won, played.sequences, strict=True)):
-                raise ValueError(
-                    "dictionary is None, but a batch with a success needs the dictionary of its step"
-                )
+                raise ValueError("dictionary is None, but a batch with a success needs the one fitted to it")
             return np.zeros(len(played.won))
         return _penalties(played.won, self.costs(played, dictionary), self.weight, self.max_steps)
 
@@ -192,9 +190,7 @@ class PhraseShaping(Shaping):
         if not len(step_of):
             return np.zeros(len(skills))
         if dictionary is None:
-            raise ValueError(
-                "dictionary is None, but a batch with a success needs the dictionary of its step"
-            )
+            raise ValueError("dictionary is None, but a batch with a success needs the one fitted to it")
         priced = self.priced(list(chain.from_iterable(skills)), dictionary)
         starts = np.cumsum([0, *(len(phrase) for phrase, _ in priced[:-1])])
         begun = np.bincount(step_of[starts], [price for _, price in priced], minlength=len(skills))

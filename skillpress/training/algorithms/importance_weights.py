@@ -4,8 +4,7 @@ An engine and the learner round differently. So the policy that sampled (behavio
 policy whose update is computed (proximal), although both have the same weights; with ``training.lag`` the
 weights that draw tokens are some steps older. To correct the surrogate, each token's term is multiplied by
 the ratio of the two probabilities. A cap keeps one unlikely token from dominating an update (truncated
-importance
-sampling, Ionides 2008):
+importance sampling, Ionides 2008):
 
     token      omega_t = min(pi^prox(v_t) / pi^behave(v_t), cap)
     sequence   omega_t = min(product of these ratios over the response, cap), for each of its tokens

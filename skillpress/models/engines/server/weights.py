@@ -99,7 +99,7 @@ def offered(offer: OfferedWeights, address: str) -> Iterator[str]:
                 self.send_error(404)
 
         def _wanted(self) -> range | None:
-            """The bytes that the request names; None for others than there are."""
+            """The bytes that the request names; None if the offer does not have them."""
             found = _RANGE.fullmatch(self.headers.get("Range", ""))
             if found is None or not int(found[1]) <= int(found[2]) < offer.manifest.size:
                 return None
