@@ -20,7 +20,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 @contextmanager
 def importing(packages: str) -> Iterator[None]:
-    """Within the block, the process waits for imports and the garbage collector is off.
+    """The process waits for imports within the block, and the garbage collector is off.
 
     What modules make is not garbage, and looking for it took a quarter of the imports' time.
     """
@@ -36,7 +36,7 @@ def importing(packages: str) -> Iterator[None]:
 
 @contextmanager
 def long_work() -> Iterator[None]:
-    """Within the block, the garbage collector ignores all objects that exist now, such as those of imports,
+    """The garbage collector ignores, within the block, all objects that exist now, such as those of imports,
     and runs less often. Freed memory is used again, also after the block.
 
     torch and transformers make a million objects, and each full collection visits them. Collections took a

@@ -92,7 +92,7 @@ class ResumeStore:
         shutil.rmtree(retired, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove, for every key, what is left of processes that were killed while they cleared."""
+        """Remove the remains, for every key, of processes that were killed while they cleared."""
         for left in self.folder.parent.glob(f"{_CLEARED}*"):
             shutil.rmtree(left, ignore_errors=True)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def unneeded(*packages: str) -> Iterator[None]:
-    """Within the block, libraries do not find these packages, unless they are imported already."""
+    """Libraries do not find these packages within the block, unless they are imported already."""
     modules: dict[str, Any] = sys.modules
     hidden = [name for name in packages if name not in modules]
     modules.update(dict.fromkeys(hidden))  # None is Python's mark of a module that cannot be imported
@@ -24,7 +24,7 @@ def unneeded(*packages: str) -> Iterator[None]:
 
 @contextmanager
 def without_dynamo() -> Iterator[None]:
-    """Within the block, ``torch.compile`` returns its function unchanged, without importing the compiler (a
+    """Within the block ``torch.compile`` returns its function unchanged, without importing the compiler (a
     second). Functions wrapped before the block still compile if they are first called after it.
     """
     before = os.environ.get("TORCHDYNAMO_DISABLE")

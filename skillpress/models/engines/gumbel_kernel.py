@@ -25,7 +25,8 @@ _log = logging.getLogger(__name__)
 BLOCK = 1024
 """Tokens that a program computes together."""
 PROGRAMS = 512
-"""With fewer programs than this, rows are divided among several: a GPU has some 130 processors."""
+"""Rows are divided among several programs if there are fewer programs than this: a GPU has some 130
+processors."""
 TRIED = (3, 70_001)
 """Rows and tokens on which the kernel is compared with the definition."""
 

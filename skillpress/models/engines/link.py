@@ -167,7 +167,7 @@ class Link:
 
     @contextmanager
     def _own_stream(self) -> Iterator[None]:
-        """Within the block, GPU work runs parallel to other work, after what was begun before."""
+        """GPU work within the block runs parallel to other work, after the work that was begun before."""
         if self._stream is None:
             yield
             return

@@ -143,7 +143,7 @@ class LoraAdapter:
 
     @contextmanager
     def switched_off(self) -> Iterator[None]:
-        """Within the block the model is the start policy. Passes still visit the same modules, unless the
+        """The model is the start policy within the block. Passes still visit the same modules, unless the
         adapter continues another one."""
         for layer in self._layers.values():
             layer.set_scale(NAME, 0.0)

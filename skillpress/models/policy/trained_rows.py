@@ -97,7 +97,7 @@ class TrainedRows:
 
     @contextmanager
     def switched_off(self) -> Iterator[None]:
-        """Within the block the model has its old rows."""
+        """The model has its old rows within the block."""
         self.on = False
         try:
             yield

@@ -207,7 +207,7 @@ class Learner:
             StorageError: the folder has no state that can be loaded.
         """
         if not any(folder.glob("learner/*")):
-            raise StorageError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
+            raise StorageError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start again")
         strict = self.adapter is None  # untrained weights are there already
         self.engine.load_checkpoint(str(folder), tag="learner", load_module_strict=strict)
 

@@ -81,7 +81,7 @@ def _tensors(module: torch.nn.Module) -> list[torch.Tensor]:
 
 @contextmanager
 def _lent(module: torch.nn.Module, device: torch.device | str) -> Iterator[None]:
-    """Within the block the module's weights are on the device; afterwards they are the same tensors as
+    """The module's weights are on the device within the block; afterwards they are the same tensors as
     before."""
     tensors = _tensors(module)
     kept = [each.data for each in tensors]

@@ -265,7 +265,7 @@ def test_a_template_that_stands_in_a_file_for_processors_is_found(
         ("{% for tool in tools %}{{ tool }}{% endfor %}", "cannot be rendered: 'NoneType'"),
         (
             [{"name": "tools", "template": CHATML}],
-            "none of its chat templates (tools) is the default; rename the one",
+            "none of its chat templates .tools. is the default; rename the one",
         ),
     ],
 )
