@@ -26,7 +26,8 @@ from skillpress.core.distributions import student_quantile
 Z_95 = 1.959963984540054
 """The 97.5% point of the standard normal distribution."""
 FEW_TASKS = 100
-"""Below this number of tasks intervals are corrected; from here on, that would move ends by under 2%."""
+"""Below this number of tasks intervals are corrected; from this number on, the correction moves ends by under
+2%."""
 ROUGH = 10
 """Below this number of tasks even corrected intervals are rough: some hold in only 90% of simulations."""
 

@@ -1,4 +1,4 @@
-"""Where the lab is, and which files take its place if there is none.
+"""Where the lab is, and which files are used if no lab was found.
 
 A lab is a folder with ``params.yaml`` and ``dvc.yaml``, beside ``params/``, ``tasks/``, ``flows/`` and
 ``infra/``: this repository's root, a workspace, or a folder that ``skillpress init`` wrote. Three places are

@@ -58,7 +58,7 @@ the selection is its section now:
         def kept(self, batch, seed): ...  # __call__(batch, seed); self.key was self.parameters.key
 skillpress/training/algorithms/selections has some. `skillpress upgrade` rewrites a lab's own""",
 }
-"""Group of parts to the present form, for a part in the form before 0.2."""
+"""Group of parts to a note on its present form, shown for a part in the form before 0.2."""
 BEFORE = {"skills.start": "empty"}
 """Values for runs recorded before a parameter existed, where params.yaml's value now differs."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")

@@ -17,7 +17,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import atomic_path
 
 VERSIONS = {"rollouts": "6", "episodes": "6", "sequences": "4"}
-"""The version of each kind of table; of any other kind it is ``SCHEMA_VERSION``.
+"""Kind of table to its version; other kinds have ``SCHEMA_VERSION``.
 
 Version 4 added names of states to rollouts, version 5 what each response was asked for, and version 6 the
 skills and the answer of each step. Episodes are parts of an unfinished file of rollouts. Version 4 of

@@ -139,8 +139,8 @@ class Trajectory:
     outcome: str
     """``won``, ``timeout``, or the environment's name for the loss (``stuck`` ...)."""
     policy_version: int
-    """The training step of the weights that played. If new weights came meanwhile (``Step.weight_spans``), of
-    the weights with which the group's first episode began."""
+    """The training step of the weights that played. If new weights came meanwhile (``Step.weight_spans``), it
+    is that of the weights with which the group's first episode began."""
     seed: int
     first_observation: str = ""
     """O_0, before any action."""

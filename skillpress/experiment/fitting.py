@@ -47,7 +47,7 @@ class Devices:
         return self.count is None or needed <= self.count
 
     def room(self, processes: int) -> int:
-        """Bytes that each of these processes can use; with GPUs also the bytes for a server on each."""
+        """Bytes that each process can use; with GPUs, also the bytes that a server can use on each GPU."""
         free = int(self.memory * (1 - MARGIN))
         return free // processes if self.count is None else free
 

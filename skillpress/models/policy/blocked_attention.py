@@ -100,7 +100,8 @@ class _Block:
     queries: slice
     columns: slice
     hidden: torch.Tensor | None
-    """[queries, last columns] what is added to the scores of the last columns; None if all see all."""
+    """[queries, last columns] what is added to the scores of the last columns; None if every query sees them
+    all."""
 
 
 _KNOWN: WeakIdKeyDictionary = WeakIdKeyDictionary()

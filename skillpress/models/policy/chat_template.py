@@ -114,7 +114,7 @@ class ChatTemplate:
     def _arranged(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> tuple[Sequence[Mapping[str, Any]], str]:
-        """(the messages in the first arrangement that the template shows whole, the prompt)."""
+        """(the messages in the first arrangement that the template shows completely, the prompt)."""
         why = ""
         for arranged in arrangements(messages):
             try:

@@ -1,7 +1,7 @@
 """Whether a prompt shows every message of a conversation, and how a conversation can be written otherwise.
 
-Many chat templates show or allow one system message, at the beginning. Some of them drop a later one without
-a word, so that a model would be trained on prompts that lack what its program was told.
+Many chat templates show or allow one system message, at the beginning. Some silently drop a later one, so a
+model would be trained on prompts that lack its program's instructions.
 """
 
 from __future__ import annotations

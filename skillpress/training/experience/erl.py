@@ -120,7 +120,7 @@ class ERL(Experience):
 
     @property
     def reflection(self) -> Reflection | None:
-        """How the policy reflects if prompts are text; None otherwise."""
+        """How the policy reflects, if prompts are text; None otherwise."""
         return Reflecting(self._worded) if self.setting.words is None else None
 
     def attempts(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[EpisodeRequest]:
