@@ -124,7 +124,7 @@ def trusted_certificates() -> ssl.SSLContext:
     """The certificates that ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` names, else those of the package certifi.
 
     Raises:
-        UserError: a variable names what cannot be used.
+        UserError: a variable names a file or folder that cannot be used.
     """
     import certifi
 

@@ -99,7 +99,8 @@ class Registry(Mapping[str, str]):
     """
 
     group: str
-    """Installed packages may add parts under the entry-point group ``skillpress.<group>``, unless empty."""
+    """Installed packages may add parts under the entry-point group ``skillpress.<group>``; empty: they may
+    not."""
     parameter: str
     """The key of params.yaml that gives the name."""
     own: Mapping[str, str]

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 SHARE_OF_SAVES = 20
-"""Saves are at least this many times the duration of a save apart."""
+"""The time between two saves is at least this many times the duration of a save."""
 SECONDS_BETWEEN_SAVES = 20.0
-"""Seconds between two quick saves: the most work that a kill can destroy."""
+"""Seconds between two quick saves, and so the most work that a kill can destroy."""
 _CLEARED = ".cleared."
 """Prefix of the name of a folder that is being removed."""
 _IGNORED = frozenset({"__pycache__"})

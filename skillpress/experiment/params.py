@@ -79,7 +79,7 @@ class EvaluationParameters(Section):
 
 
 class Params(Section):
-    """A whole experiment."""
+    """All parameters of an experiment."""
 
     seed: Seed
     """Every random choice of the experiment derives from it."""

@@ -36,7 +36,7 @@ def shared(task: Task) -> str:
 
 
 def per_class(task: Task) -> str:
-    """A dictionary for each class of tasks, the last part of their stratum."""
+    """A dictionary for each class of tasks, named by the last part of their stratum."""
     return task_class(task)
 
 

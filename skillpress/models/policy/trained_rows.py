@@ -35,7 +35,7 @@ class TrainedRows:
     """The trained rows within a model; the model stays an object of its class."""
 
     def __init__(self, model: PreTrainedModel, ids: Sequence[int]) -> None:
-        """Insert the rows, which have gradients whatever the rest of the model has.
+        """Insert the rows, which have gradients even if the rest of the model has none.
 
         Args:
             ids: the tokens, at least one.

@@ -31,7 +31,7 @@ from skillpress.training.algorithms.clipped_surrogate import Clipped
 from skillpress.training.algorithms.group_statistics import standardised
 
 PART = "dapo/overlong"
-"""The punishment among the parts of the reward."""
+"""Name of the punishment among the parts of the reward."""
 
 
 class DAPO(Clipped):

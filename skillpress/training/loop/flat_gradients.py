@@ -23,7 +23,7 @@ EPSILON = 1e-6
 
 
 class FlatGradients(BF16_Optimizer):  # type: ignore[misc]
-    """DeepSpeed's optimizer with other forms of its steps; its state and its checkpoints are the same."""
+    """DeepSpeed's optimizer with faster forms of its steps; its state and its checkpoints are the same."""
 
     @classmethod
     def adopt(cls, optimizer: Any) -> None:

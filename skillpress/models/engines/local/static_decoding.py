@@ -136,7 +136,7 @@ class StaticRows:
         return row_of(self._inputs.stacks, row, columns)
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """The logits are valid until the next call."""
+        """See ``decoding.Decoding``. The logits are valid until the next call."""
         inputs = self._inputs
         inputs.tokens[: self._rows, 0] = tokens
         self._decoder.step(self._shape, inputs, self._rows, self._filled)

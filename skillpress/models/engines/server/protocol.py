@@ -95,5 +95,5 @@ def _weight_spans(
         )
     edges = [0, *(end for _, _, end in named)]
     if [start for _, start, _ in named] != edges[:-1] or edges[-1] != tokens:
-        raise BadAnswerError(f"its weight versions {named} do not cover {tokens} tokens")
+        raise BadAnswerError(f"the response's weight versions {named} do not cover its {tokens} tokens")
     return tuple(WeightSpan(versions[name], start, end) for name, start, end in named)

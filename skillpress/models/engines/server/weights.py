@@ -79,7 +79,7 @@ def local_address(url: str, seconds: float) -> str:
 
 @contextmanager
 def offered(offer: OfferedWeights, address: str) -> Iterator[str]:
-    """Yield the URL at which the offer can be fetched from ``address`` while the context lasts."""
+    """Yield the URL at which the offer can be fetched from ``address`` within the block."""
     path, listing = f"/{secrets.token_hex(16)}", offer.manifest.to_json()
 
     class Handler(BaseHTTPRequestHandler):

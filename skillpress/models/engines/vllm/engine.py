@@ -262,5 +262,5 @@ def _import_vllm() -> Any:
         return importlib.import_module("vllm")
     except ImportError as error:
         raise UserError(
-            f"engine.name: vLLM {found} is installed here and cannot be imported: {error}"
+            f"engine.name: vLLM {found} is installed here, but cannot be imported: {error}"
         ) from error
