@@ -55,7 +55,7 @@ def need_lab() -> Path:
         return LAB
     named = f", nor has {os.environ[VARIABLE]}, which {VARIABLE} names" if os.environ.get(VARIABLE) else ""
     raise NoLabError(
-        f"there is no lab here: neither {ROOT} nor a folder above it has {' and '.join(MARKS)}{named}; "
+        f"no lab was found here: neither {ROOT} nor a folder above it has {' and '.join(MARKS)}{named}; "
         "`skillpress init DIR` writes one"
     )
 

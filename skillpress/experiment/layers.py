@@ -51,7 +51,7 @@ def file_layer(path: str | Path) -> Layer:
     """
     values = read_yaml_file(path)
     if not isinstance(values, dict):
-        raise ParamsError(f"{path}: must hold sections of parameters, holds {type(values).__name__}")
+        raise ParamsError(f"{path}: holds {type(values).__name__}, must hold sections of parameters")
     return Layer(str(path), values, Path(path))
 
 

@@ -70,7 +70,7 @@ def read_skill_folders(folder: Path, named: str) -> tuple[SkillFolder, ...]:
         raise ParamsError(f"{named}: {folder} cannot be read ({error.strerror}); name a folder") from error
     found = tuple(_skill(path, named) for path in inside)
     if not found:
-        raise ParamsError(f"{named}: {folder} holds no skill; each is a folder NAME with a {FILE}")
+        raise ParamsError(f"{named}: {folder} has no skill; a skill is a folder NAME with a {FILE}")
     return found
 
 
@@ -94,7 +94,7 @@ def as_text(skills: tuple[SkillFolder, ...]) -> str:
 def _skill(folder: Path, named: str) -> SkillFolder:
     file = folder / FILE
     if link := next((path for path in (folder, *folder.rglob("*")) if path.is_symlink()), None):
-        raise ParamsError(f"{named}: {link} is a link; a skill holds its own files")
+        raise ParamsError(f"{named}: {link} is a link; replace it by a copy")
     try:
         text = file.read_text(encoding="utf-8")
         digest = _digest(folder)
@@ -102,7 +102,7 @@ def _skill(folder: Path, named: str) -> SkillFolder:
         raise ParamsError(f"{named}: {file} cannot be read ({error})") from error
     front = _FRONT.fullmatch(text)
     if front is None:
-        raise ParamsError(f"{named}: {file} has no front matter; it begins with --- and a line for each key")
+        raise ParamsError(f"{named}: {file} has no front matter; begin it with --- and a line for each key")
     keys = parse_yaml(front[1], f"{named}: {file}: the front matter")
     if not isinstance(keys, dict):
         raise ParamsError(f"{named}: {file}: the front matter must name keys, such as `name: {folder.name}`")

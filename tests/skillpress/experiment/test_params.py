@@ -378,7 +378,7 @@ def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path
     with pytest.raises(ParamsError, match=r"sede: unknown key; did you mean 'seed'\?"):
         load_params(path)
     path.write_text("- seed")
-    with pytest.raises(ParamsError, match="must hold sections of parameters, holds list"):
+    with pytest.raises(ParamsError, match="holds list, must hold sections of parameters"):
         load_params(path)
 
 
