@@ -86,17 +86,17 @@ class Params(Section):
     processes: PositiveInt
     """Processes that share imitation, episodes and training; results depend on it."""
     environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
-    """The environment; each name has its own keys."""
+    """What is played; each has its keys."""
     tasks: TaskParameters
     """How many tasks each split has, and which of them train."""
     policy: PolicyParameters
     """The model that acts, its prompts, and how its answers are read."""
     imitation: ImitationParameters
-    """What the policy imitates before it trains."""
+    """What is imitated first."""
     engine: Annotated[SerializeAsAny[EngineParameters], ByName(ENGINES, "engine.name")]
     """The part that samples; each name has its own keys."""
     sampling: SamplingParameters
-    """How tokens are drawn in training, and how many responses are sampled at once."""
+    """How training samples tokens, and how many responses at once."""
     workers: WorkersParameters = Field(default_factory=WorkersParameters)
     """Other machines that run the environments (docs/scaling.md)."""
     rollouts: RolloutParameters
@@ -110,7 +110,7 @@ class Params(Section):
     experience: Annotated[SerializeAsAny[ExperienceParameters], ByName(EXPERIENCES, "experience.name")]
     """Further attempts to learn from; each name has its own keys."""
     training: TrainingParameters
-    """What every algorithm's training has in common."""
+    """What all algorithms share."""
     evaluation: EvaluationParameters
     """How the test tasks are played, and how often."""
 

@@ -38,7 +38,7 @@ class ImitationParameters(Section):
     optimizer: Literal["adamw", "muon"] = "adamw"
     """The optimizer; Muon needs fewer updates than AdamW (``imitation/optimizers.py``)."""
     learning_rate: Positive
-    """Peak rate; at least 0.9 of it is reached (results/imitation.json), then linear to 0."""
+    """Peak rate, reached to at least 0.9 (results/imitation.json); then linear to 0."""
     warmup_updates: NonNegativeInt = 50
     """The learning rate rises linearly over this many updates, but over at most a tenth of all updates."""
     epochs: PositiveInt
