@@ -329,7 +329,7 @@ def test_at_the_start_every_server_must_be_there_and_fit(servers: MakeServers, c
     with pytest.raises(UserError, match="the weights are another model's"):
         connect(found[:1], wider_policy())
     found[0].longest = 27
-    with pytest.raises(UserError, match=r"takes 27 tokens .* needs 28: start it with --longest 28"):
+    with pytest.raises(UserError, match=r"accepts 27 tokens .* needs 28: start it with --longest 28"):
         connect(found[:1])
     found[0].dtype = "bfloat16"
     with pytest.raises(UserError, match=r"samples in bfloat16, but policy.dtype is float32: .* float32"):
