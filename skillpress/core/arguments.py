@@ -66,14 +66,14 @@ class CommandParser(ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def add_run_code(self) -> None:
-        """Add the option of a command that looks, with which it imports the code that an experiment names."""
+        """Add ``--run-code`` to a command that only looks: it allows imports of an experiment's code."""
         self.add_argument(
             RUN_CODE, action=_RunCode, nargs=0, help="import the modules that the experiment's files name: "
             "only for an experiment whose code you trust",
         )  # fmt: skip
 
     def _options_for(self, words: Sequence[str]) -> str:
-        """``"; did you mean --params params/a.yaml?"`` for words that only an option can take."""
+        """A hint such as ``"; did you mean --params params/a.yaml?"`` if the words are an option's values."""
         named = [
             f"{option} {word}"
             for word in words
@@ -84,10 +84,10 @@ class CommandParser(ArgumentParser):
 
 
 class _RunCode(Action):
-    """Switches the importing on at once, since an option's type may already read a file."""
+    """Allows imports at once, because the type of a later option may already read a file."""
 
     def __call__(self, *about: Any) -> None:
-        """Called by argparse when the option is there."""
+        """Called by argparse when the option is given."""
         run_code()
 
 
@@ -97,7 +97,7 @@ def is_overlay(word: str) -> bool:
 
 
 def is_assignment(word: str) -> bool:
-    """Whether it looks like ``section.key=value``."""
+    """Whether a word looks like ``section.key=value``."""
     return _ASSIGNMENT.match(word) is not None
 
 
@@ -123,22 +123,22 @@ any_seed = whole(0, LARGEST_SEED)
 
 
 def output_folder(text: str) -> Path:
-    """The type of an option that names the folder of a command's output: one that can be written, found out
-    before any work. It is not made yet."""
+    """The type of an option that names a command's output folder. Before any work it checks that the folder
+    can be written, without making it."""
     if why := why_not_writable(Path(text)):
         raise ArgumentTypeError(f"{text}: {why}")
     return Path(text)
 
 
 def output_file(text: str) -> Path:
-    """The same of an option that names a file."""
+    """The type of an option that names an output file."""
     if Path(text).is_dir():
         raise ArgumentTypeError(f"{text}: is a folder; name a file")
     return output_place(text)
 
 
 def output_place(text: str) -> Path:
-    """The same of an option that names a file or a folder, whose own folder is looked at."""
+    """The type of an option that names an output file or folder; checks the folder that contains it."""
     output_folder(str(Path(text).parent))
     return Path(text)
 

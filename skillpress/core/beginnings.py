@@ -1,7 +1,7 @@
 """Which sequences of tokens begin other sequences, and so which call of a model continues which.
 
-All sequences are sorted together as bytes. Behind each sequence come first those that it begins, so one pass
-with a stack finds the beginnings of all of them, and the comparisons run at the speed of memory.
+All sequences are sorted together as bytes. The sequences that begin with another directly follow it, so one
+pass with a stack finds the beginnings of all of them, and the comparisons run at the speed of memory.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Beginnings:
     longest: Sequence[int]
     """[others] the longest sequence that each begins with, or is equal to; the last one of several equal."""
     below: Sequence[int]
-    """[sequences] the next one that each begins with: an equal one further ahead, else a shorter one."""
+    """[sequences] the next one that each begins with: an equal one that comes earlier, else a shorter one."""
 
     @classmethod
     def of(cls, sequences: Sequence[TokenIds], others: Sequence[TokenIds]) -> Beginnings:
-        """Search; n sequences take about n log n comparisons of bytes."""
+        """Find them with about n log n comparisons of bytes for n sequences."""
         texts, longest, below = [*map(_bytes, sequences)], [-1] * len(others), [-1] * len(sequences)
         entries = [(text, False, row) for row, text in enumerate(texts)]
         entries += [(_bytes(other), True, row) for row, other in enumerate(others)]
@@ -55,17 +55,17 @@ class Continued:
     """The earlier call whose conversation a call continues."""
 
     call: int
-    """Its place in the episode."""
+    """Place of the earlier call in the episode."""
     exactly: bool
-    """Whether its response comes back token by token. Otherwise it has another text, or was left out."""
+    """Whether the prompt repeats its response token by token; otherwise it is changed or left out."""
 
 
 def conversations(calls: Sequence[tuple[TokenIds, TokenIds]]) -> list[Continued | None]:
     """Which earlier call each call of an episode continues, None if it begins a conversation.
 
     A call continues the one with the longest prompt that its own prompt begins with; of equal prompts, one
-    whose response comes back exactly, else the last. Calls that are all in line, or all apart, are not a
-    tree, and neither are calls without tokens: the list is empty.
+    whose response comes back exactly, else the last. The list is empty if no call continues another, or if
+    fewer than two calls begin a conversation. Calls without tokens do not count.
 
     Args:
         calls: prompt and response of each call, in the order of time.

@@ -107,7 +107,7 @@ def selected(rows: Sequence[Pair], chain: NDArray[np.int64], place: NDArray[np.i
 
 @dataclass(frozen=True)
 class Chains(Sequence[range]):
-    """The rows of chains, of which only the edges are in memory."""
+    """The rows of chains; only the edges are in memory."""
 
     edges: NDArray[np.int64]
     """[chains + 1] first row of each chain, and the number of rows."""
@@ -128,15 +128,15 @@ class Chains(Sequence[range]):
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
-            raise IndexError(f"there is no chain {number} of {len(self)}")
+            raise IndexError(f"no chain {number}: there are {len(self)}")
         return range(int(self.edges[number]), int(self.edges[number + 1]))
 
 
 def in_chains(pairs: Pairs, episode: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows of pairs in an order in which chains are neighbours.
 
-    Episodes keep their places, and so do the chains of an episode, by their first pairs. An episode in which
-    no pair extends another one than its neighbour keeps its order.
+    Episodes keep their places, and so do the chains of an episode, by their first pairs. An episode keeps its
+    order if no pair extends another pair than its neighbour.
 
     Args:
         episode: [pairs] the number of each pair's episode; the pairs of an episode are neighbours, in the

@@ -1,8 +1,8 @@
 """The messages of chat models in every dialect: who speaks, what their parts hold, and their tool calls.
 
 Three readers share these: the logs of any agent, the requests of programs, and the answers of servers. They
-differ in what they do with a message that they do not understand: a log passes it over, a request is refused,
-an answer is read as far as possible.
+differ in what they do with a message that they do not understand: a log skips it, a request is refused, an
+answer is read as far as possible.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ USER_ERRNOS = frozenset(
         errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG,
     }
 )  # fmt: skip
-"""Numbers of the system's errors that the user can mend; others may disappear by themselves."""
+"""System error numbers whose cause the user can fix; other errors may disappear by themselves."""
 
 
 class UserError(Exception):
@@ -42,7 +42,7 @@ class TaskError(UserError):
 
 
 def is_user_error(error: BaseException) -> bool:
-    """Whether the user can correct it. For the system's errors their number decides."""
+    """Whether the user can correct an error. For system errors the error number decides."""
     return isinstance(error, UserError) or (isinstance(error, OSError) and error.errno in USER_ERRNOS)
 
 

@@ -55,7 +55,7 @@ class Route:
 
     @property
     def told(self) -> str:
-        """A remark for errors: through which proxy the server could not be reached; empty if through none."""
+        """A remark for errors that names the proxy on the way to the server; empty without a proxy."""
         return f" (through the proxy that {self.variable} names)" if self.variable else ""
 
 
@@ -75,7 +75,7 @@ def server_urls(urls: Iterable[str]) -> list[str]:
     """The addresses of servers as a parameter gives them, without a slash at the end.
 
     Raises:
-        ValueError: one is no server's address, holds a secret, or is named twice.
+        ValueError: an address is not a server's, holds a secret, or is named twice.
     """
     found = [url.rstrip("/") for url in urls]
     for url in found:
@@ -124,7 +124,7 @@ def trusted_certificates() -> ssl.SSLContext:
     """The certificates that ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` names, else those of the package certifi.
 
     Raises:
-        UserError: a variable names what cannot be used.
+        UserError: a variable names a file or folder that cannot be used.
     """
     import certifi
 
@@ -279,5 +279,5 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def _of_proxy(route: Route) -> ssl.SSLContext | None:
-    """What an encrypted proxy's certificate is checked with; None for another proxy."""
+    """The context that checks an encrypted proxy's certificate; None for other proxies."""
     return route.certificates if (route.proxy or "").startswith("https:") else None

@@ -32,7 +32,7 @@ class Info:
     won: bool = False
     """The goal is reached (terminal)."""
     lost: str | None = None
-    """Why the episode is lost for good, such as ``stuck``; None if it is not lost."""
+    """Why the episode can no longer be won, such as ``stuck``; None if it can."""
     action: str | None = None
     """The last action in the environment's canonical wording; None after reset, or if it was unreadable."""
     invalid: str | None = None
@@ -51,9 +51,9 @@ class Info:
     """The same for equal states of a task, however they were reached, and different for different states.
     Methods that compare actions of one state use it. None if the last observation identifies the state."""
     draw: str | None = None
-    """What the next decision's seed derives from, beside the episode's. None for the number of the decision;
-    an environment in which several decisions are open at once names each, so that their order does not
-    matter."""
+    """What the next decision's seed derives from, in addition to the episode's seed. None for the number of
+    the decision; an environment in which several decisions are open at once names each, so that their order
+    does not matter."""
 
 
 class Environment(Protocol[ActContra]):
@@ -119,7 +119,7 @@ class AgentState:
     sent, after a summary, and for an agent without tokens. A rendering may show it."""
     knowledge: str = ""
     """What the agent was given for this episode, such as lessons from another one. The prompt shows it above
-    all that the rendering says. Empty if it was given nothing."""
+    the rendering's text. Empty if it was given nothing."""
     attempt: str = ""
     """The account of an earlier attempt at the task, which the agent reflects on before it acts
     (``Reflection``). Empty if there was no attempt, or after the reflection."""

@@ -26,9 +26,10 @@ from skillpress.core.distributions import student_quantile
 Z_95 = 1.959963984540054
 """The 97.5% point of the standard normal distribution."""
 FEW_TASKS = 100
-"""Below this number of tasks intervals are corrected; from here on that moves ends by under 2%."""
+"""Below this number of tasks intervals are corrected; from this number on, the correction moves ends by under
+2%."""
 ROUGH = 10
-"""Below this number of tasks even corrected intervals are rough: some are right in 90% of simulations."""
+"""Below this number of tasks even corrected intervals are rough: some hold in only 90% of simulations."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def wilson(share: float, trials: float, critical: float = Z_95) -> Interval:
         ValueError: there is less than one trial, or the share is outside [0, 1].
     """
     if trials < 1 or not 0 <= share <= 1:
-        raise ValueError(f"a share in [0, 1] of at least one trial is needed, got {share} of {trials}")
+        raise ValueError(f"share {share} of {trials} trials: must be a share in [0, 1] of at least one trial")
     spread = critical**2 / trials
     center = (share + spread / 2) / (1 + spread)
     half = critical * sqrt(share * (1 - share) / trials + spread / (4 * trials)) / (1 + spread)

@@ -1,4 +1,4 @@
-"""Where the lab is, and which files take its place if there is none.
+"""Where the lab is, and which files are used if no lab was found.
 
 A lab is a folder with ``params.yaml`` and ``dvc.yaml``, beside ``params/``, ``tasks/``, ``flows/`` and
 ``infra/``: this repository's root, a workspace, or a folder that ``skillpress init`` wrote. Three places are
@@ -29,7 +29,7 @@ REFERENCE = _IN_WHEEL if _IN_WHEEL.is_dir() else SOURCE
 
 
 class NoLabError(UserError):
-    """A command needs a lab, and there is none."""
+    """A command needs a lab, and none was found."""
 
 
 def find_lab(start: Path) -> Path | None:
@@ -40,7 +40,7 @@ def find_lab(start: Path) -> Path | None:
 
 
 LAB = find_lab(Path.cwd())
-"""The lab's root when this process started; None if there was none."""
+"""The lab's root when this process started; None if no lab was found."""
 ROOT = LAB or Path.cwd()
 """The lab's root. Without a lab it is the folder that the process was started in: files go there."""
 
@@ -49,20 +49,19 @@ def need_lab() -> Path:
     """The lab's root.
 
     Raises:
-        NoLabError: there is none.
+        NoLabError: no lab was found.
     """
     if LAB is not None:
         return LAB
     named = f", nor has {os.environ[VARIABLE]}, which {VARIABLE} names" if os.environ.get(VARIABLE) else ""
     raise NoLabError(
-        f"there is no lab here: neither {ROOT} nor a folder above it has {' and '.join(MARKS)}{named}; "
+        f"no lab was found here: neither {ROOT} nor a folder above it has {' and '.join(MARKS)}{named}; "
         "`skillpress init DIR` writes one"
     )
 
 
 def found_here(name: str) -> Path:
-    """A file that parameters name: in the working directory, or else in the lab, whether it is there or
-    not."""
+    """A file that parameters name: in the working directory, or else in the lab, even if it is missing."""
     here = Path.cwd() / name
     return here if here.is_file() else ROOT / name
 

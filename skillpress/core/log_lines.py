@@ -1,4 +1,4 @@
-"""What the library says beside its results: the standard module's logging, as plain lines on stderr.
+"""What the library says apart from its results: the standard module's logging, as plain lines on stderr.
 
 Modules write to ``logging.getLogger("skillpress...")``. Each process that this library starts calls
 :func:`set_up` once. ``SKILLPRESS_LOG`` is the least level that is shown; child processes inherit it.
@@ -23,10 +23,10 @@ OPTIONS = {"--verbose": "debug", "--quiet": "error"}
 
 
 class _Lines(logging.Handler):
-    """Prints messages as plain lines on the present stderr."""
+    """Prints messages as plain lines on the current stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one message. A bar of progress moves down for it."""
+        """Print one message above the progress bar."""
         line = with_codes(without_secrets(self.format(record)))
         if (bars := getattr(sys.modules.get("tqdm"), "tqdm", None)) is not None:
             bars.write(line, file=sys.stderr)
@@ -51,7 +51,7 @@ def set_up() -> None:
 
 def without_options(words: Sequence[str]) -> list[str]:
     """A command line without ``--verbose`` and ``--quiet``, which set ``SKILLPRESS_LOG`` for this process and
-    its children. The last one counts. Words behind ``--`` are another program's."""
+    its children. The last one counts. Words after ``--`` belong to another program."""
     own = words[: words.index("--")] if "--" in words else words
     for word in own:
         if word in OPTIONS:

@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from skillpress.core.waiting import waiting
 
 KEPT_BYTES = 1 << 28
-"""Freed memory that stays with the process, and the largest array that is part of it. The logits of a chunk
+"""Freed bytes that stay with the process, and the size of the largest array in them. The logits of a chunk
 (``token_scores.py``) are half as large."""
 COLLECTED_AFTER = (10_000, 20, 50)
-"""Python's thresholds of collections during long work; by default 700, 10 and 10."""
+"""The garbage collector's thresholds during long work; Python's own are 700, 10 and 10."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """The numbers of these options in glibc's malloc.h."""
 
 
 @contextmanager
 def importing(packages: str) -> Iterator[None]:
-    """The process waits for the imports within the block, in which the garbage collector is off.
+    """The process waits for imports within the block, and the garbage collector is off.
 
-    What modules make is no garbage: looking for it was a quarter of the imports' time.
+    What modules make is not garbage, and looking for it took a quarter of the imports' time.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -36,11 +36,11 @@ def importing(packages: str) -> Iterator[None]:
 
 @contextmanager
 def long_work() -> Iterator[None]:
-    """Inside, the garbage collector passes over all objects that exist now, such as what imports have made,
-    and looks less often for others. Freed memory is used again, also afterwards.
+    """The garbage collector ignores, within the block, all objects that exist now, such as those of imports,
+    and runs less often. Freed memory is used again, also after the block.
 
-    After torch and transformers the objects are a million, which each full collection visits. In the default
-    training all collections took a tenth of the processor's time; so they take one percent.
+    torch and transformers make a million objects, and each full collection visits them. Collections took a
+    tenth of the default training's CPU time; within the block they take one percent.
     """
     before = gc.get_threshold()
     keep_freed_memory()
@@ -57,8 +57,8 @@ def long_work() -> Iterator[None]:
 def keep_freed_memory() -> bool:
     """Make glibc keep freed memory; returns False for other C libraries, whose behaviour stays as it is.
 
-    It would give the memory of large tensors back at once, and the kernel would clear the next one's pages
-    again: in one process a tenth of the time of the default training, in two, with smaller tensors, little.
+    By default it returns the memory of large tensors at once, and the kernel clears pages for the next one.
+    This took a tenth of the default training's time in one process; in two, with smaller tensors, little.
     """
     try:
         change = ctypes.CDLL(None).mallopt

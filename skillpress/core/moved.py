@@ -34,7 +34,7 @@ MOVED = {
 KEYS = {"reward.efficiency": "reward.shaping_weight", "environment.walls": "environment.isolation"}
 """Former to present name of parameters of one section."""
 _VALUES = {"environment.walls": ("bubblewrap", "gvisor", "none")}
-"""What a former key may be, since another part may have a key of the same name."""
+"""Values that identify a former key, because another part may have a key of the same name."""
 GONE = {
     (
         "notebook_qa",
@@ -58,9 +58,9 @@ the selection is its section now:
         def kept(self, batch, seed): ...  # __call__(batch, seed); self.key was self.parameters.key
 skillpress/training/algorithms/selections has some. `skillpress upgrade` rewrites a lab's own""",
 }
-"""Group of parts to the present form, for a part in the form before 0.2."""
+"""Group of parts to a note on its present form, shown for a part in the form before 0.2."""
 BEFORE = {"skills.start": "empty"}
-"""What runs did that were recorded before a parameter existed, where params.yaml now says otherwise."""
+"""Values for runs recorded before a parameter existed, where params.yaml's value now differs."""
 _FORMER = re.compile(rf"\bskillpress\.({'|'.join(sorted(map(re.escape, MOVED), key=len, reverse=True))})\b")
 _DOORS = re.compile(r"^([ \t]*)from skillpress\.doors import (\([^)#]*\)|[^\n(#\\]+)$", re.MULTILINE)
 
@@ -101,13 +101,13 @@ def with_present_keys(values: Mapping[str, Any], source: str, *, note: bool = Fa
         if new in inside:
             raise ParamsError(f"{source}: {former} and {present} are the same parameter; remove {former}")
         if note and parent_process() is None:
-            tell(f"{former}: is now called {present}; rename it, this version alone reads the former name")
+            tell(f"{former}: is now called {present}; rename it, as only this version reads the former name")
         found[section] = {new if key == old else key: value for key, value in inside.items()}
     return found
 
 
 def as_recorded(values: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The parameters of a recorded run with present names, and with what it did by keys that came later."""
+    """The parameters of a recorded run with present names, and with its values for keys added later."""
     found = with_present_keys(values, source)
     for key, value in BEFORE.items():
         section, name = key.split(".")

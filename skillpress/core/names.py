@@ -35,7 +35,7 @@ LAB = "this folder"
 
 
 class UnknownPartError(ValueError):
-    """A name has no part, or one of another kind than its parameter needs."""
+    """No part has this name, or its part is of another kind than the parameter needs."""
 
 
 class CodeNotRunError(ParamsError):
@@ -99,7 +99,8 @@ class Registry(Mapping[str, str]):
     """
 
     group: str
-    """Installed packages may add parts under the entry-point group ``skillpress.<group>``, unless empty."""
+    """Installed packages may add parts under the entry-point group ``skillpress.<group>``; empty: they may
+    not."""
     parameter: str
     """The key of params.yaml that gives the name."""
     own: Mapping[str, str]
@@ -152,7 +153,7 @@ class Registry(Mapping[str, str]):
 
     @property
     def form(self) -> str:
-        """The form that its parts have, for a part in another one."""
+        """The form that its parts must have, for the message about a part in another form."""
         return FORMS.get(self.group, "docs/extending.md has the form that parts have in this version")
 
     def may_import(self, part: Part) -> bool:
@@ -381,5 +382,5 @@ def _fits(value: Any, has: str) -> bool:
 
 
 def _defined_in(value: Any, module: str) -> bool:
-    """Whether a module defines it; an object that is neither class nor function may come from anywhere."""
+    """Whether a module defines an object. One that is neither class nor function may come from anywhere."""
     return not callable(value) or getattr(value, "__module__", module) == module

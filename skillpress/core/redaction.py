@@ -28,7 +28,7 @@ _USER = re.compile(rf"({_SCHEME}/*[^\s/:@'\"<>]*):(?!\d+/|password@)([^\s'\"<>]*
 """``scheme://user:password@``; an unescaped password may contain / and @. ``host:port/`` is not a password,
 and the word ``password`` is a placeholder in examples of addresses."""
 _AT = re.compile(r"(?<![^\s'\"<>])[^\s'\"<>]*@")
-"""Text up to an @; only there is ``_USER`` tried, which would read on to the end from every colon."""
+"""Text up to an @. ``_USER`` is tried only here, because from every colon it would read to the end."""
 _TOKEN = re.compile(rf"({_SCHEME}//)([^\s/:@'\"<>]+)@", re.IGNORECASE)
 """Addresses such as ``scheme://token@``."""
 _SECRET = (
@@ -74,7 +74,7 @@ def _known(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def hide_secrets_of_tracebacks() -> None:
-    """Remove secrets from all later errors that end this process or one of its threads; Ctrl-C is a line."""
+    """Remove secrets from later errors that end this process or one of its threads; Ctrl-C prints a line."""
 
     def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):  # while modules are imported; later ones are caught

@@ -152,7 +152,7 @@ RETRIEVALS = Registry(
         "filler": "skillpress.skills.library.retrieval:filler",
     },
 )
-"""``skills.library.retrieval`` to a function from a library's skills and a task to those that it is shown."""
+"""``skills.library.retrieval`` to a function that chooses which of a library's skills a task shows."""
 
 TEACHERS = Registry(
     "teachers",
@@ -161,7 +161,7 @@ TEACHERS = Registry(
         "server": "skillpress.experiment.teaching:server",
     },
 )
-"""``skills.library.teacher.name`` to a function from its section to whom failures are shown."""
+"""``skills.library.teacher.name`` to a function that makes the teacher from its section."""
 
 SHAPINGS = Registry(
     "shapings",
@@ -184,7 +184,7 @@ EPISODES = Registry(
         "files": "skillpress.logs.episodes:gather",
     },
 )
-"""What reads the files of ``imitation.episodes``. It has one entry, so that only an experiment that names
+"""The reader of ``imitation.episodes``. It has one entry, so that only an experiment that names
 files depends on the readers of logs."""
 
 ALGORITHMS = Registry(

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 SHARE_OF_SAVES = 20
-"""Between two saves passes at least so many times the time that a save takes."""
+"""The time between two saves is at least this many times the duration of a save."""
 SECONDS_BETWEEN_SAVES = 20.0
-"""The most seconds of work that a kill can destroy where saving goes by the clock and is quick."""
+"""Seconds between two quick saves, and so the most work that a kill can destroy."""
 _CLEARED = ".cleared."
 """Prefix of the name of a folder that is being removed."""
 _IGNORED = frozenset({"__pycache__"})
@@ -55,7 +55,7 @@ class ResumeStore:
         self.key, self.folder = key, Path(root) / key
 
     def of_rank(self, rank: int) -> ResumeStore:
-        """The store of one of several processes for its own part of the work; cleared with the whole."""
+        """The store of one of several processes for its own part of the work; cleared with this store."""
         return ResumeStore(self.folder, f"rank-{rank}")
 
     def part(self, kind: str, number: int) -> Path:
@@ -92,13 +92,13 @@ class ResumeStore:
         shutil.rmtree(retired, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove what processes left that were killed while they cleared, for every key."""
+        """Remove the remains, for every key, of processes that were killed while they cleared."""
         for left in self.folder.parent.glob(f"{_CLEARED}*"):
             shutil.rmtree(left, ignore_errors=True)
 
 
 class SaveTimer:
-    """Says whether it is time to save again: after so many seconds (0: always).
+    """Says whether it is time to save again: after a number of seconds (0: always).
 
     Saves that are measured take at most a twentieth of the time; one of 135 million weights takes 10 s.
     """
@@ -116,7 +116,7 @@ class SaveTimer:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measure the save within the context; the next one waits until it has cost a twentieth."""
+        """Measure the save in the block. The next one waits until this one is a twentieth of the time."""
         begun = time.monotonic()
         yield
         self._last = time.monotonic()

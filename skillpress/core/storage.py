@@ -79,7 +79,7 @@ def make_private_file(file: Path) -> None:
 
 
 def why_not_writable(folder: Path) -> str:
-    """Why nothing can be written into a folder, made or yet to be made; empty if it can. It makes no folder:
+    """Why a folder, which may not exist yet, cannot be written; empty if it can. It makes no folder:
     it tries with a temporary one, which it removes."""
     above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     try:
@@ -223,8 +223,8 @@ def remove_tree(folder: Path) -> None:
 
 
 def _removed(top: int, name: str, names: Iterator[str]) -> list[str]:
-    """Remove a file, or a folder without its inner ones; returns the names in ``top`` under which these are
-    now, and the folder's own if something was moved into it meanwhile."""
+    """Remove a file, or a folder whose inner folders are moved to ``top`` first. Returns their names there,
+    and the folder's own name if something was moved into it meanwhile."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
         os.unlink(name, dir_fd=top)
         return []

@@ -17,7 +17,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import atomic_path
 
 VERSIONS = {"rollouts": "6", "episodes": "6", "sequences": "4"}
-"""The version of each kind of table; of any other kind it is ``SCHEMA_VERSION``.
+"""Kind of table to its version; other kinds have ``SCHEMA_VERSION``.
 
 Version 4 added names of states to rollouts, version 5 what each response was asked for, and version 6 the
 skills and the answer of each step. Episodes are parts of an unfinished file of rollouts. Version 4 of
@@ -25,8 +25,8 @@ sequences has no labels of steps, since rollouts have the skills of each step.
 """
 SCHEMA_VERSION = "3"
 PRIVATE = frozenset({"rollouts", "episodes", "demonstrations", "conversations", "thoughts", "verdicts"})
-"""Kinds of tables that repeat what environments, programs and models have written. A key or a password may be
-among it, so no other user can read these files."""
+"""Kinds of tables that repeat what environments, programs and models have written. They may contain keys or
+passwords, so no other user can read them."""
 
 
 def join_tables(path: str | Path, parts: Sequence[pl.LazyFrame], kind: str, row_group_size: int) -> None:
@@ -75,8 +75,8 @@ def scan_table(
         columns = lazy.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise StorageError(
-            f"{path}: not a readable Parquet file ({error}); name a file of {kind}, or make it again where a "
-            "run that was cut off left it so"
+            f"{path}: not a readable Parquet file ({error}); name a file of {kind}, or make it again if an "
+            "interrupted run left it incomplete"
         ) from error
     if wrong := _unlike(found, columns, kind):
         raise StorageError(f"{path}: {wrong}; name a file of {kind}")

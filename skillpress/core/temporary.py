@@ -18,14 +18,14 @@ LOCK = ".lock"
 
 
 class TemporaryFolder:
-    """A new folder that other users may pass through and not list."""
+    """A new folder that other users may enter but not list."""
 
     def __init__(self, kind: str, place: Path | None = None) -> None:
-        """Make it, and remove the folders of this kind whose processes have ended.
+        """Make the folder, and remove folders of this kind whose processes have ended.
 
         Args:
-            kind: what it is for, in a word; part of its name.
-            place: where it is made; None for the usual place of temporary files.
+            kind: what the folder is for, in a word; part of its name.
+            place: where the folder is made; None for the usual place of temporary files.
         """
         prefix, place = f"skillpress-{kind}-", place or Path(tempfile.gettempdir())
         _remove_abandoned(place, prefix)
@@ -37,7 +37,7 @@ class TemporaryFolder:
         beginning.rename(self.path / LOCK)  # it is never seen without its lock
 
     def remove(self) -> None:
-        """Remove it with all that is in it; does nothing the second time."""
+        """Remove the folder with its content; does nothing the second time."""
         if self._lock >= 0:
             remove_tree(self.path)
             os.close(self._lock)

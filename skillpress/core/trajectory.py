@@ -139,15 +139,15 @@ class Trajectory:
     outcome: str
     """``won``, ``timeout``, or the environment's name for the loss (``stuck`` ...)."""
     policy_version: int
-    """The training step of the weights that played; of those with which the first episode of its group began,
-    if new weights came meanwhile (``Step.weight_spans``)."""
+    """The training step of the weights that played. If new weights came meanwhile (``Step.weight_spans``), it
+    is that of the weights with which the group's first episode began."""
     seed: int
     first_observation: str = ""
     """O_0, before any action."""
     policy: str = ""
     """The experiment's name for the policy that played (``start``, ``trained`` ...)."""
     run: int = 0
-    """Which of an evaluation's independent runs, counted from 0; 0 outside evaluations."""
+    """Number of an evaluation's independent run, counted from 0; 0 outside evaluations."""
     summaries: tuple[Summary, ...] = ()
     """The summaries in order, each before a step; empty if the agent does not summarise its past."""
 
@@ -195,7 +195,7 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class SkillSequence:
-    """s = φ(τ): the skills of one trajectory, those of one step after those of the other."""
+    """s = φ(τ): the skills of one trajectory, step after step."""
 
     task_id: str
     rollout_index: int

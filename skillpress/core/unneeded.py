@@ -1,4 +1,4 @@
-"""What a library imports because it is installed, and this process does not need."""
+"""Keeps libraries from importing installed packages that this process does not need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def unneeded(*packages: str) -> Iterator[None]:
-    """Inside, libraries find that these packages are not installed, unless they are imported already."""
+    """Libraries do not find these packages within the block, unless they are imported already."""
     modules: dict[str, Any] = sys.modules
     hidden = [name for name in packages if name not in modules]
     modules.update(dict.fromkeys(hidden))  # None is Python's mark of a module that cannot be imported
@@ -24,9 +24,8 @@ def unneeded(*packages: str) -> Iterator[None]:
 
 @contextmanager
 def without_dynamo() -> Iterator[None]:
-    """Inside, ``torch.compile`` returns its function as it is, and does not import the compiler (a second).
-
-    What was compiled before, and compiles when it is first called, is not affected after the block.
+    """Within the block ``torch.compile`` returns its function unchanged, without importing the compiler (a
+    second). Functions wrapped before the block still compile if they are first called after it.
     """
     before = os.environ.get("TORCHDYNAMO_DISABLE")
     os.environ["TORCHDYNAMO_DISABLE"] = "1"

@@ -1,4 +1,4 @@
-"""Text of strangers for a page or a terminal: characters that hide, turn or move letters become visible.
+"""Untrusted text for a page or a terminal: characters that hide, turn or move letters become visible.
 
 Jinja escapes markup; this module handles the rest. Control characters, terminal escapes, marks that reverse
 the direction of writing, letters without width and halves of surrogate pairs are written as their code
@@ -34,10 +34,10 @@ def visible_output() -> Iterator[None]:
 
 
 class _Shown:
-    """A stream of text that is otherwise like the one behind it."""
+    """A text stream that writes codes, and otherwise behaves like the stream that it wraps."""
 
     def __init__(self, stream: TextIO, kept: str = "\n") -> None:
-        """``kept`` is a character without a code: a bar of progress returns to the beginning of its line."""
+        """``kept`` is a character that gets no code: a progress bar returns to the beginning of its line."""
         self._stream, self._kept = stream, kept
 
     def __getattr__(self, name: str) -> Any:
@@ -58,7 +58,7 @@ def visible(text: str, most: int) -> str:
 
 
 def line(text: str, most: int) -> str:
-    """The text on one line, without the number of its characters."""
+    """The text on one line; a cut is marked without the number of characters."""
     shown = visible(text[:most].replace("\r\n", "\n"), most).replace("\n", "⏎").replace("\t", " ")
     return shown + "…" * (len(text) > most)
 

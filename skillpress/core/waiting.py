@@ -14,7 +14,7 @@ Listener = Callable[[str], None]
 
 _listeners: list[Listener] = []
 _waits: list[str] = []
-"""The innermost wait comes last."""
+"""The current waits; the innermost comes last."""
 
 
 @contextmanager

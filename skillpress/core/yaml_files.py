@@ -39,7 +39,7 @@ DEEPEST, MOST_VALUES = 100, 1_000_000
 text can give any number of values, or a value that contains itself."""
 
 MOST_MERGED = 10_000
-"""The most keys that one mapping may merge from others, each counted as often as it comes."""
+"""The most keys that one mapping may merge from others, each counted as often as it occurs."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -79,10 +79,10 @@ class _Loader(yaml.SafeLoader):
         """Merge (``<<``) as PyYAML does, up to a number of keys: merges of merges multiply them."""
         super().flatten_mapping(node)
         if len(node.value) > MOST_MERGED:
-            raise _refused(node, f"merges {len(node.value):,} keys, and {MOST_MERGED:,} are read")
+            raise _refused(node, f"merges {len(node.value):,} keys, at most {MOST_MERGED:,} are read")
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        """A number, also if a tag calls it one and the text does not look like one."""
+        """A number, even if only a tag says that it is one."""
         text = str(self.construct_scalar(node)).lower().replace("_", "")
         try:
             if node.tag == _INT:
@@ -204,10 +204,10 @@ def _explained(error: yaml.MarkedYAMLError) -> str:
     """What is wrong; for a tab also what would be right."""
     problem = error.problem or error.context or "not YAML"
     if r"'\t'" in problem:
-        return "a tab, and YAML is indented with spaces; replace the tab by spaces"
+        return "a tab where YAML needs spaces; replace the tab by spaces"
     if found := _NO_CONSTRUCTOR.search(problem):
         tag = found[1].replace(_TAG, "!!")
-        return f"{tag} is nothing that is read here; write a text (in quotes), a number, a list or a mapping"
+        return f"{tag} is not supported here; write a text (in quotes), a number, a list or a mapping"
     if "unhashable key" in problem:
         return "a key is a list or a mapping; write a text"
     if isinstance(error, yaml.constructor.ConstructorError):

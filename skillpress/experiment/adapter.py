@@ -13,10 +13,10 @@ from skillpress.training.lora_parameters import LoraParameters
 def insert_adapter(
     experiment: Experiment, policy: Policy, section: LoraParameters, start: SavedAdapter | None = None
 ) -> LoraAdapter:
-    """Insert changes into the policy's model, which are trained in place of its weights.
+    """Insert low-rank changes into the policy's model; they are trained in place of its weights.
 
     Args:
-        start: the changes to go on from; None starts with none.
+        start: the changes to continue from; None starts without any.
     """
     return LoraAdapter(
         policy.model,

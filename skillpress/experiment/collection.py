@@ -70,7 +70,7 @@ class CollectionJob:
     store: ResumeStore
     """Store of finished episodes."""
     seconds_between_saves: float = SECONDS_BETWEEN_SAVES
-    """0 saves each episode as it ends."""
+    """Seconds between two saves; 0 saves each episode as it ends."""
 
 
 Begin = Callable[[Play], AbstractContextManager[Collector]]

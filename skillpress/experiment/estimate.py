@@ -156,7 +156,7 @@ def _changes(params: Params, shape: ModelShape, lora: LoraParameters | None) -> 
 
 
 def _adapters(params: Params) -> int:
-    """Number of adapters in the learner's model: one that goes on from imitation keeps its start."""
+    """Number of adapters in the learner's model: two if training continues that of imitation."""
     imitated = params.imitation.lora if params.imitation.wanted else None
     return 2 if imitated is not None and imitated.then == "continue" else 1
 
@@ -200,7 +200,7 @@ LEARNER = ("learner: ",)
 LEFT = "torch: memory of an update"
 """What torch may still hold when vLLM wakes."""
 GPU_ONLY = (UNUSED, GAPS)
-"""Parts that take no memory on a CPU, whose pages count when they are written and go back when freed."""
+"""Parts that take no memory on a CPU: its pages count only once written, and are returned when freed."""
 PHASES = {
     "comparing the model with its scorer": ("comparing: ", "engine: weights"),
     "sampling": (*LEARNER, "engine: "),
@@ -214,7 +214,7 @@ PHASES = {
 def parts_by_phase(
     parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False, resident: bool = False
 ) -> dict[str, dict[str, int]]:
-    """The parts that exist together in each phase of a training, and in imitation, and the bytes of each.
+    """For imitation and each phase of training: what is held in memory at once, in bytes.
 
     Args:
         parts: the results of :func:`training_memory` and :func:`imitation_memory`.
@@ -319,7 +319,7 @@ def _grows(params: Params) -> bool:
 
 
 def _checkpointed(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:
-    """Bytes if every layer keeps its input, and one layer at a time everything."""
+    """Bytes if every layer keeps its input, except one layer at a time, which keeps everything."""
     length = longest(params, shape)
     tokens = max(params.training.microbatch_tokens, length)
     keys_and_values = 2 * shape.head_size * (shape.kv_heads + 4 * shape.heads) * size

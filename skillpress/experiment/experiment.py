@@ -204,8 +204,8 @@ class Experiment:
         )
 
     def _advise(self, library: SkillAdvice | None) -> Advise | None:
-        """What an agent reads above its prompts: a library's skills, then those that its episode is given. A
-        program finds these as files, and reads nothing."""
+        """What an agent reads above its prompts: a library's skills, then those that its episode is given.
+        None for a program, which finds these as files."""
         environment = self.params.environment
         if environment.offers("make_agent"):
             return None

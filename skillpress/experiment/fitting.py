@@ -47,7 +47,7 @@ class Devices:
         return self.count is None or needed <= self.count
 
     def room(self, processes: int) -> int:
-        """Bytes that each of so many processes can use; with GPUs also what a server can use of each."""
+        """Bytes that each process can use; with GPUs, also the bytes that a server can use on each GPU."""
         free = int(self.memory * (1 - MARGIN))
         return free // processes if self.count is None else free
 
@@ -65,7 +65,7 @@ class Demand:
 
 
 def demand(params: Params, shape: ModelShape, gpu: int | None) -> Demand:
-    """The most memory that a process of imitation or training takes; without training steps, of playing.
+    """The most memory that a process of imitation or training takes, or of playing if no step trains.
 
     Args:
         gpu: bytes of the process's GPU; None without one.

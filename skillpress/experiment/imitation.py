@@ -47,7 +47,7 @@ class ImitationResult:
     thoughts: int = 0
     """Number of imitated samples from ``imitation.thoughts``."""
     episodes: Counts | None = None
-    """What became of recorded episodes; None without any."""
+    """What became of the recorded episodes; None without recorded episodes."""
     peak_rate: float = 0.0
     """The largest learning rate of an update."""
 

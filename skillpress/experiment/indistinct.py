@@ -23,7 +23,7 @@ DISPLACED = ("algorithm_1", "batch_accepts", "each_task_once")
 OF_PHRASES = ("max_phrase_length", "buffer", "corpus", "closure", "dictionaries")
 """Keys of ``skills`` that decide nothing where no phrases are searched for."""
 NOT_TRAINED = ("training.probe",)
-"""What describes a training and decides no weight of it."""
+"""Keys that describe a training and decide none of its weights."""
 OF_EARLIER = ("skills.buffer", "skills.corpus", "skills.start", "rollouts.tasks", "rollouts.per_task")
 """Keys that decide which earlier successes a step's corpus has beside its own."""
 
@@ -65,7 +65,7 @@ def why_alike(one: Params, other: Params) -> str | None:
 
 
 def buffer_in_words(params: Params) -> str:
-    """When a step's dictionary is fitted to more than the step's own successes."""
+    """A sentence that says when a step's dictionary is fitted to more than the step's own successes."""
     buffer, corpus, episodes = params.skills.buffer, params.skills.corpus, episodes_of_a_step(params)
     if corpus not in DISPLACED or not buffer:
         return f"dictionary: skills.corpus {corpus}, a buffer of {buffer}"

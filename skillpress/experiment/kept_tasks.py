@@ -33,9 +33,9 @@ class KeptTasks:
     tasks: int
     kept: int
     below: int
-    """Won less often than ``at_least``."""
+    """Number of tasks won less often than ``at_least``."""
     above: int
-    """Won more often than ``at_most``."""
+    """Number of tasks won more often than ``at_most``."""
     not_played: int
 
     def to_json(self) -> dict[str, int]:

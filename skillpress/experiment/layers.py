@@ -36,7 +36,7 @@ class Layer:
         object.__setattr__(self, "values", with_present_keys(self.values, self.name, note=True))
 
     def place(self, keys: Keys) -> str | None:
-        """Where it gives a value, such as ``params/grpo.yaml, line 3``; None if it does not give it."""
+        """Where the layer gives a value, such as ``params/grpo.yaml, line 3``; None if it gives none."""
         if not _holds(self.values, keys):
             return None
         line = None if self.file is None else line_of(self.file, keys)
@@ -51,7 +51,7 @@ def file_layer(path: str | Path) -> Layer:
     """
     values = read_yaml_file(path)
     if not isinstance(values, dict):
-        raise ParamsError(f"{path}: must hold sections of parameters, holds {type(values).__name__}")
+        raise ParamsError(f"{path}: holds {type(values).__name__}, must hold sections of parameters")
     return Layer(str(path), values, Path(path))
 
 

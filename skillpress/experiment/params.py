@@ -63,7 +63,7 @@ class EvaluationParameters(Section):
     top_k: NonNegativeInt
     """Number of tokens that sampling keeps while evaluating; 0 keeps all."""
     accept_unread: bool = False
-    """Whether the evaluation goes on if no answer of the trained policy could be read. Otherwise the stage
+    """Whether the evaluation continues if no answer of the trained policy could be read. Otherwise the stage
     ends with an error that says why: a success of 0% would say nothing about the policy."""
 
     @field_validator("votes")
@@ -79,14 +79,14 @@ class EvaluationParameters(Section):
 
 
 class Params(Section):
-    """A whole experiment."""
+    """All parameters of an experiment."""
 
     seed: Seed
     """Every random choice of the experiment derives from it."""
     processes: PositiveInt
     """Processes that share imitation, episodes and training; results depend on it."""
     environment: Annotated[SerializeAsAny[EnvironmentSection], ByName(ENVIRONMENTS, "environment.name")]
-    """What is played; a name has its keys."""
+    """What is played; each has its keys."""
     tasks: TaskParameters
     """How many tasks each split has, and which of them train."""
     policy: PolicyParameters
@@ -96,7 +96,7 @@ class Params(Section):
     engine: Annotated[SerializeAsAny[EngineParameters], ByName(ENGINES, "engine.name")]
     """The part that samples; each name has its own keys."""
     sampling: SamplingParameters
-    """How training samples, and how many responses at once."""
+    """How training samples tokens, and how many responses at once."""
     workers: WorkersParameters = Field(default_factory=WorkersParameters)
     """Other machines that run the environments (docs/scaling.md)."""
     rollouts: RolloutParameters
@@ -104,13 +104,13 @@ class Params(Section):
     skills: SkillParameters
     """The dictionary (docs/dictionary.md) and the skill library."""
     reward: RewardParameters
-    """What steps and successes earn and pay (docs/methods.md)."""
+    """Rewards and costs of steps and successes (docs/methods.md)."""
     algorithm: Annotated[SerializeAsAny[Algorithm], ByName(ALGORITHMS, "algorithm.name")]
     """The method of training; each name has its own keys."""
     experience: Annotated[SerializeAsAny[ExperienceParameters], ByName(EXPERIENCES, "experience.name")]
     """Further attempts to learn from; each name has its own keys."""
     training: TrainingParameters
-    """Training by every algorithm."""
+    """What all algorithms share."""
     evaluation: EvaluationParameters
     """How the test tasks are played, and how often."""
 

@@ -92,8 +92,9 @@ def _prompts_have_room_for_what_is_given(params: Params) -> None:
     for name, added in (("skills.library", params.skills.library is not None), ("environment.skills", shown)):
         if given and added:
             raise ValueError(
-                f"experience {params.experience.name} teaches prompts without what the agent was given, and "
-                f"{name} adds knowledge to every prompt: use one of the two, or set {name} to null"
+                f"experience {params.experience.name} and {name} cannot be combined: it trains on prompts "
+                f"without added knowledge, and {name} adds some to every prompt; set {name} to null, or "
+                "experience to none"
             )
     if shown and compact:
         raise ValueError(
@@ -102,8 +103,8 @@ def _prompts_have_room_for_what_is_given(params: Params) -> None:
         )
     if given and compact and not words:
         raise ValueError(
-            f"experience {params.experience.name} puts words above the prompts of second attempts: "
-            "policy.knowledge_words is 0, must be at least 1 with policy.rendering compact"
+            "policy.knowledge_words is 0, must be at least 1 with policy.rendering compact: experience "
+            f"{params.experience.name} puts words above the prompts of second attempts"
         )
     if words and not (given and compact):
         raise ValueError(
@@ -144,13 +145,13 @@ def _there_is_something_to_imitate(params: Params) -> None:
     section = params.environment
     if params.imitation.demonstrations and (not section.has_oracle or section.offers("make_reader")):
         raise ValueError(
-            f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: there are no "
-            f"demonstrations of this section's tasks of {params.environment.name} to imitate"
+            f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: "
+            f"{params.environment.name} has no demonstrations of this section's tasks"
         )
     if params.imitation.thoughts is not None and params.policy.shows_own_words:
         raise ValueError(
-            f"imitation.thoughts is {params.imitation.thoughts!r}, must be null: its prompts hold nothing "
-            f"that the policy wrote, and those of policy.state_update {params.policy.state_update!r} do"
+            f"imitation.thoughts is {params.imitation.thoughts!r}, must be null: its prompts cannot have "
+            f"the policy's own words, which policy.state_update {params.policy.state_update!r} needs"
         )
 
 
@@ -200,8 +201,8 @@ def _the_search_suits_the_training(params: Params) -> None:
         )
     if params.skills.corpus == "batch_accepts" and params.skills.search != "greedy":
         raise ValueError(
-            f"skills.corpus batch_accepts is a rule for the ranking of skills.search greedy; with "
-            f"{params.skills.search!r} take algorithm_1"
+            f"skills.corpus batch_accepts needs skills.search greedy, which ranks phrases; with "
+            f"{params.skills.search!r} use algorithm_1"
         )
 
 
@@ -246,18 +247,18 @@ def _rollouts_can_be_of_older_weights(params: Params) -> None:
     training, replay = params.training, params.training.replay
     if training.lag and not params.engine.plays_beside_updates:
         raise ValueError(
-            f"training.lag {training.lag} plays while the learner updates, and engine {params.engine.name} "
-            "does not: use engine local or server, or lag 0"
+            f"training.lag is {training.lag}, but engine {params.engine.name} cannot sample while the "
+            "learner updates: use engine local or server, or lag 0"
         )
     if training.lag and training.checkpoint_every == 1:
         raise ValueError(
-            f"training.lag {training.lag} has nothing to play ahead with training.checkpoint_every 1, since "
-            "the step after a checkpoint is on-policy: make it at least 2, or lag 0"
+            f"training.checkpoint_every is 1, must be at least 2 with training.lag {training.lag}, because "
+            "the step after a checkpoint is on-policy; or set lag to 0"
         )
     if training.lag >= training.checkpoint_every:
         raise ValueError(
-            f"training.lag is {training.lag}, but nothing is played over a checkpoint, and "
-            f"training.checkpoint_every is {training.checkpoint_every}: make lag at most "
+            f"training.lag is {training.lag}, must be smaller than training.checkpoint_every "
+            f"({training.checkpoint_every}), because rollouts cannot cross a checkpoint: make lag at most "
             f"{training.checkpoint_every - 1}, or checkpoint_every at least {training.lag + 1}"
         )
     if replay is None:
@@ -315,13 +316,13 @@ def _other_machines_can_play_it(params: Params) -> None:
         return
     if environment.hosting == "in_process":
         raise ValueError(
-            f"workers.urls names {len(params.workers.urls)} machines, and steps of {environment.name} take "
-            "less time than messages to them; must be []"
+            f"workers.urls names {len(params.workers.urls)} machines, must be []: a step of "
+            f"{environment.name} takes less time than a message to them"
         )
     if environment.offers("make_agent"):
         raise ValueError(
-            f"workers.urls names {len(params.workers.urls)} machines, which play only text actions; "
-            f"{environment.name} has actions of its own, so it must be []"
+            f"workers.urls names {len(params.workers.urls)} machines, must be []: they play only text "
+            f"actions, and {environment.name} has actions of its own"
         )
 
 

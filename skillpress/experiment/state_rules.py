@@ -41,11 +41,11 @@ def _there_is_something_to_sum_up(params: Params) -> None:
     else:
         return
     if not policy.history:
-        raise ValueError(f"{key} summarizes what prompts show: policy.history is 0, must be at least 1")
+        raise ValueError(f"policy.history is 0, must be at least 1: {key} summarizes the turns in prompts")
     if params.imitation.demonstrations:
         raise ValueError(
-            f"{key} asks the policy for summaries, which no oracle "
-            f"demonstrates: imitation.demonstrations is {params.imitation.demonstrations}, must be 0"
+            f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: {key} asks the "
+            "policy for summaries, which no oracle demonstrates"
         )
 
 
@@ -53,8 +53,8 @@ def _a_store_is_described_and_shown(params: Params) -> None:
     policy, store = params.policy, params.policy.store
     if (policy.state_update == "store") != (store is not None):
         raise ValueError(
-            f"policy.store is {'set' if store else 'null'} and policy.state_update "
-            f"{policy.state_update!r}: 'store' needs it ({{shown: 4, length: 300}}), no other does"
+            f"policy.store is {'set' if store else 'null'}, but policy.state_update is "
+            f"{policy.state_update!r}: set it ({{shown: 4, length: 300}}) for 'store' alone"
         )
     if store is None:
         return
@@ -70,7 +70,7 @@ def _a_store_is_described_and_shown(params: Params) -> None:
         )
     if "facts" in store.writes and policy.parser in {"json", "xml"}:
         raise ValueError(
-            f"policy.parser is {policy.parser!r}, and facts are written in <think>: use rendering or "
+            f"policy.parser is {policy.parser!r}, but facts are written in <think>: use rendering or "
             "planned, or policy.store.writes without facts"
         )
 
@@ -79,8 +79,8 @@ def _a_learned_state_update_has_its_memory(params: Params) -> None:
     policy, memory = params.policy, params.policy.memory
     if (policy.state_update == "learned") != (memory is not None):
         raise ValueError(
-            f"policy.memory is {'set' if memory else 'null'} and policy.state_update "
-            f"{policy.state_update!r}: 'learned' needs it ({{length: 2, alphabet: 8}}), no other does"
+            f"policy.memory is {'set' if memory else 'null'}, but policy.state_update is "
+            f"{policy.state_update!r}: set it ({{length: 2, alphabet: 8}}) for 'learned' alone"
         )
     if memory is not None and policy.compact:
         _a_memory_in_words_precedes_an_action(policy, memory, params.sampling)
@@ -112,7 +112,7 @@ def _a_memory_in_words_precedes_an_action(
     if policy.parser != RENDERINGS_OWN:
         raise ValueError(
             f"policy.parser is {policy.parser!r}, must be {RENDERINGS_OWN}: a memory of policy.rendering "
-            "'compact' stands in front of the action"
+            "'compact' comes before the action"
         )
     if sampling.max_new_tokens <= memory.length:
         raise ValueError(

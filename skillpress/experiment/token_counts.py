@@ -19,7 +19,8 @@ TASKS = 32
 
 def token_counts(experiment: Experiment, after: str, tasks: Sequence[Task]) -> dict[str, float]:
     """Mean tokens of the actions that an oracle takes in these tasks, by the tokenizer of ``policy.model``
-    and by that of the folder ``after``. Empty if there is no oracle, or if no word becomes a token."""
+    and by the tokenizer of the folder ``after``. Empty if there is no oracle, or if no word becomes a
+    token."""
     section, some = experiment.params.environment, tasks[:TASKS]
     if not (experiment.domain_words and section.has_oracle):
         return {}

@@ -45,8 +45,8 @@ class TrainingJob:
     checkpoints: Checkpoints
     """Where an interrupted run resumes; their key covers everything that decides the result."""
     beginning: Path | None = None
-    """The file of the successes and phrases that training begins with (``skills/start.py``); None begins with
-    none, whatever ``skills.start`` says."""
+    """The file of the successes and phrases that training begins with (``skills/start.py``); None begins
+    without any, whatever ``skills.start`` says."""
 
 
 def job_in(

@@ -133,7 +133,7 @@ def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
 
 def _adapter(experiment: Experiment, policy: Policy, start: Path) -> LoraAdapter | None:
     """The adapter that is trained in place of the policy's weights, which it is inserted into; None if all
-    weights are trained. It goes on from an adapter in the folder ``start``."""
+    weights are trained. It continues from an adapter in the folder ``start``."""
     section = experiment.params.training.lora
     if section is None:
         return None
@@ -177,7 +177,7 @@ def _learner(
 def _parts(
     params: Params, policy: Policy, adapter: LoraAdapter | None, further: Experience | None
 ) -> list[UpdatePart]:
-    """What updates are made of."""
+    """The parts of an update: losses, and the columns that they need."""
     algorithm, model = params.algorithm, policy.model
     parts: list[UpdatePart] = [PolicyLoss(algorithm)]
     if algorithm.kl_coefficient:

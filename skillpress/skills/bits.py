@@ -11,8 +11,8 @@ One is added to every count, because an unused phrase must have an index too. A 
     c(s) = min Σ_j bits(p_j) / log2 K    over the ways to cut s into phrases p_1, ..., p_m of 𝒞.
 
 log2 K bits name one of the K skills of the alphabet, so the unit is a skill. Under the dictionary of
-singletons, all used equally often, c(s) = |s|: ``bits`` is then ``round_length``. A skill or a phrase of
-which the corpus has few costs more than one skill, so a success may pay more than λ. If K is 1, nothing has
+singletons, all used equally often, c(s) = |s|: ``bits`` is then ``round_length``. A skill or a phrase that is
+rare in the corpus costs more than one skill, so a success may pay more than λ. If K is 1, nothing has
 to be named: the only skill costs 0.
 
 The cut is the cheapest in bits, found by dynamic programming. It may have more phrases than seg(s, 𝒞): two

@@ -163,7 +163,7 @@ def certify(
         ValueError: fewer than two sequences, or see :func:`losses` and ``fit``.
     """
     if len(sample) < 2:
-        raise ValueError(f"a half-sample bound needs at least two sequences, there are {len(sample)}")
+        raise ValueError(f"the sample has {len(sample)} sequences; a half-sample bound needs at least two")
     middle = (len(sample) + 1) // 2
 
     def every_bound(whole: SkillDictionary) -> tuple[Bound, ...]:
@@ -177,7 +177,7 @@ def certify(
 
 def certifiable(sample: Sequence[Sequence[str]], max_steps: int) -> bool:
     """Whether :func:`certify` can bound the cost of future sequences: there are two, and none has more skills
-    than T. Where steps have several skills, T bounds no sequence."""
+    than T. If steps have several skills, sequences may be longer than T."""
     return len(sample) > 1 and max(map(len, sample)) <= max_steps
 
 

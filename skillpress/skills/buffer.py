@@ -60,7 +60,7 @@ class SuccessBuffer:
         """Restore the successes that ``state_dict`` returned.
 
         Raises:
-            ValueError: there are more successes than the capacity, or the state has none with their tasks.
+            ValueError: there are more successes than the capacity, or the state lacks their tasks.
         """
         restored = successes_of(state)
         if len(restored) > self.capacity:
@@ -82,8 +82,7 @@ def successes_of(state: Mapping[str, Any]) -> list[Success]:
     if "successes" not in state:
         raise ValueError(
             f"the state has {', '.join(map(repr, state)) or 'nothing'} and no 'successes': an earlier "
-            "version of skillpress wrote it, without the tasks of its successes; start this training "
-            "from the beginning"
+            "version of skillpress wrote it without tasks; start this training from the beginning"
         )
     try:
         return [

@@ -101,7 +101,7 @@ def _lay_out(
     alphabet_size: int,
     ranking: Mapping[tuple[Any, ...], int],
 ) -> Corpus:
-    """``ranking``: ``counts`` plus the counts of sequences that matter for the ranking alone."""
+    """The corpus of these counts; ``ranking`` adds the counts of sequences that only the ranking uses."""
     distinct = len(ranking)
     lengths = np.fromiter(map(len, ranking), np.int64, distinct)
     starts = np.concatenate(([0], np.cumsum(lengths + 1)))

@@ -8,9 +8,10 @@ after 6.6 steps, their mean age is γ / (1 - γ) = 9 steps, and n successes per 
 (1 - γ) = 10 n. A phrase leaves the dictionary when its uses have thinned out, not when one batch leaves a
 buffer.
 
-γ is a constant. A corpus of about ten batches is long beside one batch, with which phrases come and go by
-chance (half of them live for 3 or 4 steps), and short beside a training, in which the policy changes. Draws
-are from the experiment's seed and the number of the step, so a resumed run thins the same successes.
+γ is a constant. A corpus of about ten batches is long compared with one batch, with which phrases come and go
+by chance (half of them live for 3 or 4 steps), and short compared with a training, in which the policy
+changes. Draws are from the experiment's seed and the number of the step, so a resumed run thins the same
+successes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Decayed(SuccessCorpus):
         return list(self._earlier)
 
     def __call__(self, batch: Sequence[Success]) -> StepCorpus:
-        """Those that have stayed, then the batch."""
+        """The earlier successes that have stayed, then the batch."""
         return StepCorpus([*self._earlier, *batch])
 
     def push(self, batch: Sequence[Success]) -> None:

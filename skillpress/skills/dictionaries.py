@@ -7,7 +7,7 @@ class makes it cheaper. A class without a success has no dictionary.
 
 An entry of ``skills.dictionaries`` is a function from a task to the name of its dictionary. It does not
 belong to the shaping: it decides what every shaping that reads a dictionary is given, under either credit,
-and what describes the step. A shaping of its own would need a copy for each of them, and the step would log a
+and what describes the step. As a shaping it would need a copy for each of them, and the step would log a
 dictionary by which no success pays.
 """
 
@@ -36,7 +36,7 @@ def shared(task: Task) -> str:
 
 
 def per_class(task: Task) -> str:
-    """A dictionary for each class of tasks, the last part of their stratum."""
+    """A dictionary for each class of tasks, named by the last part of their stratum."""
     return task_class(task)
 
 

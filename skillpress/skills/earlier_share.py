@@ -14,7 +14,7 @@ def earlier_share(corpus: StepCorpus, batch: Sequence[Success]) -> float:
     dictionary.
 
     Args:
-        corpus: it has a success.
+        corpus: has at least one success.
         batch: the step's successes.
     """
     whole = Counter([*corpus.judged, *corpus.ranked_with])

@@ -28,8 +28,8 @@ class SkillParameters(Section):
     corpus: Annotated[str, registered(CORPORA)]
     """Corpus: algorithm_1, buffer_and_batch, batch_accepts, each_task_once or decayed."""
     start: Literal["rollouts", "empty"] = "empty"
-    """Successes that training begins with: rollouts, the start policy's, or empty, none. ``empty`` is
-    Algorithm 1 to the letter."""
+    """Successes that training begins with: ``rollouts``, the start policy's; or ``empty``, none. Algorithm 1
+    has ``empty``."""
     search: Annotated[str, registered(SEARCHES)]
     """How phrases are chosen: greedy, refined ...; exact needs training.steps 0."""
     closure: Annotated[str, registered(CLOSURES)]
@@ -58,7 +58,7 @@ class SkillParameters(Section):
         return self
 
     def make_corpus(self, seed: int) -> SuccessCorpus:
-        """Make what gives the corpus of every training step's dictionary.
+        """Make the object that gives the corpus of every step's dictionary.
 
         Args:
             seed: the experiment's.

@@ -1,6 +1,6 @@
 """A dictionary by elimination: begin with every gram that could pay, then drop the least used.
 
-This is the opposite of merging, and the way of unigram tokenizers: each round segments the corpus with all
+This is the opposite of merging, and works as unigram tokenizers do: each round segments the corpus with all
 remaining grams and drops the sixth of them that saves the fewest skills. The best dictionary on the way is
 usually near another local optimum than the greedy one, which makes it a good second start.
 """

@@ -78,7 +78,7 @@ class Shaping(ABC):
     @property
     def efficiency(self) -> float:
         """The name of ``weight`` before 0.2, for shapings that still read it; remove it with the version."""
-        tell("efficiency of a Shaping is called weight now; rename it, this version alone reads the former")
+        tell("efficiency of a Shaping is called weight now; rename it, as only this version reads efficiency")
         return self.weight
 
     @abstractmethod
@@ -156,7 +156,7 @@ class PhraseShaping(Shaping):
 
     @abstractmethod
     def costs(self, played: Played, dictionary: SkillDictionary) -> Floats:
-        """[trajectories] c(s) of successes; of failures any number."""
+        """[trajectories] c(s) of successes; any number for failures."""
 
     @abstractmethod
     def priced(self, sequence: Sequence[str], dictionary: SkillDictionary) -> list[tuple[Skills, float]]:
@@ -171,7 +171,7 @@ class PhraseShaping(Shaping):
         _check_lengths(played.steps, self.max_steps)
         if dictionary is None:
             if any(won and sequence for won, sequence in zip(played.won, played.sequences, strict=True)):
-                raise ValueError("a batch with a success needs the dictionary that was fitted to it")
+                raise ValueError("dictionary is None, but a batch with a success needs the one fitted to it")
             return np.zeros(len(played.won))
         return _penalties(played.won, self.costs(played, dictionary), self.weight, self.max_steps)
 
@@ -190,7 +190,7 @@ class PhraseShaping(Shaping):
         if not len(step_of):
             return np.zeros(len(skills))
         if dictionary is None:
-            raise ValueError("a batch with a success needs the dictionary that was fitted to it")
+            raise ValueError("dictionary is None, but a batch with a success needs the one fitted to it")
         priced = self.priced(list(chain.from_iterable(skills)), dictionary)
         starts = np.cumsum([0, *(len(phrase) for phrase, _ in priced[:-1])])
         begun = np.bincount(step_of[starts], [price for _, price in priced], minlength=len(skills))

@@ -1,11 +1,11 @@
-"""What training begins with beside the start policy (``skills.start``): successes and their dictionary.
+"""What training begins with besides the start policy (``skills.start``): successes and their dictionary.
 
 ``empty`` is Algorithm 1 to the letter: the buffer is empty before the first batch. With ``rollouts`` the
-successes of the start policy are as a step 0. They enter the corpus like those of any step, so a buffer keeps
+successes of the start policy count as step 0. They enter the corpus like those of any step, so a buffer keeps
 the newest of them. A dictionary is fitted to those and is step 0 of the phrases' history. The first
 batch is then judged with these successes, and later ones as long as the corpus keeps them.
 
-The file has the states that a checkpoint has of the same parts. A training that goes on from a checkpoint
+The file has the states that a checkpoint has of the same parts. A training that resumes from a checkpoint
 does not read it.
 """
 
@@ -48,7 +48,7 @@ def write_start(
 
 
 def load_start(path: str | Path, corpus: SuccessCorpus, history: PhraseHistory) -> None:
-    """Put the states that :func:`write_start` wrote into a training's parts.
+    """Restore a training's parts from the states that :func:`write_start` wrote.
 
     Raises:
         StorageError: the file is missing, damaged, of another schema, or of another corpus.

@@ -56,7 +56,7 @@ class SuccessCorpus(ABC):
 
     @abstractmethod
     def __call__(self, batch: Sequence[Success]) -> StepCorpus:
-        """The corpus of a step that has these successes; keeps nothing of them."""
+        """The corpus of a step with these successes; it does not keep them."""
 
     @abstractmethod
     def push(self, batch: Sequence[Success]) -> None:

@@ -1,4 +1,4 @@
-"""uvicorn, with a deadline for everything that it waits for.
+"""The uvicorn server, with a deadline for everything that it waits for.
 
 uvicorn itself waits forever for the rest of a request and for a client that does not read its answer, and it
 accepts any number of connections. Here a request must arrive whole before a deadline, clients must keep
@@ -31,7 +31,7 @@ class Patience:
 
 
 class _Config(uvicorn.Config):
-    """uvicorn's settings, with the limits that its connections read from there."""
+    """uvicorn's settings, with the limits that its connections read."""
 
     def __init__(self, app: ASGIApp, patience: Patience, **settings: Any) -> None:
         super().__init__(app, http=_Connection, **settings)

@@ -1,7 +1,7 @@
 """Engines that compute when they are asked: requests are queued, and one batch answers them all.
 
-The caller of such an engine works in lockstep: it submits all requests that there are, and calls
-``completed`` when nothing else in this process has to continue meanwhile.
+The caller of such an engine works in lockstep: it submits all its requests, and calls ``completed`` when
+nothing else in this process has to run meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class BatchEngine(ABC):
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        """One completion per prompt, without weight spans; exact seeds: row i depends on its inputs alone."""
+        """One completion per prompt, without weight spans. With exact seeds, row i depends on its inputs
+        alone."""
 
     @abstractmethod
     def update_weights(self, weights: StateDict, version: int) -> None:

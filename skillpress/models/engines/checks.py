@@ -24,8 +24,8 @@ def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
     """Raise ``UserError`` for a multimodal model, whose weights vLLM names differently."""
     if model.config.get_text_config() is not model.config:
         raise UserError(
-            f"engine.name: {engine} takes text-only models, and {type(model).__name__} is multimodal; "
-            "use engine local, or another policy.model"
+            f"engine.name: {engine} supports only text models, but {type(model).__name__} is multimodal; use "
+            "engine local, or another policy.model"
         )
 
 
@@ -46,7 +46,7 @@ def check_requests(requests: Iterable[Request], vocabulary: int, longest: int) -
         if min(prompt) < 0 or max(prompt) >= vocabulary:
             wrong = [token for token in prompt if not 0 <= token < vocabulary]
             raise ValueError(
-                f"request {request.key}: its prompt holds {wrong[:3]}; ids are 0 to {vocabulary - 1}"
+                f"request {request.key}: its prompt has the ids {wrong[:3]}; ids are 0 to {vocabulary - 1}"
             )
         if len(prompt) + new > longest:
             raise ValueError(

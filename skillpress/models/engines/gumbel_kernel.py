@@ -25,7 +25,8 @@ _log = logging.getLogger(__name__)
 BLOCK = 1024
 """Tokens that a program computes together."""
 PROGRAMS = 512
-"""Rows are divided among several programs while there are fewer than this: a GPU has some 130 processors."""
+"""Rows are divided among several programs if there are fewer programs than this: a GPU has some 130
+processors."""
 TRIED = (3, 70_001)
 """Rows and tokens on which the kernel is compared with the definition."""
 
@@ -64,7 +65,7 @@ class Kernel:
     """Draws by the kernel."""
 
     def __init__(self, kernel: Any) -> None:
-        """``kernel``: :func:`first_sums`, compiled, or whatever carries it out."""
+        """``kernel``: :func:`first_sums`, compiled or interpreted."""
         self._kernel = kernel
 
     def __call__(self, logprobs: torch.Tensor, streams: NDArray[np.uint64]) -> torch.Tensor:
@@ -86,8 +87,8 @@ class Kernel:
 
 @cache
 def kernel_of(device: torch.device) -> Draw | None:
-    """The kernel, compiled and compared with the definition on this device; None with a warning if it does
-    not compile or differs."""
+    """The kernel, compiled and compared with the definition on this device. If it does not compile or
+    differs: None, and a warning."""
     kernel = Kernel(triton.jit(first_sums, do_not_specialize=["vocabulary", "width"]))
     try:
         why = why_not(kernel, device)

@@ -28,12 +28,12 @@ GOLDEN = 0x9E3779B97F4A7C15
 MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 """SplitMix64's shifts and factors."""
 NOISE_VALUES = {"cpu": 1 << 18, "gpu": 1 << 24}
-"""Values at a time, by kind of device: on a CPU as many as stay in its cache; on a GPU half a GiB of noise
-with all that is computed on the way, where there is no kernel."""
+"""Values at a time, by kind of device: on a CPU as many as stay in its cache; on a GPU without the kernel,
+half a GiB of noise and intermediate results."""
 BLOCK = 1024
 """Tokens that the loop computes together."""
 MARGIN = 1.0001
-"""More than float32 rounds a product of three numbers."""
+"""More than the rounding error of a product of three float32 numbers."""
 
 Draw = Callable[[torch.Tensor, NDArray[np.uint64]], torch.Tensor]
 """A function from [rows, vocabulary] float32 log-probabilities and [rows] streams to [rows] tokens."""
@@ -58,7 +58,7 @@ def first_of_race(logprobs: torch.Tensor, streams: NDArray[np.uint64]) -> torch.
 
 
 def by_definition(logprobs: torch.Tensor, streams: NDArray[np.uint64]) -> torch.Tensor:
-    """The same on any device, by arrays of noise."""
+    """The draw of :func:`first_of_race` on any device, by arrays of noise."""
     rows = max(1, NOISE_VALUES["cpu" if logprobs.device.type == "cpu" else "gpu"] // logprobs.shape[1])
     parts = zip(logprobs.split(rows), as_tensor(streams, logprobs.device).split(rows), strict=True)
     return torch.cat([(part + gumbel(own, part.shape[1])).argmax(dim=-1) for part, own in parts])
@@ -84,7 +84,7 @@ def gumbel(streams: torch.Tensor, vocabulary: int) -> torch.Tensor:
 
 
 def by_loop(logprobs: torch.Tensor, streams: NDArray[np.uint64]) -> torch.Tensor:
-    """The same on a CPU, by numba."""
+    """The draw of :func:`first_of_race` on a CPU, by numba."""
     tokens = np.zeros(len(streams), np.int64)
     blocks = -(-logprobs.shape[1] // BLOCK)
     memory = np.empty(blocks * BLOCK, np.float32), np.empty(BLOCK, np.float32), np.empty(blocks, np.int32)
@@ -147,7 +147,7 @@ def _bound(
     bounds: NDArray[np.float32],
     powers: NDArray[np.float32],
 ) -> None:
-    """Write 2^52 (1 - u) / p of a block's tokens; ``stream`` is the row's, moved on to the block."""
+    """Write 2^52 (1 - u) / p of a block's tokens; ``stream`` is the row's, advanced to the block."""
     exponents = powers.view(np.int32)
     # 1 / p = 2^y, at most 2^120: a less likely token loses to the most likely one anyway. Whole powers first,
     # in a loop of their own: the compiler vectorises both.

@@ -5,7 +5,7 @@ The manifest of ``parts.py`` travels over HTTP as always. Its parts then come as
 anything is applied. Each server has its own group, so a server that dies does not stop the others' transfers.
 
 vLLM's own NCCL transfer is not used: it writes into the model while the weights arrive, so a transfer that
-breaks off leaves a server without weights, it waits for a lost server without a deadline, and the learner
+breaks off leaves a server without weights; it waits for a lost server without a deadline; and the learner
 would need vLLM. **NCCL itself was never run here**, for want of GPUs. Everything else was, with gloo.
 
 Both sides import this module: the learner, and vLLM's worker processes, in which skillpress need not be
@@ -28,9 +28,9 @@ import torch.distributed
 from skillpress.models.engines.parts import PART_BYTES, TransferManifest, refuse_damage
 
 POLL_SECONDS = 0.0005
-"""Interval of looking whether a broadcast is finished."""
+"""Interval between two checks whether a broadcast is finished."""
 WATCHDOG_SECONDS = 86400.0
-"""NCCL's own deadline. It is never reached, since its watchdog would end the whole process."""
+"""NCCL's own deadline. It must never be reached, because NCCL's watchdog would end the process."""
 
 GRACE_SECONDS = 5.0
 """How long a broadcast may be late in ending at its own deadline."""
@@ -40,7 +40,7 @@ Fill = Callable[[range, torch.Tensor], None]
 
 
 class LinkError(OSError):
-    """The group was not made, or a broadcast did not arrive; the message says what was waited for."""
+    """The group was not made, or a broadcast did not arrive; the message says which."""
 
 
 class Meeting:
@@ -67,7 +67,7 @@ class Meeting:
         self._given_up.set()
 
     def join(self, size: int, device: torch.device) -> Link:
-        """The learner's end of the link, when all workers are there; ``LinkError`` if they do not come.
+        """The learner's end of the link, when all workers have joined; ``LinkError`` if they do not join.
 
         Args:
             size: number of processes, the learner included.
@@ -76,7 +76,7 @@ class Meeting:
         # torch itself waits for ranks without a way to stop, and would keep a process from ending.
         while not self.store.check([_here(rank) for rank in range(1, size)]):
             if self._given_up.is_set():
-                raise LinkError(f"the wait for a group of {size} was given up")
+                raise LinkError(f"a group of {size} was not complete when the wait was ended")
             if time.monotonic() > until:
                 raise LinkError(f"a group of {size} was not complete after {self._seconds:g} seconds")
             time.sleep(POLL_SECONDS)
@@ -87,7 +87,7 @@ class Link:
     """A group of the learner, rank 0, and the workers of one server."""
 
     def __init__(self, store: Any, rank: int, size: int, device: torch.device, seconds: float) -> None:
-        """Meet the others; ``LinkError`` if they do not come within ``seconds``.
+        """Meet the others; ``LinkError`` if they do not join within ``seconds``.
 
         A first small broadcast proves that the group works, before an update depends on it.
         """
@@ -167,7 +167,7 @@ class Link:
 
     @contextmanager
     def _own_stream(self) -> Iterator[None]:
-        """Its work on a GPU runs beside other work, and after what was begun before."""
+        """GPU work within the block runs parallel to other work, after the work that was begun before."""
         if self._stream is None:
             yield
             return
@@ -178,12 +178,12 @@ class Link:
 
 
 def _here(rank: int) -> str:
-    """The store's key for a rank that has come."""
+    """The store's key for a rank that has joined."""
     return f"here/{rank}"
 
 
 def _group(store: Any, rank: int, size: int, device: torch.device, seconds: float) -> Any:
-    """A process group that is not torch's default one, and knows nothing of it."""
+    """A process group that is independent of torch's default group."""
     if device.type != "cuda":
         return torch.distributed.ProcessGroupGloo(store, rank, size, timedelta(seconds=seconds))
     options = torch.distributed.ProcessGroupNCCL.Options()

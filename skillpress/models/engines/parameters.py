@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SamplingParameters(Section):
-    """How training samples, and how many responses at once."""
+    """How tokens are drawn in training, and how many responses are sampled at once."""
 
     temperature: Positive
     """Temperature while training."""
@@ -63,7 +63,7 @@ class EngineMemory:
 class EngineParameters(Section):
     """The ``engine`` section; each engine adds its own keys.
 
-    A key says where an engine is or how much memory it may take, never what it samples. Of this section, a
+    A key says where an engine is or how much memory it may use, never what it samples. Of this section, a
     result depends only on the name and on :meth:`libraries`, so a server may move while its runs continue.
     """
 
@@ -72,12 +72,12 @@ class EngineParameters(Section):
     exact_seeds: ClassVar[bool] = False
     """Whether a response depends only on its prompt, its seed and the weights (``Promises.exact_seeds``)."""
     shared: ClassVar[bool] = False
-    """Whether one sampler outside, with one set of weights, serves all; one process then plays."""
+    """Whether one external sampler with one set of weights serves all processes; one process then plays."""
     plays_beside_updates: ClassVar[bool] = False
-    """Whether it can sample in its own thread while the learner updates (``training.lag``)."""
+    """Whether the engine can sample in its own thread while the learner updates (``training.lag``)."""
     sleeps: ClassVar[bool] = False
-    """Whether it holds all its memory all the time, except that it releases a GPU's memory while the learner
-    updates. Otherwise it holds weights all the time, and keys and values only while it samples."""
+    """Whether the engine holds all its memory all the time, except that it releases a GPU's memory while the
+    learner updates. Otherwise it holds weights all the time, and keys and values only while it samples."""
 
     name: str
     """``local``, ``vllm`` or ``server``, each with its own keys (docs/engines.md)."""
@@ -87,7 +87,8 @@ class EngineParameters(Section):
         """Make an engine that samples from the policy.
 
         Raises:
-            UserError: something it needs is not installed, not started, or does not fit the policy.
+            UserError: something that the engine needs is not installed, not started, or does not fit the
+            policy.
         """
 
     @abstractmethod

@@ -31,7 +31,7 @@ PART_BYTES = 2**25
 CONNECTIONS = 4
 """Number of connections over which one receiver fetches its parts."""
 DATA = "/data"
-"""The data's address is the manifest's with this at the end."""
+"""Suffix that turns the manifest's address into that of the data."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class TransferManifest:
-    """What is transferred."""
+    """The tensors of a transfer: their places and digests."""
 
     places: Mapping[str, TensorPlace]
     """Name of a parameter to its place."""
@@ -126,7 +126,10 @@ class TransferManifest:
             or any(start < 0 or start % ALIGNMENT for start in starts)
             or any(length < 0 for place in places.values() for length in place.shape)
         ):
-            raise ValueError("the manifest of weights contradicts itself, or is another version's")
+            raise ValueError(
+                "the manifest of weights contradicts itself; learner and server must run the same version of "
+                "skillpress"
+            )
         return manifest
 
 
@@ -259,7 +262,7 @@ def _fetch_part(
 def _read_into(answer: Any, room: memoryview) -> None:
     """Fill ``room``; ``OSError`` if the answer has another length."""
     if int(answer.headers["Content-Length"] or -1) != len(room):
-        raise OSError(f"{answer.headers['Content-Length']} bytes came instead of {len(room)}")
+        raise OSError(f"{answer.headers['Content-Length']} bytes were sent instead of {len(room)}")
     while room:
         count = answer.readinto(room)
         if not count:
@@ -268,7 +271,7 @@ def _read_into(answer: Any, room: memoryview) -> None:
 
 
 def refuse_damage(manifest: TransferManifest, number: int, data: torch.Tensor) -> None:
-    """Raise ``ValueError`` if a part's ``data`` [bytes] is not what its sender has summed up."""
+    """Raise ``ValueError`` if a part's ``data`` [bytes] has another digest than its sender computed."""
     if digest(data) != manifest.digests[number]:
         raise ValueError(
             f"part {number} of the weights arrived damaged: its digest is not the one that was sent"
@@ -276,7 +279,7 @@ def refuse_damage(manifest: TransferManifest, number: int, data: torch.Tensor) -
 
 
 def _connection(url: str, seconds: float) -> HTTPConnection:
-    """A connection that no proxy of the environment gets between."""
+    """A connection that uses no proxy of the environment."""
     parts = urlsplit(url)
     return HTTPConnection(parts.hostname or "", parts.port, timeout=seconds)
 

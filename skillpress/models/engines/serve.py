@@ -55,12 +55,12 @@ SETTINGS = {
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
 }
-"""Variables that are already set in the caller's environment take precedence."""
+"""vLLM's environment variables. Those that are already set in the caller's environment take precedence."""
 CPU_SETTINGS = {
     "TORCHDYNAMO_DISABLE": "1",  # otherwise the first response waits a minute or more for a compiler
 }
 CPU_OPTIONS = ("--enforce-eager", "--no-enable-chunked-prefill")
-"""Seeded requests crash the CPU's sampler if a prefill is cut into pieces."""
+"""Options on a CPU, where seeded requests crash the sampler if a prefill is cut into pieces."""
 
 BATCH_TOKENS = 8192
 OPEN = "any program that reaches the port can change the model and run code here, and no key is asked for"
@@ -161,7 +161,8 @@ class ModelServer:
         return self._process.pid
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Return when it samples; ``UserError``, with the log's name, if it ends or takes longer."""
+        """Return when the server samples; ``UserError``, with the log's name, if it ends or needs more
+        time."""
         until = time.monotonic() + seconds
         while not _answers(self.options.url):
             if self._process.poll() is not None:
@@ -172,11 +173,11 @@ class ModelServer:
         _sample_once(self.options.url, max(1.0, until - time.monotonic()))
 
     def wait(self) -> int:
-        """Wait until it has ended by itself; return its exit status."""
+        """Wait until the server has ended by itself; return its exit status."""
         return self._process.wait()
 
     def stop(self) -> None:
-        """End it and its child processes, first with SIGTERM, and remove its temporary files."""
+        """End the server and its child processes, first with SIGTERM, and remove its temporary files."""
         if self._process.poll() is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):

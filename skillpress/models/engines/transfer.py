@@ -45,7 +45,7 @@ class TransferGroup(WeightTransferInitInfo):
     device: str = ""
     """The kind of device on which the learner has the weights: ``cpu`` or ``cuda``."""
     seconds: float = 0.0
-    """How long to wait for the learner."""
+    """Seconds to wait for the learner."""
 
 
 @dataclass
@@ -53,9 +53,10 @@ class WeightsAt(WeightTransferUpdateInfo):
     """The address of one update."""
 
     url: str
-    """Where every parameter of the model's checkpoint is offered (``parts.py``), including a tied head."""
+    """URL at which every parameter of the model's checkpoint is offered (``parts.py``), including a tied
+    head."""
     seconds: float
-    """How long the side that offers them may be silent."""
+    """Seconds for which the side that offers the weights may be silent."""
     collective: bool = False
     """Whether only the manifest is fetched there, and the parts are broadcast in the group (``link.py``)."""
 
@@ -79,7 +80,7 @@ class PartsTransfer(WeightTransferEngine[TransferGroup, WeightsAt]):
         self.shutdown()
         if self.device.type != init_info.device:
             raise ValueError(
-                f"the learner's weights are on a device of kind {init_info.device}, this worker's on "
+                f"the learner's weights are on a device of kind {init_info.device}, but this worker's on "
                 f"{self.device.type}: no collective connects them"
             )
         parallel = self.parallel_config

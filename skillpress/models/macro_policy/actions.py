@@ -24,7 +24,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class MacroPolicy:
-    """pi(. | X) of one state, as far as it was summed."""
+    """pi(. | X) of one state, summed over the responses that were read."""
 
     probabilities: Mapping[str, float]
     """q: action to the mass of the responses that express it; the empty text if they have no action."""

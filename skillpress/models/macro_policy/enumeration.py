@@ -97,7 +97,8 @@ class Enumeration:
     def _affordable(
         self, prefixes: list[_Prefix], prompts: Sequence[TokenIds], left: float, trees: Sequence[_Tree]
     ) -> tuple[list[_Prefix], float]:
-        """(the likeliest prefixes that fit, the tokens that then remain); others count as left out."""
+        """(the likeliest prefixes within the budget, the tokens that remain); other prefixes count as left
+        out."""
         lengths = [len(prompts[prefix.state]) + len(prefix.tokens) for prefix in prefixes]
         if sum(lengths) <= left:
             return prefixes, left - sum(lengths)

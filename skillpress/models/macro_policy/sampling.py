@@ -74,7 +74,7 @@ def sample_actions(
         UnansweredError: the engine completed nothing for a long time.
     """
     if samples < 1:
-        raise ValueError(f"an estimate needs at least one sample of each state, got {samples}")
+        raise ValueError(f"samples is {samples}; an estimate needs at least one sample of each state")
     asked = [prompt for prompt in prompts for _ in range(samples)]
     seeds = [derive(seed, "macro", state, draw) for state in range(len(prompts)) for draw in range(samples)]
     actions = [read(completion.token_ids) for completion in generate(engine, asked, sampling, seeds)]

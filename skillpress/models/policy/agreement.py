@@ -47,7 +47,7 @@ def check_agreement(
     """Raise ``PolicyError`` if the scorer is off by more than rounding, for a model as it is trained.
 
     Args:
-        scorer: the model's scorer; None takes the one that is chosen for it.
+        scorer: the model's scorer; None uses the one chosen for it.
     """
     kind, scorer = type(model).__name__, scorer or choose_scorer(model)
     dtype = next(model.parameters()).dtype
@@ -65,7 +65,7 @@ def check_agreement(
 
 
 def check_family(model: PreTrainedModel) -> None:
-    """Refuse a family that the scorer gets wrong, compared in float32, in which rounding hides nothing.
+    """Refuse a family that the scorer gets wrong. It is compared in float32, where rounding hides nothing.
 
     FlashAttention computes in half types alone, so its packed row is compared with sdpa's masks.
     """

@@ -1,7 +1,7 @@
 """How a policy computes attention: ``policy.attention``.
 
     auto                 what transformers chooses for the model, sdpa for nearly all of them; where attention
-                         has a soft cap (Gemma 2), transformers' written-out one, since its sdpa drops the cap
+                         has a soft cap (Gemma 2), transformers' eager one, since its sdpa drops the cap
     sdpa                 torch's own kernels, with masks of any form
     blocked              matrix products over blocks of queries, for bfloat16 on CPUs
                          (``blocked_attention.py``); the same masks
@@ -44,8 +44,8 @@ def use_attention(model: PreTrainedModel, attention: str) -> None:
         )
     if attention == FLASH and not torch.cuda.is_available():
         raise PolicyError(
-            f"policy.attention: is {FLASH}, which runs only on CUDA GPUs, and torch sees none here; "
-            "use auto or sdpa"
+            f"policy.attention: is {FLASH}, which runs only on CUDA GPUs, but torch sees none here; use auto "
+            "or sdpa"
         )
     if attention == BLOCKED:
         blocked_attention.register()
@@ -64,30 +64,30 @@ def has_soft_cap(model: PreTrainedModel) -> bool:
 
 
 def apply_soft_cap(model: PreTrainedModel) -> None:
-    """Make a model whose attention has a soft cap compute it; others stay as they are."""
+    """Apply attention soft-capping if the model's config asks for it; leave other models unchanged."""
     if has_soft_cap(model):
         # transformers' other kernels drop the cap.
         model.set_attn_implementation("eager")
 
 
 def for_sampling(attention: str) -> str:
-    """The attention of a policy that only samples, in engines that ``policy.attention`` concerns."""
+    """The attention of a policy that only samples, in the engines to which ``policy.attention`` applies."""
     return "sdpa" if attention == FLASH else attention
 
 
 def leave_blocks_on_gpu(model: PreTrainedModel) -> None:
-    """Make a model on a GPU that only samples use sdpa instead of blocks, which are for CPUs."""
+    """Switch a sampling model on a GPU from blocks, which are for CPUs, to sdpa."""
     if model.config._attn_implementation == BLOCKED and model.device.type != "cpu":
         model.set_attn_implementation("sdpa")
 
 
 def uses_flash(model: PreTrainedModel) -> bool:
-    """Whether the model's attention takes no masks but the edges of sequences."""
+    """Whether the model's attention supports no masks except the edges of sequences."""
     return "flash" in str(model.config._attn_implementation)
 
 
 def with_masks(model: PreTrainedModel) -> bool:
-    """Make a model whose attention takes no masks use sdpa, which does; returns whether it was changed."""
+    """Switch a model whose attention supports no masks to sdpa; returns whether it was changed."""
     changed = uses_flash(model)
     if changed:
         model.set_attn_implementation("sdpa")

@@ -11,8 +11,9 @@ query of a block sees are left out, about a third where prompts are followed by 
 heads that share keys and values are rows of one product, so nothing is repeated. The backward pass computes P
 again, so a layer keeps queries, keys and values alone.
 
-A block has about 2^20 scores, which stay in a core's cache. In float32 torch's kernel is as fast, so other
-types are left to it, and GPUs. So are single tokens: products of a cache with room for more would copy it.
+A block has about 2^20 scores, which stay in a core's cache. In float32 torch's kernel is as fast, so it
+computes other types, and everything on GPUs. It also computes single tokens, since products of a cache with
+spare room would copy it.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 NAME = "blocked"
-"""The name under which transformers knows it."""
+"""The name of this attention in transformers."""
 SCORES = 1 << 20
 """Scores of a block of queries, over all heads of one sequence."""
 HIDDEN = -1e30
-"""Added to the scores of hidden places. A row that sees nothing is padding; it gets finite numbers."""
+"""Added to the scores of hidden places. Rows that see nothing are padding and get finite numbers."""
 
 
 def register() -> None:
@@ -99,7 +100,8 @@ class _Block:
     queries: slice
     columns: slice
     hidden: torch.Tensor | None
-    """[queries, last columns] what is added to the scores of the last columns; None if all see all."""
+    """[queries, last columns] what is added to the scores of the last columns; None if every query sees them
+    all."""
 
 
 _KNOWN: WeakIdKeyDictionary = WeakIdKeyDictionary()
@@ -145,7 +147,7 @@ def _plan(visible: torch.Tensor, rows: int) -> list[_Block]:
 
 
 class _Blocked(torch.autograd.Function):
-    """The computation, in both directions."""
+    """The forward and the backward pass."""
 
     @staticmethod
     def forward(

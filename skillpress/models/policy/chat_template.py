@@ -34,9 +34,9 @@ from skillpress.rollouts.programs.requests import UnshownConversationError
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
 """A message that is rendered to see how the template writes it."""
 TOOL = "look_up_the_answer"
-"""The name of a tool that is shown for the same reason."""
+"""The name of a tool that is rendered to see how the template shows tools."""
 ANSWER = "(any response)"
-"""The response that is rendered for the same reason."""
+"""A response that is rendered to see what follows it."""
 DAY = datetime(2024, 7, 26)
 """The date for templates that write today's. Llama's templates write this one by default."""
 WRONG = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
@@ -114,7 +114,7 @@ class ChatTemplate:
     def _arranged(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> tuple[Sequence[Mapping[str, Any]], str]:
-        """(the messages in the first arrangement that the template shows whole, the prompt)."""
+        """(the messages in the first arrangement that the template shows completely, the prompt)."""
         why = ""
         for arranged in arrangements(messages):
             try:
@@ -206,8 +206,8 @@ def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
     named = tokenizer.chat_template
     if isinstance(named, dict) and "default" not in named:
         raise PolicyError(
-            f"{tokenizer.name_or_path}: its chat templates are called {', '.join(sorted(named))}; call the "
-            "one to use `default` in tokenizer_config.json"
+            f"{tokenizer.name_or_path}: none of its chat templates ({', '.join(sorted(named))}) is the "
+            "default; rename the one to use to `default` in tokenizer_config.json"
         )
     return _readable(tokenizer, tokenizer.get_chat_template())
 

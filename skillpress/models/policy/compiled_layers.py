@@ -18,7 +18,7 @@ from skillpress.models.policy.tree_scoring import TreeScorer
 _LOG = logging.getLogger(__name__)
 
 FAILURES = (RuntimeError, OSError, ImportError)
-"""How a compiler fails: by torch's own errors, or for want of a program or a package."""
+"""Errors of a failed compilation: torch's own, or those of a missing program or package."""
 
 
 def compile_layers(scorer: Scorer, zero_stage: int = 0, backend: str = "inductor") -> str | None:
@@ -47,14 +47,14 @@ def compile_layers(scorer: Scorer, zero_stage: int = 0, backend: str = "inductor
 
 def _why_not(scorer: Scorer, layers: list[GradientCheckpointingLayer], zero_stage: int) -> str | None:
     if not isinstance(scorer, TreeScorer):
-        return f"its scorer is {scorer.name!r}, and only the scorer 'tree' calls all layers alike"
+        return f"its scorer is {scorer.name!r}, but only the scorer 'tree' calls all layers alike"
     if zero_stage >= 3:
         return "ZeRO stage 3 gathers the weights within the layers, where compiled code cannot wait for them"
     return None if layers else "transformers does not say which of its modules are layers"
 
 
 def _failure(scorer: Scorer) -> str | None:
-    """What goes wrong in a pass through the compiled layers; its gradients are dropped."""
+    """The error of a pass through the compiled layers; None without one. The pass's gradients are dropped."""
     model = scorer.model
     try:
         logprobs, _ = scorer(pack_responses(example_pairs(model), model.device), 1.0)

@@ -76,7 +76,7 @@ def mkl_is_slow() -> bool:
 
 
 def suits_onednn(rows: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether a product of these rows with the other matrix is for oneDNN."""
+    """Whether oneDNN should compute the product of these rows with the other matrix."""
     return (
         not torch.compiler.is_compiling()  # first: a compiled layer would depend on the number of rows
         and rows.dtype == other.dtype == torch.float32
@@ -96,7 +96,7 @@ def _onednn(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
 
 
 class _Product(torch.autograd.Function):
-    """:func:`linear` of rows [n, width], in both directions."""
+    """The forward and the backward pass of :func:`linear`, for rows [n, width]."""
 
     @staticmethod
     def forward(

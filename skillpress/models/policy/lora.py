@@ -35,12 +35,12 @@ from skillpress.models.policy.precision import round_at_random
 from skillpress.models.policy.trained_rows import PARAMETER, TrainedRows
 
 Whole = Callable[[torch.Tensor], torch.Tensor]
-"""Returns the current weight, whole even if each rank holds a part. All ranks call it in the same order."""
+"""Returns the full current weight, even if each rank holds a part. All ranks call it in the same order."""
 
 NAME = "default"
 """Name of the adapter within the model; it is in no file."""
 START = "start"
-"""Name of an adapter that stays as training found it: with it the model is the start policy."""
+"""Name of a frozen adapter: with it the model is the start policy."""
 
 _PREFIX, _ROWS = "base_model.model.", "token_adapter.trainable_tokens_delta"
 """Parts of the names that ``peft`` gives to tensors in a file."""
@@ -87,7 +87,7 @@ class LoraAdapter:
         Args:
             seed: the seed of A, and of the rounding of bfloat16 weights.
             rows: tokens whose rows of the embeddings are trained too, such as those of ``domain_tokens``.
-            start: the adapter to go on from, of the same rank; None starts with no change.
+            start: the adapter to continue from, of the same rank; None starts without changes.
             packed: whether the model's weights, which were rounded to 4 bits, are held in 4 bits.
         """
         import peft
@@ -122,7 +122,7 @@ class LoraAdapter:
         self._rows = TrainedRows(model, rows) if rows else None
 
     def _take(self, start: SavedAdapter) -> None:
-        """Start with these changes, and keep a frozen copy of them; of the rows the tables keep it."""
+        """Start with these changes, and keep a frozen copy of them. The tables keep that of the rows."""
         with torch.no_grad():
             for name, layer in self._layers.items():
                 for factor, linears in (("lora_A", layer.lora_A), ("lora_B", layer.lora_B)):
@@ -143,8 +143,8 @@ class LoraAdapter:
 
     @contextmanager
     def switched_off(self) -> Iterator[None]:
-        """The model is the start policy within this context; passes still visit the same modules, unless
-        the adapter goes on from another one."""
+        """The model is the start policy within the block. Passes still visit the same modules, unless the
+        adapter continues another one."""
         for layer in self._layers.values():
             layer.set_scale(NAME, 0.0)
         if self._goes_on:
@@ -210,7 +210,7 @@ class LoraAdapter:
 
 @contextmanager
 def _packed(model: PreTrainedModel) -> Iterator[None]:
-    """Pack the model's layers. ``peft`` knows within this context that they are packed."""
+    """Pack the model's layers. Within the block ``peft`` treats them as packed."""
     pack_layers(model)
     # ``peft`` reads this attribute of the model.
     setattr(model, "is_loaded_in_4bit", True)  # noqa: B010

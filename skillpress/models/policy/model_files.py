@@ -46,7 +46,7 @@ def adapter_alone(source: str | Path) -> str:
         "whole.save_pretrained(to); T.from_pretrained(base).save_pretrained(to)"
     )
     return (
-        f"{source}: holds adapter_config.json, so it is an adapter and no whole model; merge it into its "
+        f"{source}: holds adapter_config.json, so it is an adapter, not a full model; merge it into its "
         f"base model and name {merged}: python -c {shlex.quote(code)}"
     )
 

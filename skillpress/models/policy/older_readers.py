@@ -40,7 +40,7 @@ def make_savable(model: PreTrainedModel) -> None:
 
 
 def _mended(found: GenerationConfig) -> GenerationConfig:
-    """The settings with as few changes as make them valid."""
+    """The settings with the fewest changes that make them valid."""
     if _valid(found):
         return found
     config = copy.deepcopy(found)

@@ -93,8 +93,8 @@ class PackedSequences:
 
 
 def first_fit(sizes: Sequence[int], width: int) -> tuple[list[int], list[int]]:
-    """The row of each piece and its beginning there. The longest piece is first; each goes into the first row
-    with room.
+    """The row of each piece, and the place in the row where the piece begins. The longest piece is first;
+    each goes into the first row with room.
 
     This takes at most 11/9 of the minimum number of rows, plus one (Johnson 1973).
     """

@@ -77,7 +77,7 @@ class Policy:
     def encode(self, prompts: Sequence[str]) -> list[TokenIds]:
         """Token ids of prompts.
 
-        An instruction model's chat template is put around each prompt. A base model's prompt begins with the
+        An instruction model's prompts are put into its chat template. A base model's prompt begins with the
         tokens that its tokenizer puts before a text: a BOS token or nothing.
         """
         chat = self._chat
@@ -286,7 +286,7 @@ class SavedPart(Protocol):
     """A part of a model folder besides the model."""
 
     def save(self, folder: Path) -> None:
-        """Write it into a new folder."""
+        """Write the part into a new folder."""
 
 
 ADAPTER = "adapter"
@@ -344,7 +344,7 @@ def _check(policy: Policy, source: str | Path) -> None:
         )
     if beyond := sorted(token for token in policy.stop_token_ids if not 0 <= token < policy.vocabulary):
         raise PolicyError(
-            f"{source}: responses are to end with token {beyond[0]}, and the model has ids 0 to "
+            f"{source}: responses should end with token {beyond[0]}, but the model has ids 0 to "
             f"{policy.vocabulary - 1}; correct eos_token_id in generation_config.json, or eos_token in "
             "tokenizer_config.json"
         )
@@ -352,7 +352,7 @@ def _check(policy: Policy, source: str | Path) -> None:
     last = max(*words, *policy.encode([QUESTION])[0])
     if last >= policy.vocabulary:  # an added token that never occurs may be beyond, as in Gemma 3
         raise PolicyError(
-            f"{source}: its tokenizer knows token {last} ({tokenizer.convert_ids_to_tokens(last)!r}), and "
+            f"{source}: its tokenizer knows token {last} ({tokenizer.convert_ids_to_tokens(last)!r}), but "
             f"the model has ids 0 to {policy.vocabulary - 1}; use this model's tokenizer, or resize "
             "the model's embeddings"
         )
@@ -391,5 +391,5 @@ def _check_weights(report: Mapping[str, Any], model: str, source: str | Path) ->
             shown = ", ".join(sorted(names)[:3]) + (" and others" if len(names) > 3 else "")
             raise PolicyError(
                 f"{source}: holds {what} for {shown} of config.json's {model}; the folder belongs to another "
-                "kind of model, or was not copied whole"
+                "kind of model, or was not copied completely"
             )

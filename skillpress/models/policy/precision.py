@@ -4,7 +4,7 @@ A bfloat16 weight has 8 bits of mantissa, so an update below 1/512 of its size r
 learning rates of fine-tuning that is nearly every update. Weights of that type therefore need float32
 masters, which the optimizer changes: DeepSpeed keeps them if bf16 is enabled, and imitation keeps them with
 :class:`MasterWeights`. If a small change must show in the bfloat16 weights themselves,
-:func:`round_at_random` lets it change a proportional number of them.
+:func:`round_at_random` changes a proportional number of them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, A
     kept = bf16.get("enabled", False) and not bf16.get("bf16_master_weights_and_grads", False)
     if dtype != torch.float32 and not kept:
         raise PolicyError(
-            f"policy.dtype {str(dtype).removeprefix('torch.')} with training.deepspeed {name}: nothing keeps "
-            "float32 master weights there, and most updates would round to nothing; use a configuration "
+            f"policy.dtype {str(dtype).removeprefix('torch.')} with training.deepspeed {name}: no float32 "
+            "master weights are kept there, so most updates would round to nothing; use a configuration "
             "with bf16 enabled (zero0_bf16 to zero3_bf16), or set policy.dtype to float32"
         )
 

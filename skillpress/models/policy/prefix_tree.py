@@ -2,7 +2,7 @@
 
 All sequences of a pass (a prompt with its response) are sorted. Then the longest beginning that one shares
 with any earlier one is shared with its neighbour. Only the tokens behind that beginning are new nodes. So a
-group's prompt is there once, and so are growing contexts, their branches and what begins several prompts.
+group's prompt occurs once, and so do growing contexts, their branches and common beginnings of prompts.
 
 Nodes are numbered as they appear, and everything below a node follows it directly. So one number per node,
 the end of its subtree, decides what attention needs: a token sees itself and its ancestors,
@@ -103,7 +103,7 @@ class _Building:
 
 
 def _common(first: Numbers, second: Numbers) -> int:
-    """Number of tokens with which both begin."""
+    """Number of tokens that both sequences begin with."""
     length = min(len(first), len(second))
     differs = first[:length] != second[:length]
     return int(differs.argmax()) if differs.any() else length

@@ -21,7 +21,7 @@ _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def load_pretrained(name: str, dtype: str) -> Policy:
-    """Load a model by name, folder or hub repository; ``PolicyError`` if that cannot be done."""
+    """Load a model by name, folder or hub repository; ``PolicyError`` if it cannot be loaded."""
     with waiting(f"loading {name}"):
         return _smollm2(dtype) if name == SMOLLM2 else load_policy(name, dtype)
 

@@ -28,7 +28,7 @@ from skillpress.models.policy.tree_scoring import TreeScorer, why_not
 _LOG = logging.getLogger(__name__)
 
 MASKING_KERNELS = {"eager", "sdpa", BLOCKED}
-"""Attention implementations that take the masks of the cached scorer and of trees."""
+"""Attention implementations that support the masks of the cached scorer and of trees."""
 
 
 def choose_scorer(model: PreTrainedModel) -> Scorer:

@@ -34,21 +34,21 @@ class Responses:
     prompts: torch.Tensor
     """[prompts, prompt width] token ids of the different prompts."""
     prompt_lengths: torch.Tensor
-    """[prompts] number of tokens of each."""
+    """[prompts] number of tokens of each prompt."""
     owner: torch.Tensor
     """[sequences] row of the prompt that each sequence begins with."""
     continuations: torch.Tensor
     """[sequences, width] the tokens after the prompt, without the last one: a response, or several with the
     texts between them. The width may be 0."""
     continuation_lengths: torch.Tensor
-    """[sequences] number of continuation tokens of each."""
+    """[sequences] number of continuation tokens of each sequence."""
     predicting: torch.Tensor
     """[tokens] place that predicts each response token: s for the first token of sequence s (from the end of
     its prompt), and sequences + s x width + j for the token after continuation token j."""
     targets: torch.Tensor
     """[tokens] the response tokens, response by response."""
     first: torch.Tensor
-    """[responses] place in ``targets`` of each first token, which the whole prompt predicts."""
+    """[responses] place in ``targets`` of each response's first token, which the prompt predicts."""
     pairs: Pairs
     """The prompts and responses themselves, on the host."""
 
@@ -68,7 +68,8 @@ class Responses:
 
 
 def pack_responses(pairs: Sequence[Pair] | Pairs, device: torch.device | str = "cpu") -> Responses:
-    """Pairs as one padded batch with every prompt once; one that extends the last joins its sequence."""
+    """Pairs as one padded batch with every prompt once; a pair that extends the last one joins its
+    sequence."""
     known = Pairs.of(pairs)
     firsts = [known.rows[chain.start][0] for chain in known.chains]
     place = {prompt: index for index, prompt in enumerate(dict.fromkeys(firsts))}
@@ -224,7 +225,7 @@ class _Prompts:
 
     @classmethod
     def of(cls, responses: Responses, on_the_left: bool) -> _Prompts:
-        """Padded on the right, hidden by causality, or on the left, as a sliding window needs."""
+        """Prompts padded on the right, where causality hides padding, or on the left for a sliding window."""
         tokens, lengths = responses.prompts, responses.prompt_lengths[:, None]
         width = tokens.shape[1]
         columns = torch.arange(width, device=tokens.device)

@@ -1,7 +1,7 @@
 """Whether a prompt shows every message of a conversation, and how a conversation can be written otherwise.
 
-Many chat templates show or allow one system message, at the beginning. Some of them drop a later one without
-a word, so that a model would be trained on prompts that lack what its program was told.
+Many chat templates show or allow one system message, at the beginning. Some silently drop a later one, so a
+model would be trained on prompts that lack its program's instructions.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Messages = Sequence[Mapping[str, Any]]
 def arrangements(messages: Messages) -> Iterator[Messages]:
     """The conversation as it is; then forms for templates that cannot show its system messages.
 
-    A system message after another message becomes the user's; then the user's messages that follow one
-    another are one; last, the first system message is the user's as well. All but the last begin alike, so
+    A system message after another message becomes the user's; then consecutive messages of the user are
+    joined; last, the first system message becomes the user's as well. All forms but the last begin alike, so
     the prompts of a conversation that grows extend one another.
     """
     yield messages
@@ -47,8 +47,8 @@ def _joined(messages: Messages) -> Iterator[Mapping[str, Any]]:
 
 
 def left_out(messages: Messages, prompt: str) -> str | None:
-    """The role of the first message whose text the prompt lacks, or a system message's that it moves; None if
-    it shows all.
+    """The role of the first message whose text is missing from the prompt, or of a system message that it
+    moves; None if it shows all.
 
     Thoughts and calls of earlier answers do not count: templates leave out thoughts on purpose, and write
     calls in their own form. An answer with a call may lose its text.

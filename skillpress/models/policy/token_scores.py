@@ -42,7 +42,8 @@ class TokenScores(nn.Module):
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
-        """Take the output embeddings; any but a matrix and a bias (LoRA) need all logits at once."""
+        """Use the output embeddings. If they are more than a matrix and a bias (LoRA), all logits exist at
+        once."""
         super().__init__()
         self._config: PretrainedConfig = model.config
         head = model.get_output_embeddings()

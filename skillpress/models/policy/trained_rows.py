@@ -35,7 +35,7 @@ class TrainedRows:
     """The trained rows within a model; the model stays an object of its class."""
 
     def __init__(self, model: PreTrainedModel, ids: Sequence[int]) -> None:
-        """Insert the rows, which have gradients whatever the rest of the model has.
+        """Insert the rows, which have gradients even if the rest of the model has none.
 
         Args:
             ids: the tokens, at least one.
@@ -48,7 +48,7 @@ class TrainedRows:
         assert isinstance(table, torch.Tensor) and isinstance(head, nn.Linear)
         self.ids = torch.tensor(sorted(set(ids)), device=table.device)
         self.on = True
-        """Whether the rows are in use; otherwise the model is the one without them."""
+        """Whether the model uses the rows; otherwise it is the model without them."""
         self._place = torch.full((len(table),), -1, device=table.device)
         self._place[self.ids] = torch.arange(len(self.ids), device=table.device)
         modules: list[nn.Module] = [embeddings] if head.weight is table else [embeddings, head]
@@ -86,7 +86,7 @@ class TrainedRows:
         """Maps each table, as the parameter it is, to a copy with these rows in place of its own.
 
         Args:
-            whole: returns the current weight, whole even if each rank holds a part.
+            whole: returns the full current weight, even if each rank holds a part.
         """
         found = {}
         for module in self._tables.values():
@@ -97,7 +97,7 @@ class TrainedRows:
 
     @contextmanager
     def switched_off(self) -> Iterator[None]:
-        """The model has its old rows within this context."""
+        """The model has its old rows within the block."""
         self.on = False
         try:
             yield
@@ -105,7 +105,7 @@ class TrainedRows:
             self.on = True
 
     def _looked_up(self, module: nn.Module, arguments: tuple[Any, ...], output: torch.Tensor) -> Any:
-        """The result of the input embeddings with these rows; None leaves it as it is."""
+        """The result of the input embeddings with these rows; None leaves it unchanged."""
         if not self.on:
             return None
         place = self._place[arguments[0]]
@@ -117,7 +117,7 @@ class TrainedRows:
         return torch.where((place >= 0)[..., None], own, output)
 
     def _scored(self, module: nn.Module, arguments: tuple[Any, ...], output: torch.Tensor) -> Any:
-        """The result of the output embeddings with these rows' columns; None leaves it as it is."""
+        """The result of the output embeddings with these rows' columns; None leaves it unchanged."""
         if not self.on:
             return None
         table = module.weight

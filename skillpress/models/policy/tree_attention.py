@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BLOCK = 128
 """Places of a block, in both directions."""
 LEAST_HEAD = 16
-"""The smallest size of a head that the compiled kernels take."""
+"""The smallest head size that the compiled kernels support."""
 
 
 def register() -> None:
@@ -42,15 +42,15 @@ def why_not(model: PreTrainedModel) -> str | None:
     """Why a model on a GPU cannot use it, in words; None if it can."""
     config, kernel = model.config.get_text_config(), model.config._attn_implementation
     if kernel != "sdpa":
-        return f"its attention is {kernel!r}, and only sdpa can be replaced by FlexAttention"
+        return f"its attention is {kernel!r}, but only sdpa can be replaced by FlexAttention"
     if not model._supports_flex_attn:
         return "transformers does not give its layers block masks"
     heads = int(config.num_attention_heads)
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
     if size < LEAST_HEAD:
-        return f"its heads have {size} numbers, and FlexAttention's kernels take at least {LEAST_HEAD}"
+        return f"its heads have {size} numbers, fewer than the {LEAST_HEAD} that FlexAttention's kernels need"
     if model.training and any(getattr(config, name, 0) for name in ("attention_dropout", "attn_pdrop")):
-        return "its attention has dropout, which FlexAttention has not"
+        return "its attention has dropout, which FlexAttention does not support"
     return None
 
 

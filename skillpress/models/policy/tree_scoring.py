@@ -4,8 +4,8 @@ The cached scorer makes two passes through all layers and copies keys and values
 token goes through the layers once, in a single pass, and attention reads a shared prompt where it is. This
 also works with gradient checkpointing.
 
-Attention gets a mask: a token sees itself and its ancestors, or with a sliding window those of them whose
-depth is at most a window away. There are two forms:
+Attention gets a mask: a token sees itself and its ancestors; with a sliding window, only those at most a
+window away in depth. There are two forms:
 
     dense     trees are packed into rows as wide as the widest tree, with a Boolean mask per row for
               transformers' own kernels and for ``blocked_attention.py``; a sequence joins a tree
@@ -134,7 +134,7 @@ def dense_masks(depth: torch.Tensor, ends: torch.Tensor, window: int | None) -> 
 
 
 def _added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The mask as transformers' written-out attention takes it."""
+    """The mask in the form of transformers' eager attention."""
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(
         ~mask, torch.finfo(dtype).min
     )

@@ -20,7 +20,7 @@ from skillpress.skills.library.retrieval import FILLER, Query, Retrieval, words_
 HEADING = "Skills learned in earlier tasks:"
 MARK = "<skill>"
 LONGEST_PHRASE = 16
-"""No phrase is longer: the upper limit of ``skills.max_phrase_length``."""
+"""The most skills of a phrase: the upper limit of ``skills.max_phrase_length``."""
 
 
 @dataclass(frozen=True)

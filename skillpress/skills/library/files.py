@@ -20,8 +20,7 @@ from skillpress.skills.library.advice import shown
 from skillpress.skills.library.library import GENERAL, Skill
 
 FILE, EVIDENCE_FILE = "SKILL.md", ".evidence.json"
-"""The second has hashes of the tasks that a skill was written from. It belongs to no skill: agents neither
-get it nor need it."""
+"""The skill, and a file of hashes of the tasks that it was written from. Agents do not get the latter."""
 LONGEST = {"name": 64, "description": 1024, "compatibility": 500}
 """The format's limits, in characters."""
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -55,13 +54,13 @@ class SkillFolder:
 
 
 def read_skill_folders(folder: Path, named: str) -> tuple[SkillFolder, ...]:
-    """The skills of a folder, by name. Files beside them and hidden folders are left out.
+    """The skills of a folder, by name. Other files and hidden folders are left out.
 
     Args:
         named: the parameter or option that names the folder, for messages.
 
     Raises:
-        ParamsError: there is no skill, or one breaks a rule; the message names the file and the field.
+        ParamsError: no skill was found, or one breaks a rule; the message names the file and the field.
     """
     if (folder / FILE).is_file():
         raise ParamsError(f"{named}: {folder} is itself a skill; name the folder that contains it")
@@ -71,7 +70,7 @@ def read_skill_folders(folder: Path, named: str) -> tuple[SkillFolder, ...]:
         raise ParamsError(f"{named}: {folder} cannot be read ({error.strerror}); name a folder") from error
     found = tuple(_skill(path, named) for path in inside)
     if not found:
-        raise ParamsError(f"{named}: {folder} holds no skill; each is a folder NAME with a {FILE}")
+        raise ParamsError(f"{named}: {folder} has no skill; a skill is a folder NAME with a {FILE}")
     return found
 
 
@@ -88,14 +87,14 @@ def given_skills(name: str | None, named: str) -> tuple[SkillFolder, ...]:
 
 
 def as_text(skills: tuple[SkillFolder, ...]) -> str:
-    """Skills as the library shows its own above a prompt; empty without skills."""
+    """Skills in the form in which the library shows its own above a prompt; empty without skills."""
     return shown([skill.as_rule for skill in skills])
 
 
 def _skill(folder: Path, named: str) -> SkillFolder:
     file = folder / FILE
     if link := next((path for path in (folder, *folder.rglob("*")) if path.is_symlink()), None):
-        raise ParamsError(f"{named}: {link} is a link; a skill holds its own files")
+        raise ParamsError(f"{named}: {link} is a link; replace it by a copy")
     try:
         text = file.read_text(encoding="utf-8")
         digest = _digest(folder)
@@ -103,7 +102,7 @@ def _skill(folder: Path, named: str) -> SkillFolder:
         raise ParamsError(f"{named}: {file} cannot be read ({error})") from error
     front = _FRONT.fullmatch(text)
     if front is None:
-        raise ParamsError(f"{named}: {file} has no front matter; it begins with --- and a line for each key")
+        raise ParamsError(f"{named}: {file} has no front matter; begin it with --- and a line for each key")
     keys = parse_yaml(front[1], f"{named}: {file}: the front matter")
     if not isinstance(keys, dict):
         raise ParamsError(f"{named}: {file}: the front matter must name keys, such as `name: {folder.name}`")

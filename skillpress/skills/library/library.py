@@ -72,7 +72,7 @@ class SkillLibrary:
     def __post_init__(self) -> None:
         steps = [version.step for version in self.versions]
         if any(later <= earlier for earlier, later in pairwise(steps)):
-            raise ValueError(f"versions must follow each other, got those of steps {steps}")
+            raise ValueError(f"versions of steps {steps}: each must be of a later step than the one before")
         names = [skill.name for skill in self.skills]
         if len(set(names)) < len(names):
             raise ValueError("the library holds a skill twice")

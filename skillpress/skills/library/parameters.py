@@ -35,7 +35,7 @@ class TeacherParameters(Section):
     body: dict[str, Any] = Field(default={})
     """Further fields of every request, such as ``{reasoning_effort: low}``."""
     stream: bool = False
-    """Whether answers are asked for as streams, for servers that give no others."""
+    """Whether answers are requested as streams, for servers that give no others."""
 
     def make(self, seed: int, folder: Path) -> Ask:
         """The teacher, ready for questions. The folder keeps its answers and their cost until training ends.
@@ -59,10 +59,10 @@ class LibraryParameters(Section):
     new: PositiveInt
     """The most skills that an evolution adds: this many general ones, and this many per class that failed."""
     teacher: TeacherParameters | None
-    """None uses phrases of the dictionary."""
+    """The model that writes skills; null makes them from phrases of the dictionary."""
     folder: str | None = None
     """A folder of skills (``NAME/SKILL.md``) that the library begins with, for tasks of all classes, in the
-    working directory or the lab; null begins with none."""
+    working directory or the lab; null begins without skills."""
 
     def beginning(self) -> SkillLibrary:
         """The library before training: the skills of ``folder``, without their evidence.

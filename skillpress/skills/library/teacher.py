@@ -24,7 +24,7 @@ FAILURES_SHOWN = 3
 LONGEST_RULE = 300
 """The most characters of a rule; longer lines are left out."""
 STEPS_TOLD, CHARACTERS_TOLD = 30, 300
-"""A question shows so many last steps, and so many first characters of an action or observation."""
+"""How many last steps a question shows, and how many first characters of each action and observation."""
 
 PROMPT = """\
 You teach an agent that acts in an environment step by step. It failed at tasks of the class {task_class}.

@@ -49,7 +49,7 @@ def search_exactly(corpus: Corpus, max_phrase_length: int, seed: int) -> FoundPh
 def search_within(
     corpus: Corpus, max_phrase_length: int, time_limit: float, coded_length: int | None = None
 ) -> FoundPhrases:
-    """See :func:`search_exactly`; ``time_limit`` in seconds.
+    """Same as :func:`search_exactly`, with a ``time_limit`` in seconds.
 
     ``coded_length`` is L in the description length alone. 1 stores no lengths; None means L.
     """

@@ -3,7 +3,7 @@
 - Token lists are one array: the length of the token that starts at each place, 0 inside a token. A pair of
   neighbouring tokens is then a gram and the length of its left part. A merge updates the pair counts only at
   the places it touches, which the inverted index lists.
-- The change of 𝓛_BDL is computed with the same formula from the same whole numbers (see
+- The change of 𝓛_BDL is computed by the reference's formula from the same whole numbers (see
   ``description_length.py``); ``cover.py`` counts the saved segments.
 - A candidate is skipped if it could not be accepted even at best. Both parts of a pair are phrases. Replacing
   the merge by its two parts turns any cut with the merge into one without it, at one more segment per use. So

@@ -42,14 +42,14 @@ class ScoredTokens:
     reference_logprobs: torch.Tensor | None = None
     """Log-probabilities of the start policy, NaN where ``kl_weights`` is 0; None if there is no KL term."""
     kl_weights: torch.Tensor | None = None
-    """Weights of the KL term: w_t over the probability that the start policy scores the token, 0 where it has
-    not; None if it has scored every token, and the weights are w_t."""
+    """Weights of the KL term: w_t over the probability that the start policy scores the token, 0 where it is
+    not scored. None if all tokens are scored: the weights are then w_t."""
     values: torch.Tensor | None = None
-    """[responses] V of each one's state under the current weights, with gradient; None without a head."""
+    """[responses] V of each response's state under the current weights, with gradient; None without head."""
     old_values: torch.Tensor | None = None
-    """[responses] the values before the updates of the step; None without a head, as the next two."""
+    """[responses] the values before the updates of the step; None without a head."""
     value_targets: torch.Tensor | None = None
-    """[responses] the values that they should have had."""
+    """[responses] the values that the states should have had; None without a head."""
     value_weights: torch.Tensor | None = None
     """[responses] weight of each in the values' loss of its update; a whole update's sum to 1 over all
     processes."""
@@ -65,7 +65,7 @@ def token_weights(lengths: Indices, aggregation: Aggregation, tokens: float, seq
     """[samples] weight w of each token of a sample, such that the weights of a whole step sum to 1.
 
     They are set for the whole step, before it is split into minibatches, passes and processes and before
-    samples without advantage are removed. So neither changes the gradient.
+    samples without advantage are removed. So neither the split nor the removal changes the gradient.
 
     Args:
         lengths: [samples] response tokens per sample, at least 1 each.
@@ -102,13 +102,13 @@ class Algorithm(Section):
     """
 
     one_update_per_step: ClassVar[bool] = False
-    """Whether the loss is correct only for the weights that sampled."""
+    """Whether the loss is correct only under the weights that sampled the tokens."""
     corrects_staleness: ClassVar[bool] = False
     """Whether the loss is correct for rollouts whose weights are some steps old (``training.replay``)."""
     needs_values: ClassVar[bool] = False
     """Whether a value head is trained with the policy; ``Batch.values`` has its values."""
     smallest_group: ClassVar[int] = 2
-    """The fewest rollouts per task that it needs."""
+    """The fewest rollouts per task that the algorithm needs."""
 
     name: str
     """An algorithm of docs/methods.md, each with its own keys, or ``module:Class``."""
@@ -135,7 +135,7 @@ class Algorithm(Section):
 
     @abstractmethod
     def loss(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """What an update minimises, as a sum over tokens that any split of the batch can add up.
+        """What an update minimises: a sum over tokens, the same for any split of the batch.
 
         Returns:
             The loss of some response tokens, and metrics, which are weighted sums too.

@@ -12,7 +12,7 @@ A reward has named parts, and each part is credited to a trajectory or to a step
 *trajectory* is a reward of the whole episode, and every step is credited with the sum. A part credited to its
 *step* counts for that step alone. The penalty that shaping takes off a success belongs to the trajectory,
 unless its steps pay their own parts of it (``charges``). A part credited by its *mean* is divided by the
-number of steps, and the trajectory is credited with it: a measure of every step adds at most its weight.
+number of steps and credited to the trajectory, so a measure of every step adds at most its weight.
 
 A step here is anything that the policy sampled. If an agent summarises its past, each summary is a step too
 and learns from the episode's result.
@@ -84,7 +84,7 @@ class Batch:
     group: PerTrajectory[Indices]
     """The number of each trajectory's group, counted from 0."""
     won: PerTrajectory[Flags]
-    """Whether each won its task."""
+    """Whether each trajectory won its task."""
     length: PerTrajectory[Indices]
     """Number of steps."""
     core_reward: PerTrajectory[Floats]
@@ -94,11 +94,12 @@ class Batch:
     penalty: PerTrajectory[Floats]
     """The penalty that shaping takes off; 0 before shaping."""
     role: PerTrajectory[Indices]
-    """What the step does with each: ``TEACHES``, ``LEFT_OUT``, ``FURTHER`` or ``REPLAYED``."""
+    """What the training step does with each trajectory: ``TEACHES``, ``LEFT_OUT``, ``FURTHER`` or
+    ``REPLAYED``."""
     episodes: PerTrajectory[tuple[Trajectory, ...]]
     """The trajectories themselves, with their texts."""
     tasks: PerTrajectory[tuple[Task, ...] | None] = None
-    """The task of each; None where nothing reads it."""
+    """The task of each trajectory; None where nothing reads it."""
 
     trajectory: PerStep[Indices]
     """The number of each step's trajectory, counted from 0."""
@@ -108,9 +109,9 @@ class Batch:
     tokens: PerStep[Indices]
     """Number of sampled tokens; 0 where the prompt did not fit, so nothing was sampled."""
     made: PerStep[Indices]
-    """k, the steps that the episode had made before each."""
+    """k, the number of steps that the episode made before each step."""
     pairs: PerStep[Pairs]
-    """Prompt and response of each, and which of them extend one another."""
+    """Prompt and response of each step, and which of them extend one another."""
     parts: PerStep[Mapping[str, Floats]]
     """Part of the reward to its values; 0 at a step without that part."""
     charges: PerStep[Floats | None] = None
@@ -141,10 +142,11 @@ class Batch:
     advantages: PerToken[Floats]
     """Advantages; 0 before they are computed."""
     proximal_logprobs: PerToken[Logprobs | None] = None
-    """The learner's before the step's updates; NaN where the update's own pass has them
+    """The learner's log-probabilities before the step's updates; NaN where the update's own pass has them
     (``loop/own_scores.py``), None where the engine's are used instead."""
     reference_logprobs: PerToken[Logprobs | None] = None
-    """The start policy's, NaN where ``kl_factors`` is 0; None before they are computed, or without a KL."""
+    """The start policy's log-probabilities, NaN where ``kl_factors`` is 0; None before they are computed, or
+    without a KL."""
 
     @classmethod
     def of_steps(
@@ -208,8 +210,8 @@ class Batch:
         return replace(batches[0], credit=credit, **columns)
 
     def select(self, rows: Indices) -> Batch:
-        """Only these trajectories; ``rows`` are increasing. Groups and states that have none of them left are
-        not counted."""
+        """Only these trajectories; ``rows`` are increasing. Groups and states without a remaining trajectory
+        are not counted."""
         if len(rows) == len(self.group):
             return self
         found = self._rows({"trajectories": rows, "steps": members(rows, self.length)})
@@ -316,7 +318,7 @@ class Batch:
 
     @property
     def _shared_penalty(self) -> Floats:
-        """[trajectories] the penalty that all steps of each share."""
+        """[trajectories] the penalty that all steps of a trajectory share."""
         return self.penalty if self.charges is None else np.zeros(len(self.penalty))
 
     def _sum(self, credit: Credit) -> Floats:

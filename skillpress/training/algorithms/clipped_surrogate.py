@@ -47,7 +47,7 @@ class Surrogate(Corrected):
     clip_high: Annotated[float, Field(gt=0)]
     """Ratios above 1 + clip_high give no gradient where the advantage is positive."""
     dual_clip: Annotated[float, Field(gt=1)] | None = None
-    """Ratios above it give no gradient where the advantage is negative; null sets no such bound."""
+    """Ratios above dual_clip give no gradient where the advantage is negative; null sets no bound."""
 
     @model_validator(mode="after")
     def _dual_clip_of_tokens(self) -> Self:
@@ -56,7 +56,7 @@ class Surrogate(Corrected):
         if self.ratio != "token":
             raise ValueError(
                 f"dual_clip is {self.dual_clip:g} and ratio {self.ratio!r}: the dual clip bounds the ratios "
-                "of tokens; take ratio token, or dual_clip null"
+                "of tokens; use ratio token, or dual_clip null"
             )
         if self.dual_clip <= 1 + self.clip_high:
             raise ValueError(
@@ -95,7 +95,7 @@ class Surrogate(Corrected):
             return unit_sums(log_ratio, tokens.advantages, tokens.weights, tokens.response)
         if tokens.trajectory_sums is None:
             raise ValueError(
-                "ratios over trajectories need the sums of whole trajectories, and there are none"
+                "trajectory_sums is None; ratios over trajectories need the sums of whole trajectories"
             )
         return tokens.trajectory_sums
 
@@ -106,7 +106,7 @@ class Surrogate(Corrected):
 
 
 class Clipped(Surrogate):
-    """The same with weights as its section says; its file defines advantages."""
+    """A surrogate whose section chooses the weights; its file defines advantages."""
 
     aggregation: Aggregation
     """How token losses are averaged over a step: token_mean or sequence_mean."""

@@ -11,9 +11,9 @@ Its four parts, and where they are in this repository:
     overlong shaping    p_k, Eq. 13: a response v_k close to the longest allowed length, L, is punished
 
 The punishment is a part of the reward that counts for its own step alone, since the next step's response has
-its own length. It grows over the last share c of L (4096 of 20480 tokens in the paper). It is a part of R,
-the reward of a success, so it goes with every scale of rewards; the paper's is 1 where an answer earns 1 or
--1, half of their difference. The metric ``overlong`` is the share of punished responses. Left out: answers
+its own length. It grows over the last share c of L (4096 of 20480 tokens in the paper). It is a share of R,
+the reward of a success, so it suits every scale of rewards. The paper's is 1 where an answer earns 1 or -1,
+half of their difference. The metric ``overlong`` is the share of punished responses. Left out: answers
 that were cut off are not hidden from the loss, which the paper tries before it arrives at p_k. The paper has
 no KL term; here it is optional.
 """
@@ -31,7 +31,7 @@ from skillpress.training.algorithms.clipped_surrogate import Clipped
 from skillpress.training.algorithms.group_statistics import standardised
 
 PART = "dapo/overlong"
-"""The punishment among the parts of the reward."""
+"""Name of the punishment among the parts of the reward."""
 
 
 class DAPO(Clipped):

@@ -12,7 +12,7 @@ environment names a state (``Info.state_key``); if it does not, the observation 
 prompt shows of the past. When an episode returns to a state, its own steps there are compared too. A step
 that is alone in its state has A^S = 0. If all steps are alone, this is GRPO, so two metrics describe company:
 
-    step_groups/company   share of steps whose state another step of their group was taken in
+    step_groups/company   share of steps in whose state another step of their group was taken
     step_groups/size      mean number of steps per state
 
 A^E of a group whose trajectories are all the same is 0; A^S is too, unless they come back to a state. A part

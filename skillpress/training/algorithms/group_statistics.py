@@ -103,7 +103,7 @@ def centred_over_ranks(values: Floats, counted: Flags, add: SumOverRanks) -> tup
 
 
 def alike(batch: Batch) -> NDArray[np.bool_]:
-    """[groups] whether the trajectories of each have the same scores, step by step."""
+    """[groups] whether the trajectories of a group have the same scores, step by step."""
     scores = np.split(batch.scores, np.cumsum(batch.length))[:-1]
     different = {
         (group, tuple(steps.tolist())) for group, steps in zip(batch.group.tolist(), scores, strict=True)

@@ -1,10 +1,10 @@
 """Truncated importance weights for tokens whose engine probabilities differ from the learner's.
 
 An engine and the learner round differently. So the policy that sampled (behaviour) differs slightly from the
-policy whose update is computed (proximal), although both have the same weights; with ``training.lag`` tokens
-are drawn by weights of some steps before. To correct the surrogate, each token's term is multiplied by the
-ratio of the two probabilities. A cap keeps one unlikely token from dominating an update (truncated importance
-sampling, Ionides 2008):
+policy whose update is computed (proximal), although both have the same weights; with ``training.lag`` the
+weights that draw tokens are some steps older. To correct the surrogate, each token's term is multiplied by
+the ratio of the two probabilities. A cap keeps one unlikely token from dominating an update (truncated
+importance sampling, Ionides 2008):
 
     token      omega_t = min(pi^prox(v_t) / pi^behave(v_t), cap)
     sequence   omega_t = min(product of these ratios over the response, cap), for each of its tokens
@@ -43,7 +43,7 @@ class TruncatedImportance:
 
         Args:
             log_ratios: [tokens] log pi^prox - log pi^behave, response by response.
-            lengths: [responses] tokens of each, at least 1.
+            lengths: [responses] number of tokens of each response, at least 1.
         """
         # Cut before the exponential, which would overflow for a long response.
         weights: Floats = np.exp(np.minimum(self._logs(log_ratios, lengths), np.log(self.cap)))
@@ -75,7 +75,7 @@ class Corrected(Algorithm):
     importance: Importance
     """Weights for an engine that rounds differently: none, token or sequence."""
     importance_cap: Annotated[float, Field(ge=1)]
-    """The largest such weight."""
+    """The largest importance weight."""
 
     @property
     def importance_weights(self) -> TruncatedImportance | None:

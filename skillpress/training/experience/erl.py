@@ -20,7 +20,7 @@ token, the other the whole distribution.
 
 Delta, in prompts of text, is written by the policy: it is shown the failed episode and asked what went wrong.
 A policy with compact prompts has no words for that, so Delta is the failure itself: the last words of the
-tried actions. As a control, Delta is replaced by the same number of random words of the policy's vocabulary.
+tried actions. As a control, random words of the policy's vocabulary replace Delta, as many as it has.
 
 Left out of the original: reinforcement of the reflections and of second attempts in their own context
 (Eq. 10 has none), reflections kept for other tasks, and a threshold on R(tau1) other than success.
@@ -70,9 +70,9 @@ class ERLParameters(ExperienceParameters):
     kl: Annotated[float, Field(ge=0)]
     """eta, weight of the KL from the context with the reflection to the plain one."""
     retries: Annotated[int, Field(ge=1)]
-    """The most failed episodes of a group that are tried again; the first ones are taken."""
+    """The most failed episodes of a group that are tried again; the first ones are chosen."""
     reflection: Literal["own", "random"]
-    """A second attempt's knowledge. own: what the policy wrote or tried; random: as many random words."""
+    """A second attempt's knowledge. own: its text or its actions; random: as many random words."""
 
     @model_validator(mode="after")
     def _something_is_learned(self) -> ERLParameters:
@@ -106,7 +106,7 @@ class ERLParameters(ExperienceParameters):
 
 @dataclass(frozen=True)
 class ERL(Experience):
-    """Second attempts at what failed, and what their successes teach."""
+    """Second attempts at failed episodes, and the lessons of their successes."""
 
     parameters: ERLParameters
     setting: Setting
@@ -120,7 +120,7 @@ class ERL(Experience):
 
     @property
     def reflection(self) -> Reflection | None:
-        """How the policy reflects if prompts are text; None otherwise."""
+        """How the policy reflects, if prompts are text; None otherwise."""
         return Reflecting(self._worded) if self.setting.words is None else None
 
     def attempts(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[EpisodeRequest]:

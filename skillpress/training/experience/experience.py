@@ -49,9 +49,9 @@ class LessonTokens:
     """log pi(v_t | plain prompt) in nats under the current weights; carries the gradient."""
     kl: torch.Tensor | None
     """KL(pi(. | prompt) || pi(. | plain prompt)) in nats at each token's place, over the whole vocabulary.
-    Only the second carries a gradient. None where the loss does not need it."""
+    Only pi(. | plain prompt) carries a gradient. None where the loss does not need it."""
     weights: torch.Tensor
-    """The same weight as a rollout's token."""
+    """Weights of the tokens, the same as those of a rollout's tokens."""
 
 
 class Experience(ABC):

@@ -40,7 +40,7 @@ class ExperienceParameters(Section, ABC):
     def loss(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some tokens of lessons, and metrics; both are sums that any split of the lessons can
         add up."""
-        raise NotImplementedError(f"{type(self).__name__} has lessons, so it must define their loss")
+        raise NotImplementedError(f"{type(self).__name__} defines no loss, but has lessons; define loss")
 
     @abstractmethod
     def make(self, setting: Setting) -> Experience | None:

@@ -1,8 +1,9 @@
 """The data of imitation: the tokens of demonstrated steps.
 
 Text takes much more memory than tokens, and an expert that searches is slow. So demonstrations are tokenized
-in parts, and each part is written at once and forgotten. If the process is killed, the next one goes on after
-these parts. A part's name says which demonstrations it has, so a missing part is made again and not skipped.
+in parts, and each part is written at once and forgotten. If the process is killed, the next one continues
+after these parts. A part's name says which demonstrations it has, so a missing part is made again, not
+skipped.
 All parts together become one file that training maps into memory (``samples.py``).
 """
 
@@ -41,7 +42,7 @@ def demonstrated(
     on_demonstration: Callable[[int], None] = lambda done: None,
     grows: bool = False,
 ) -> Samples:
-    """The samples of ``count`` demonstrations, those of an interrupted process included.
+    """The samples of ``count`` demonstrations, including those of an interrupted process.
 
     Args:
         demonstrate: makes the demonstrations from a number on.

@@ -125,7 +125,7 @@ def demonstrate(
     """``count`` demonstrations; after the last task the first one follows again.
 
     Args:
-        first: how many of them exist already and are skipped.
+        first: how many demonstrations exist already and are skipped.
         processes: number of worker processes, if the environment runs in workers; None means one per core.
         oracle: the demonstrator; None means the environment's own.
 
@@ -154,7 +154,7 @@ def demonstrate(
             if number == min(count - first, PATIENCE) and not won:
                 raise TaskError(
                     f"imitation.demonstrations: none of the first {number} wins its task, such as "
-                    f"{tasks[first % len(tasks)].task_id}, so they show nothing worth learning: check what "
+                    f"{tasks[first % len(tasks)].task_id}, so imitation has nothing to learn: check what "
                     f"counts as won, and the oracle of environment {section.name}"
                 )
             yield demonstration.steps

@@ -43,7 +43,7 @@ COMPARED = 64
 
 @dataclass(frozen=True)
 class RecordedConversation:
-    """What the model of another agent was shown and has written. A run whose history was rewritten is several
+    """What another agent's model was shown and what it wrote. A run whose history was rewritten is several
     conversations."""
 
     run: int
@@ -68,9 +68,9 @@ class Gathered:
     read: int
     """Number of episodes in the files."""
     won: int
-    """How many of them were won, as far as the files say."""
+    """How many of the read episodes were won, as far as the files say."""
     chosen: int
-    """How many of them were chosen to be learned."""
+    """How many of the read episodes were chosen to be learned."""
     silent: int = 0
     """How many chosen runs are not learned, because their format keeps no messages."""
 
@@ -129,7 +129,7 @@ class EpisodeSamples:
     longest_response: int
     """The most tokens of a response."""
     read: Reader | None = None
-    """What reads calls in the policy's responses; None outside programs."""
+    """The reader of calls in the policy's responses; None outside programs."""
     counts: Counts = field(default_factory=Counts)
 
     def of(self, gathered: Gathered, file: Path) -> Samples:
@@ -194,11 +194,11 @@ def check_tokenizer(file: Path, episodes: Sequence[Trajectory], policy: Policy) 
     """Refuse a file whose tokens another tokenizer made: they would be other words here.
 
     A file holds tokens and, beside them, actions and first observations as text. Read with the right
-    tokenizer, the responses say the actions, or the first prompts say the observations. (Not always both: an
-    environment may have another wording for either.)
+    tokenizer, the responses say the actions, or the first prompts say the observations. (Not always both,
+    because an environment may word either one differently.)
 
     Raises:
-        ParamsError: fewer than half of them do.
+        ParamsError: fewer than half of these texts match.
     """
     steps = [step for each in episodes for step in each.steps if step.response_ids and step.invalid is None]
     largest = max(chain.from_iterable((*s.prompt_ids, *s.response_ids) for s in steps), default=0)
@@ -216,8 +216,8 @@ def check_tokenizer(file: Path, episodes: Sequence[Trajectory], policy: Policy) 
             return
         why = f"only {100 * says:.0f}% of its responses say here the actions that it notes for them"
     raise ParamsError(
-        f"imitation.episodes: {file}: was sampled with another tokenizer than policy.model has: {why}; "
-        "collect episodes with this model"
+        f"imitation.episodes: {file}: was sampled with a tokenizer other than policy.model's: {why}; collect "
+        "episodes with this model"
     )
 
 
@@ -254,7 +254,7 @@ def read_conversations(path: Path) -> Iterator[RecordedConversation]:
 
 
 def _says(calls: Sequence[ToolCall], answer: Message) -> bool:
-    """Whether a response that was written makes the same calls when it is read."""
+    """Whether reading a written response gives the calls that it was written for."""
     return [(each.name, dict(each.arguments)) for each in calls] == [
         (each.name, dict(each.arguments)) for each in answer.calls
     ]

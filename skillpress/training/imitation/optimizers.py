@@ -27,7 +27,7 @@ MOST = 10
 
 
 def adamw(weights: NamedWeights, learning_rate: float) -> list[torch.optim.Optimizer]:
-    """AdamW for all weights; no optimizer if there are none."""
+    """AdamW for all weights; no optimizer without weights."""
     moved = [weight for _, weight in weights]
     if not moved:
         return []
@@ -35,7 +35,7 @@ def adamw(weights: NamedWeights, learning_rate: float) -> list[torch.optim.Optim
 
 
 def muon(weights: NamedWeights, learning_rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices between layers, AdamW for the rest; neither for no weights."""
+    """Muon for the matrices between layers, AdamW for the rest; no optimizer for a part without weights."""
     between = [(name, weight) for name, weight in weights if is_between_layers(name, weight)]
     rest = [(name, weight) for name, weight in weights if not is_between_layers(name, weight)]
     if not between:

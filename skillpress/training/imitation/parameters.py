@@ -29,8 +29,8 @@ class ImitationParameters(Section):
     """Files of recorded episodes to imitate: our own rollouts, or logs of any agent (docs/log_formats.md); in
     the working directory or the lab."""
     which: Annotated[str, Field(min_length=1)] = WON
-    """The recorded episodes that are imitated: ``won``, ``all``, or a field of foreign records that says so,
-    as ``skillpress skills --success`` takes it (``extra.reward>=1``)."""
+    """The recorded episodes to imitate: ``won``, ``all``, or a condition on a field of foreign records, as in
+    ``skillpress skills --success`` (``extra.reward>=1``)."""
     detour_rate: Fraction
     """Share of oracle steps that are mistakes, which it then corrects."""
     batch_size: PositiveInt
@@ -38,7 +38,7 @@ class ImitationParameters(Section):
     optimizer: Literal["adamw", "muon"] = "adamw"
     """The optimizer; Muon needs fewer updates than AdamW (``imitation/optimizers.py``)."""
     learning_rate: Positive
-    """Peak, reached to at least 0.9 (results/imitation.json), then linear to 0."""
+    """Peak rate, reached to at least 0.9 (results/imitation.json); then linear to 0."""
     warmup_updates: NonNegativeInt = 50
     """The learning rate rises linearly over this many updates, but over at most a tenth of all updates."""
     epochs: PositiveInt
@@ -58,7 +58,8 @@ class ImitationParameters(Section):
             folder: where conversations of foreign logs are written.
 
         Raises:
-            ParamsError: a file is missing or no log, or no episode was won; the message names the remedy.
+            ParamsError: a file is missing or is not a log, or no episode was won; the message names the
+            remedy.
             StorageError: a rollout file is damaged.
         """
         if not self.episodes:

@@ -1,4 +1,4 @@
-"""Samples of imitation in Arrow files that are mapped into memory: any number of them takes little of it.
+"""Samples of imitation in Arrow files that are mapped into memory, so any number takes little memory.
 
 A file is written in parts and read as a ``datasets.Dataset``. The Dataset never copies the tokens: a row is
 looked up in the mapped file when an update needs it, and the system gives the pages back when it needs room.
@@ -40,12 +40,12 @@ class Samples(Sequence[Sample]):
 
     @classmethod
     def written(cls, file: Path, samples: Iterable[Sample]) -> Samples:
-        """Write samples as they come, atomically, and map the file; a file that is there is replaced."""
+        """Write samples as they come, atomically, and map the file; an existing file is replaced."""
         return cls.of_tables(file, _tables(samples))
 
     @classmethod
     def of_tables(cls, file: Path, tables: Iterable[pa.Table]) -> Samples:
-        """The same for tables with the two columns."""
+        """Same as :meth:`written`, for tables with the two columns."""
         with (
             atomic_path(file, private=True) as temporary,
             pa.ipc.new_stream(str(temporary), SCHEMA) as stream,
@@ -75,7 +75,7 @@ class Samples(Sequence[Sample]):
         if isinstance(row, slice):
             return [self[each] for each in range(*row.indices(len(self)))]
         if not -len(self) <= row < len(self):
-            raise IndexError(f"there is no sample {row} of {len(self)}")
+            raise IndexError(f"no sample {row}: there are {len(self)}")
         return self.rows(np.array([row % len(self)]))[0]
 
     def __iter__(self) -> Iterator[Sample]:

@@ -2,10 +2,10 @@
 
 Every rank needs all weights and all gradients, but each weight is updated by one rank alone, its owner. The
 owner keeps the weight's float32 master and the optimizer's moments, and sends the updated weight to the
-others. All ranks used to make the same update of every weight, so the result is the same, bit for bit.
+others. Without shares, all ranks would make the same update of every weight, so results are equal to the bit.
 
 Tensors stay whole, because Muon needs whole matrices. They are dealt out by size, the largest first. So a
-rank owns at most its equal part and one tensor more.
+rank owns at most its equal part plus one tensor.
 
 Gradients are added up in one float32 buffer, which is summed over the ranks in place, in one message.
 """

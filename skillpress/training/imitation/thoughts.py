@@ -65,7 +65,7 @@ def read_thoughts(path: str | Path, environment: str, rendering: str) -> list[tu
     """(prompt, response) of each row, in order.
 
     Raises:
-        ParamsError: there is no such file, it is empty, or it was made for other prompts; the message begins
+        ParamsError: the file is missing or empty, or it was made for other prompts; the message begins
             with ``imitation.thoughts``.
     """
     try:
@@ -73,11 +73,11 @@ def read_thoughts(path: str | Path, environment: str, rendering: str) -> list[tu
     except StorageError as error:
         raise ParamsError(f"imitation.thoughts: {error}; `skillpress reverse-parse` makes it") from error
     if not rows.height:
-        raise ParamsError(f"imitation.thoughts: {path} holds no thought; sample more, or set it to null")
+        raise ParamsError(f"imitation.thoughts: {path} has no thought; sample more, or set it to null")
     for name, ours in (("environment", environment), ("rendering", rendering)):
         if others := sorted(set(rows[name]) - {ours}):
             raise ParamsError(
-                f"imitation.thoughts: {path} was made for the {name} {others[0]!r}, and this experiment's is "
+                f"imitation.thoughts: {path} was made for the {name} {others[0]!r}, but this experiment's is "
                 f"{ours!r}"
             )
     return list(rows.select("prompt", "response").iter_rows())

@@ -213,8 +213,8 @@ def add_gradients(
 def batches(
     chains: Sequence[range], parameters: ImitationParameters, seed: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Rows of each update: about ``batch_size`` samples in whole chains, exactly so many where every chain is
-    one sample. Every epoch has each chain once, in a new random order."""
+    """Rows of each update: about ``batch_size`` samples in whole chains, exactly ``batch_size`` where every
+    chain is one sample. Every epoch has each chain once, in a new random order."""
     lengths = np.array([len(chain) for chain in chains])
     for epoch in range(parameters.epochs):
         order = generator(seed, "imitation", epoch).permutation(len(chains))
@@ -261,8 +261,8 @@ def _rows(samples: Pairs, numbers: Sequence[int]) -> NDArray[np.int64]:
 def alike(sizes: Sequence[int]) -> list[list[int]]:
     """Rows in groups of about one size, the longest first; rows of a group keep the given order.
 
-    A short row in a pass with long ones costs as much as they do. (Whole batches of one size would save as
-    much, but their samples have more in common than their size: imitation of TextWorld-Cooking ended at 0.193
+    A short row in a pass with long ones costs as much as they do. (Batches of one size would save as much,
+    but their samples have more in common than their size: imitation of TextWorld-Cooking ended at 0.193
     nats per token with them, and at 0.161 with randomly drawn batches.)
     """
     groups: list[list[int]] = []

@@ -17,7 +17,7 @@ So a batch is at most k steps old. There are two ways:
 - With an engine whose responses continue under new weights (servers), ``continuing.py`` plays several batches
   at once, and nothing waits for the slowest episode.
 
-Nothing is played over a checkpoint: the last steps before one begin no later batch, so no checkpoint has to
+Rollouts do not cross a checkpoint: the last steps before one begin no later batch, so no checkpoint has to
 store unfinished episodes. The step after a checkpoint is therefore on-policy, in a resumed run as in any
 other; so is the first step. Batch n is thus played by weights max(n - 1 - k, c), where c is the last step
 before n that a checkpoint follows.
@@ -77,8 +77,8 @@ class RolloutSource(Protocol):
         kept."""
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """Play with these weights, those after training step ``version``, whatever is begun from now on. The
-        tensors may change afterwards."""
+        """Play with these weights, those after training step ``version``, for everything that is begun from
+        now on. The tensors may change afterwards."""
 
 
 class Rollouts:
@@ -93,9 +93,9 @@ class Rollouts:
         self.collect, self._engine = collect, engine
         self._thread = ThreadPoolExecutor(1, "plays ahead")  # the thread starts with the first task
         self._ahead: dict[int, Future[tuple[Batch, dict[str, float]]]] = {}
-        """Batches that were begun and not taken, in order."""
+        """Batches that were begun and that no step has taken, in order."""
         self._waiting: dict[int, StateDict] = {}
-        """Version to copies of weights that the engine takes between two batches, or never."""
+        """Version to a copy of weights that the engine may load between two batches."""
         self._step = 0
         """The step whose rollouts were taken last."""
 
@@ -131,7 +131,7 @@ class Rollouts:
         self._ahead[step] = self._thread.submit(self._play, step, version)
 
     def finish(self) -> None:
-        """Wait for the next step's rollouts, which it would wait for anyway; then new weights need a copy
+        """Wait for the next step's rollouts, which the step needs anyway; then new weights need a copy
         only if a later batch is still being played. See ``RolloutSource``."""
         if self._ahead:
             self._ahead[min(self._ahead)].result()
@@ -155,7 +155,7 @@ class Rollouts:
             }
 
     def _take(self, weights: StateDict, version: int) -> None:
-        """Give an idle engine the newest weights; no batch that was begun waits for older ones."""
+        """Give an idle engine the newest weights, since no batch that was begun waits for older ones."""
         self._waiting.clear()
         if self._engine is not None:
             self._engine.update_weights(weights, version)

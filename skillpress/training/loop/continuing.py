@@ -1,4 +1,4 @@
-"""Plays the groups of several training steps at once, over new weights, with a bound on their age.
+"""Plays the groups of several training steps at once, while weights change, with a bound on their age.
 
 It needs an engine whose open requests continue under new weights (``Promises.continues``). The episodes of
 all groups share the slots, and new weights reach the engine while they are played: an episode, even one
@@ -18,7 +18,7 @@ groups that are in the air, so none can be dropped. Episodes of a dropped group 
 played to their end, and forgotten.
 
 Between two checkpoints the groups are those of their steps, each once, in an order that depends on time; the
-last step before a checkpoint takes all that are left. So a resumed run goes on with the same tasks. What is
+last step before a checkpoint takes all that are left. So a resumed run continues with the same tasks. What is
 sampled is not repeatable, as always with such engines.
 """
 
@@ -48,15 +48,15 @@ TOO_OLD = "groups_too_old"
 # Groups are equal only if they are the same object: lists must not compare trajectories to find one.
 @dataclass(eq=False)
 class _GroupInAir:
-    """A group that was begun and not taken."""
+    """A group that was begun and that no step has taken."""
 
     place: int
     """Its number in the order in which groups were begun for the first time."""
     group: Group
     asked: list[EpisodeRequest]
-    """Its episodes, then the further attempts that they asked for."""
+    """Requests for its episodes, then for their further attempts."""
     again: bool = False
-    """Whether it was dropped once."""
+    """Whether it was dropped and begun again."""
     oldest: int | None = None
     """Version of the weights when its first episode began; None while none has."""
     played: dict[int, Trajectory] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class ContinuingRollouts:
         self._add(_GroupInAir(group.place, group.group, asked=asked, again=True))
 
     def _wait_for(self, there: Callable[[], bool]) -> None:
-        """Wait, with the lock, until something is there, or raise the error that ended the play."""
+        """Wait, with the lock, until the condition is met, or raise the error that ended the play."""
         while not there():
             if self._error is not None:
                 raise self._error

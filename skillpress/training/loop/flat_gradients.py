@@ -7,7 +7,8 @@ overflow and to decide whether to clip. Here the same values are computed for al
 ``_foreach`` operations), and both decisions are made on the device.
 
 Clipping multiplies by min(1, most / norm). The norm is computed in DeepSpeed's order, so weights are the same
-to the bit. If it is not finite, AdamW skips the step by its ``found_inf``, as it does in mixed precision.
+to the bit. If the norm is not finite, AdamW skips the step by its ``found_inf``, as it does in mixed
+precision.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ EPSILON = 1e-6
 
 
 class FlatGradients(BF16_Optimizer):  # type: ignore[misc]
-    """DeepSpeed's optimizer with other forms of its steps; its state and its checkpoints are the same."""
+    """DeepSpeed's optimizer with faster forms of its steps; its state and its checkpoints are the same."""
 
     @classmethod
     def adopt(cls, optimizer: Any) -> None:

@@ -67,7 +67,7 @@ class GroupCollector:
     seed: int
     ranks: Ranks
     side_calls: bool = True
-    """Whether it learns the calls that a program makes beside its work."""
+    """Whether training learns the calls that a program makes beside its work."""
     experience: Experience | None = None
     """The method that asks for further attempts; None asks for no attempts."""
 
@@ -118,7 +118,7 @@ class GroupCollector:
         return batch_of(played, groups, self.core_maximum, self.longest_response, tasks)
 
     def further(self, asked: Sequence[EpisodeRequest], played: Sequence[Trajectory]) -> Batch:
-        """Further attempts that were asked for."""
+        """The episodes of these requests for further attempts."""
         batch = self.batch(asked, played)
         return replace(batch, role=np.full(len(played), FURTHER))
 

@@ -5,7 +5,7 @@ is a sum over units u of sequences: R = sum_u R_u with R_u = sum of w_t k3_t ove
 a process's U units, m = ceil(share U) are drawn without replacement, every subset of m with the same
 probability. Each unit is drawn with probability m / U, so
 
-    R^    = U/m  sum over drawn u of R_u
+    R^ = U/m sum over drawn u of R_u
     E[R^] = U/m  sum over all u of (m / U) R_u = R
 
 The draw depends on neither the policy nor the samples' values, so E and the gradient may be exchanged, and

@@ -70,7 +70,7 @@ class Learner:
         """Pass the model to DeepSpeed, which trains it in place.
 
         Args:
-            parts: what updates are made of; a head that one of them has is trained too.
+            parts: the parts of an update; a head that a part has is trained too.
             adapter: the adapter in the model, which is trained instead of its weights; None trains all
                 weights.
 
@@ -126,7 +126,7 @@ class Learner:
             group["lr"] = self._settings.rate(step) * group.get("factor", 1.0)
 
     def judge(self, batch: Batch, rows: Indices) -> Batch:
-        """The batch with what its advantages depend on, such as values; all ranks call this.
+        """The batch with the columns that its advantages need, such as values; all ranks call this.
 
         Args:
             rows: the steps at which something was sampled.
@@ -159,7 +159,7 @@ class Learner:
                 changed. All ranks pass one, or none does.
         """
         if lessons is not None and not any(isinstance(part, Lessons) for part in self.parts):
-            raise ValueError("there are lessons, but no part of the learner is Lessons")
+            raise ValueError("lessons were given, but no part of the learner is Lessons; add it to the parts")
         update = Update(samples, lessons)
         brought = self._in_step([part.passes(update, self.scoring) for part in self.parts])
         due = [(part, each) for part, some in zip(self.parts, brought, strict=True) for each in some]
@@ -207,12 +207,12 @@ class Learner:
             StorageError: the folder has no state that can be loaded.
         """
         if not any(folder.glob("learner/*")):
-            raise StorageError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
+            raise StorageError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start again")
         strict = self.adapter is None  # untrained weights are there already
         self.engine.load_checkpoint(str(folder), tag="learner", load_module_strict=strict)
 
     def _whole(self, weight: torch.Tensor) -> torch.Tensor:
-        """The current weight, as a whole. If ZeRO-3 has partitioned it, this is a copy."""
+        """The full current weight. If ZeRO-3 has partitioned it, this is a copy."""
         import deepspeed
 
         if self.engine.zero_optimization_stage() < 3:

@@ -27,7 +27,7 @@ from skillpress.training.loop.update import Terms, Update, UpdatePart
 
 
 class Lessons(UpdatePart):
-    """The loss of the lessons that an update has beside its samples."""
+    """The loss of the lessons that an update has in addition to its samples."""
 
     def __init__(self, method: ExperienceParameters, vocabulary: int) -> None:
         """A pass has as few response tokens as a scorer's chunk of logits, or one lesson.

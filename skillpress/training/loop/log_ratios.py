@@ -6,8 +6,8 @@ differently, or because its weights are some steps older (``training.lag``).
 
 If the algorithm asks for it, importance weights make up for the difference. Ratios are then taken against the
 learner before the updates of the step (the proximal policy), and the importance weights multiply the
-advantages. The first update scores its samples under that policy anyway (``own_scores.py``); those of the
-others are scored before it (``policy_loss.py``).
+advantages. The first update scores its samples under that policy anyway (``own_scores.py``); samples of later
+updates are scored before it (``policy_loss.py``).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def importance_metrics(
     ratios: Sequence[LogRatios], importance: TruncatedImportance, ranks: Ranks
 ) -> dict[str, float]:
     """Quantiles of the ratios of a step and ``importance/truncated``, the share of tokens whose weight was
-    cut, of all ranks, which call this together; empty if nothing is trained."""
+    cut, over all ranks, which all call this; empty if nothing is trained."""
     tokens = np.concatenate([np.zeros(0), *(each.tokens for each in ratios)])
     lengths = np.concatenate([np.zeros(0, np.int64), *(each.lengths for each in ratios)])
     everything = LogRatios(tokens, lengths).everybodys(ranks)

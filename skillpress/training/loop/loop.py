@@ -114,7 +114,7 @@ class TrainingLoop:
         if not folder.is_dir():
             raise StorageError(
                 f"{folder}: rank {step.ranks.rank} does not see the checkpoint from which rank 0 resumes; "
-                "checkpoints/ must be on a disk that all machines share"
+                "put checkpoints/ on a disk that all machines share"
             )
         step.learner.load(folder)
         # Engines begin with the start policy's weights.

@@ -16,7 +16,7 @@ from statistics import fmean
 import torch
 
 LESSON = "lesson/"
-"""Before the names of what is summed over lessons' tokens."""
+"""Prefix of the names of sums over lessons' tokens."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Measured:
 
     @classmethod
     def of(cls, sums: dict[str, float], norm: float | None) -> Measured:
-        """What an optimizer step measured.
+        """The measurements of an optimizer step.
 
         Args:
             sums: each metric's sum over all passes and ranks, with ``loss`` and the sums of weights.
@@ -72,7 +72,7 @@ class Totals:
         self._passes.append(([*metrics], torch.stack(values)))
 
     def read(self, norm: torch.Tensor | float | None) -> tuple[dict[str, float], float | None]:
-        """The sums, and the gradient's norm as a number: the one read of the device in an update."""
+        """The sums, and the gradient's norm as a number. It is the only read of the device in an update."""
         rows = [values for _, values in self._passes]
         if isinstance(norm, torch.Tensor):
             rows.append(norm.detach().to(rows[0]).reshape(1))

@@ -70,5 +70,5 @@ class MismatchCheck:
             "left out); "
             "log-probabilities before temperature, or renormalised over top-p or top-k. bfloat16, in "
             f"{'training.deepspeed' if self.exact else 'policy.dtype or training.deepspeed'}, alone explains "
-            "about 0.04: if it is that, raise the limit"
+            "about 0.04: if that is the cause, raise the limit"
         )

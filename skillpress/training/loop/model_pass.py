@@ -31,12 +31,12 @@ class Pass:
     batch: Batch
     """The steps."""
     responses: Responses
-    """The same as the model reads them."""
+    """The steps' prompts and responses in the form that the model reads."""
     rows: Indices | None = None
     """The places of the steps in the batch that was split into passes; None for a pass that was added."""
     given: Responses | None = None
-    """The same response tokens in the same order, after the prompts with knowledge, for lessons: their
-    ``responses`` are after the plain prompts. None for rollouts."""
+    """For lessons: the same response tokens in the same order after the prompts with knowledge, while
+    ``responses`` has them after the plain prompts. None for rollouts."""
 
     def with_continuations(self) -> Pass:
         """See ``Responses.with_continuations``."""
@@ -45,7 +45,7 @@ class Pass:
 
     @property
     def continued(self) -> bool:
-        """Whether any response takes a second pass through the model's layers."""
+        """Whether any response needs a second pass through the model's layers."""
         both = (self.responses, self.given)
         return any(each is not None and each.continuations.shape[1] > 0 for each in both)
 

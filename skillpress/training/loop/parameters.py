@@ -68,7 +68,7 @@ class TrainingParameters(Section):
     replay: ReplayParameters | None
     """Null, or {groups, staleness}: learn again from groups of the last steps."""
     deepspeed: Annotated[str, registered(sorted(p.stem for p in DEEPSPEED.glob("*.json")))]
-    """A file of infra/deepspeed."""
+    """Name of a configuration file in infra/deepspeed."""
     microbatch_tokens: PositiveInt
     """The most tokens of one forward pass (for memory), also in imitation."""
     mismatch_limit: Positive
@@ -84,7 +84,7 @@ class TrainingParameters(Section):
     keep: Literal["last", "best"]
     """Weights that a run leaves: last, or best on the validation tasks."""
     probe: ProbeParameters | None = None
-    """Null, or {every, tasks}: probe the policy every so many steps (docs/evaluation.md)."""
+    """Null, or {every, tasks}: probe the policy every few steps (docs/evaluation.md)."""
     side_calls: bool = True
     """Learns the calls that a program makes beside its work, such as titles. False leaves them out: they stay
     steps of their episode, whose reward they share."""

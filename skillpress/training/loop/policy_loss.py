@@ -25,8 +25,8 @@ class PolicyLoss(UpdatePart):
             self.columns = {"trajectory_sums": np.array([[0.0, 1.0, 0.0, 0.0]])}
 
     def prepare(self, shares: Sequence[Batch], scoring: ScoringPasses) -> Sequence[Batch]:
-        """The shares; if there are importance weights, those of later updates have proximal log-probabilities
-        and weighted advantages. The first update scores its own under the same weights."""
+        """The updates' samples. With importance weights, those of later updates get proximal
+        log-probabilities and weighted advantages; the first update scores its own under the same weights."""
         importance = self.algorithm.importance_weights
         if importance is None:
             return shares
@@ -34,8 +34,8 @@ class PolicyLoss(UpdatePart):
         return [*shares[:1], *later]
 
     def passes(self, update: Update, scoring: ScoringPasses) -> list[Pass]:
-        """The samples. If the loss asks for whole trajectories, those that no pass has as a whole are scored
-        once more first."""
+        """The passes of the samples. If the loss needs whole trajectories, those spread over several passes
+        are scored first."""
         samples = update.samples
         if self.algorithm.whole_trajectories:
             together = list(pass_rows(samples.pairs, scoring.token_limit, scoring.shared))
@@ -66,7 +66,7 @@ class PolicyLoss(UpdatePart):
 
     def _checked(self, samples: Batch) -> Batch:
         if bool(self.algorithm.kl_coefficient) != (samples.reference_logprobs is not None):
-            raise ValueError("samples need reference_logprobs if, and only if, the loss has a KL term")
+            raise ValueError("reference_logprobs must be given if, and only if, the loss has a KL term")
         if self.algorithm.needs_values != (samples.value_targets is not None):
-            raise ValueError("samples need value_targets if, and only if, the algorithm has values")
+            raise ValueError("value_targets must be given if, and only if, the algorithm has values")
         return samples

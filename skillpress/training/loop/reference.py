@@ -29,8 +29,8 @@ class Reference(UpdatePart):
     ) -> None:
         """Copy the current model; a learner must not have it yet. A model with an adapter needs no copy.
 
-        A small copy stays on its device (:func:`stays_on_gpu`). Another one stays in the host's memory; a GPU
-        gets its weights while it scores, and copies none back.
+        A small copy stays on its device (:func:`stays_on_gpu`). A larger one stays in the host's memory: a
+        GPU gets its weights while it scores, and copies none back.
         """
         self._adapter = adapter
         self.columns = {"reference_logprobs": np.zeros(1, np.float32)}
@@ -43,8 +43,8 @@ class Reference(UpdatePart):
                     weight.data = weight.data.to("cpu").pin_memory()
 
     def prepare(self, shares: Sequence[Batch], scoring: ScoringPasses) -> Sequence[Batch]:
-        """The shares with the start policy's log-probabilities. If only some samples are drawn for the KL
-        term (``kl_share.py``), no others are scored."""
+        """The updates' samples with the start policy's log-probabilities. If only some samples are drawn for
+        the KL term (``kl_share.py``), no others are scored."""
         drawn = [
             np.arange(len(share)) if share.kl_factors is None else np.flatnonzero(share.kl_factors)
             for share in shares
@@ -81,8 +81,8 @@ def _tensors(module: torch.nn.Module) -> list[torch.Tensor]:
 
 @contextmanager
 def _lent(module: torch.nn.Module, device: torch.device | str) -> Iterator[None]:
-    """The module's weights are on the device within this context, and are the same tensors as before after
-    it."""
+    """The module's weights are on the device within the block; afterwards they are the same tensors as
+    before."""
     tensors = _tensors(module)
     kept = [each.data for each in tensors]
     for each in tensors:

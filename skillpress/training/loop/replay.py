@@ -105,7 +105,7 @@ class ReplayBuffer:
         if not path.is_file():
             raise StorageError(
                 f"{path}: missing, and the resumed training may replay it; delete "
-                f"{self.store.folder.parent} to start afresh"
+                f"{self.store.folder.parent} to start from the beginning"
             )
         rows = scan_table(path, "rollouts", ROLLOUT_SCHEMA)  # not older versions: they may not name states
         # Episodes of a group may have begun under different weights; the oldest count.

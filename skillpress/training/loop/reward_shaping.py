@@ -12,8 +12,8 @@ see ``skillpress.skills.exploitable``); how much of the corpus earlier steps mad
 which no dictionary charges for (``skills/unlabelled_rate``).
 
 Successes that are replayed (``training.replay``) pay by the dictionary of the step that replays them. They
-entered the buffer when they were new, so they do not enter the buffer or the corpus again. Only if no new
-success has a skill are they the corpus. They also are that of a class of which the corpus has no success.
+entered the buffer when they were new, so they do not enter the buffer or the corpus again. They are the
+corpus only if no new success has a skill, and that of a class without a success in the corpus.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Shaped:
     name if all tasks share a dictionary."""
     metrics: dict[str, float]
     charges: NDArray[np.float64] | None = None
-    """[decisions] the penalty that each pays itself; None where trajectories pay."""
+    """[decisions] the penalty that each decision pays itself; None where trajectories pay."""
 
     @property
     def dictionary(self) -> SkillDictionary | None:
@@ -169,7 +169,7 @@ class RewardShaper:
     def _judged(
         self, played: Played, names: Sequence[str], dictionaries: Mapping[str, SkillDictionary]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """([trajectories] penalty, [trajectories] seg(s, C)), each by the dictionary of its name."""
+        """([trajectories] penalty, [trajectories] seg(s, C)), each under its own dictionary."""
         penalty, segments = np.zeros(len(names)), np.zeros(len(names))
         for name in dict.fromkeys(names):
             rows = np.array([row for row, each in enumerate(names) if each == name], np.int64)

@@ -28,7 +28,7 @@ value head it also takes the number of steps made before each response and retur
 
 
 def alone(passes: list[Pass]) -> list[Pass]:
-    """The passes themselves, for scores that no other rank takes part in."""
+    """The passes unchanged, for scores that involve no other rank."""
     return passes
 
 
@@ -44,7 +44,7 @@ class ScoringPasses:
     shared: bool = True
     """Whether a prompt that several responses follow goes through the model once."""
     valued: bool = False
-    """Whether it has a value head."""
+    """Whether the policy has a value head."""
     in_step: Callable[[list[Pass]], list[Pass]] = alone
     """Adds passes if ranks must make the same number; scores of added passes are dropped."""
 
@@ -64,7 +64,8 @@ class ScoringPasses:
         return by_sample(samples, [(each, logprobs) for each, (logprobs, *_) in self._scored(samples)])
 
     def values(self, samples: Batch) -> Floats:
-        """[samples] V of the state of each; likewise. There must be a value head."""
+        """[samples] V of each state; all ranks call this if they are in step. The policy must have a value
+        head."""
         found = np.zeros(len(samples))
         for each, (_, _, values) in self._scored(samples):
             if each.rows is not None:

@@ -79,7 +79,7 @@ class TrainingStep:
     actions: ActionMetrics | None = None
     """Describes the policy's actions; None if they cannot be listed."""
     experience: Experience | None = None
-    """The method for further attempts; None without further attempts."""
+    """The method that asks for further attempts; None without such a method."""
     history: PhraseHistory = field(default_factory=PhraseHistory)
     """The learned phrases of every step's dictionaries."""
     replay: ReplayBuffer | None = None
@@ -87,7 +87,7 @@ class TrainingStep:
     lag: int = 0
     """The largest age, in training steps, of the weights that drew a token of new rollouts."""
     evolution: LibraryEvolution | None = None
-    """The library whose skills prompts show; None without a library."""
+    """The evolution of the library whose skills prompts show; None without a library."""
 
     @property
     def stateful(self) -> dict[str, Stateful]:
@@ -159,7 +159,7 @@ class TrainingStep:
     def _update(
         self, step: int, batch: Batch, samples: Batch, further: Sequence[Trajectory]
     ) -> dict[str, float]:
-        """Run the optimizer steps of one batch; means are over the tokens trained (see ``measured.py``).
+        """Run the optimizer steps of one batch; means are over the trained tokens (see ``measured.py``).
 
         If nothing was sampled (no prompt fitted, or no trajectory was kept), there is no optimizer step.
 
@@ -252,10 +252,10 @@ def _ages(batch: Batch, step: int) -> Indices:
 def refuse_other_ages(
     trajectories: Sequence[Trajectory], step: int, lag: int, engine: Engine, ranks: Ranks
 ) -> None:
-    """Refuse new rollouts of weights older than ``lag`` steps, or newer than the learner's.
+    """Refuse new rollouts whose weights are more than ``lag`` steps old, or newer than the learner's.
 
     Raises:
-        StaleWeightsError: an engine's versions are such; raised on every rank.
+        StaleWeightsError: an engine gave such rollouts; raised on every rank.
     """
     versions = [span.version for each in sampled_steps(trajectories) for span in each.weight_spans]
     oldest, ahead = ranks.maximum(

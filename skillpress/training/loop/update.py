@@ -44,12 +44,12 @@ class UpdatePart:
     """A part of the learner's updates."""
 
     head: ValueHead | None = None
-    """What it trains beside the policy, with the same optimizer and in the same checkpoints."""
+    """A module that is trained with the policy, by the same optimizer and in the same checkpoints."""
     columns: Mapping[str, NDArray[Any]] = {}
-    """The columns that it adds to samples, as a pass of one token without weight has them."""
+    """The columns that it adds to samples, with the values that a weightless pass of one token has."""
 
     def judge(self, batch: Batch, rows: Indices, scoring: ScoringPasses, add: SumOverRanks) -> Batch:
-        """The batch with what its advantages depend on; all ranks call this.
+        """The batch with the columns that its advantages need; all ranks call this.
 
         Args:
             rows: the steps at which something was sampled.
@@ -64,9 +64,9 @@ class UpdatePart:
         return shares
 
     def passes(self, update: Update, scoring: ScoringPasses) -> list[Pass]:
-        """Its passes through the model; none where it is not due. All ranks call this."""
+        """Its passes through the model; empty if it has nothing to do in this update. All ranks call this."""
         return []
 
     def loss(self, each: Pass, update: Update, scoring: ScoringPasses) -> Terms:
         """The loss of one of its passes. The learner may have added passes without weight."""
-        raise NotImplementedError(f"{type(self).__name__} has passes, so it must define their loss")
+        raise NotImplementedError(f"{type(self).__name__} defines no loss, but has passes; define loss")

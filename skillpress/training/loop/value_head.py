@@ -34,7 +34,7 @@ class ValueHead(nn.Module):
 
         Args:
             longest: T, the most steps of an episode.
-            rate: its learning rate, as a multiple of the policy's.
+            rate: the head's learning rate, as a multiple of the policy's.
         """
         super().__init__()
         self.longest, self.rate = longest, rate

@@ -13,8 +13,8 @@ Equal responses count once. All are ranked by log p(response | X), in the prompt
 they are learned there: a thought that only makes sense to a reader who knows A* comes last. In ``completed``
 the answer's log-probability is included, so a thought after which A* is likely comes first.
 
-Left out: a length normalisation (the file has the number of tokens, so a reader can add one), and thoughts as
-history: the states are those of the demonstration, and its earlier turns have no thoughts.
+Left out: a length normalisation (the file has the number of tokens, so a reader can add one), and thoughts in
+the history: the states are those of the demonstration, and its earlier turns have no thoughts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FoundThoughts:
     """The result for one target."""
 
     thoughts: tuple[Thought, ...]
-    """The likeliest first."""
+    """The thoughts, the likeliest first."""
     sampled: int
     """Number of sampled responses; 0 where the prompt did not fit."""
     led: int
@@ -63,7 +63,7 @@ class ReverseParser:
 
     policy: Policy
     engine: Engine
-    """Samples from that policy and is used for nothing else."""
+    """The engine that samples from that policy; nothing else uses it."""
     prompter: Prompter
     parse: Parser
     sampling: Sampling

@@ -58,7 +58,7 @@ class Recorded:
     """Task to its recorded actions."""
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """See ``environments.section.Oracle``; it takes no detours beyond the recorded ones."""
+        """See ``environments.section.Oracle``; it makes no detours beyond the recorded ones."""
         return self.actions[task.task_id]
 
 

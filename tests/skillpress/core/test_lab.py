@@ -60,7 +60,7 @@ def test_without_a_lab_files_are_the_reference_labs(tmp_path: Path, repository: 
         check=True,
     ).stdout.splitlines()
     assert said[0] == f"None {tmp_path} {package / 'params.yaml'}"
-    assert said[1].startswith("there is no lab here") and "skillpress init DIR" in said[1]
+    assert said[1].startswith("no lab was found here") and "skillpress init DIR" in said[1]
 
 
 def test_a_lab_has_its_own_files_and_the_reference_labs_where_it_has_none(

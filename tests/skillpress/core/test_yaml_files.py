@@ -51,14 +51,14 @@ LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 10)}]\
     [
         ("a: 1\nb:\n  c: 2\n  c: 3\n", "line 4, column 3: the key 'c' stands in line 3 already; remove one"),
         ("{a: 1, a: 2}", "line 1, column 8: the key 'a' stands in line 1 already"),
-        ("a: 1\n\tb: 2", "line 2, column 1: a tab, and YAML is indented with spaces"),
-        ("a:\n\t- 1", "line 2, column 1: a tab, and YAML is indented with spaces"),
+        ("a: 1\n\tb: 2", "line 2, column 1: a tab where YAML needs spaces"),
+        ("a:\n\t- 1", "line 2, column 1: a tab where YAML needs spaces"),
         ("a: [1,", "line 1, column 7: not YAML"),
         ("a: b: c", "line 1, column 5: not YAML"),
         ("? [1]\n: 2", "line 1, column 3: a key is a list or a mapping; write a text"),
-        ("a: !!set {x}", "line 1, column 4: !!set is nothing that is read here"),
-        ("a: !!binary aGk=", "line 1, column 4: !!binary is nothing that is read here"),
-        ("a: <<", "line 1, column 4: !!merge is nothing that is read here"),
+        ("a: !!set {x}", "line 1, column 4: !!set is not supported here"),
+        ("a: !!binary aGk=", "line 1, column 4: !!binary is not supported here"),
+        ("a: <<", "line 1, column 4: !!merge is not supported here"),
         ("a: !!bool maybe", "line 1, column 4: 'maybe' is neither true nor false"),
         ("a: !!int ''", "line 1, column 4: '' is not a whole number"),
         ("a: !!int +", "line 1, column 4: '+' is not a whole number"),
@@ -131,5 +131,7 @@ def test_merges_of_merges_are_refused_before_they_fill_the_memory() -> None:
     text = "a0: &a0 {x: 1}\n" + "".join(
         f"a{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 9)}]}}\n" for level in range(1, 8)
     )
-    with pytest.raises(YamlError, match=r"params.yaml, line 6, .*merges 59,049 keys, and 10,000 are read"):
+    with pytest.raises(
+        YamlError, match=r"params.yaml, line 6, .*merges 59,049 keys, at most 10,000 are read"
+    ):
         parse_yaml(text, "params.yaml")

@@ -45,7 +45,7 @@ DEFAULT = ROOT / "params.yaml"
         ("workers: {urls: ['http://me:secret@cpu7']}", "holds a password"),
         (
             "workers: {urls: ['http://cpu7:8700']}",
-            "workers.urls names 1 machines, and steps of countdown take less time than messages to them",
+            "workers.urls names 1 machines, must be []: a step of countdown takes less time than a message",
         ),
         ("algorithm: {clip_low: 1.5}", "algorithm.clip_low: is 1.5; Input should be less than 1"),
         ("algorithm: {step_weight: 0.9}", "algorithm.step_weight: unknown key"),
@@ -83,15 +83,16 @@ DEFAULT = ROOT / "params.yaml"
         ),
         (
             "{training: {lag: 1}, processes: 1, engine: {name: vllm, cache_gib: 1}}",
-            "training.lag 1 plays while the learner updates, and engine vllm does not",
+            "training.lag is 1, but engine vllm cannot sample while the learner updates",
         ),
         (
             "training: {lag: 1, checkpoint_every: 1}",
-            "training.lag 1 has nothing to play ahead with training.checkpoint_every 1",
+            "training.checkpoint_every is 1, must be at least 2 with training.lag 1",
         ),
         (
             "training: {lag: 4, checkpoint_every: 3}",
-            "training.lag is 4, but nothing is played over a checkpoint, and training.checkpoint_every is 3: "
+            "training.lag is 4, must be smaller than training.checkpoint_every (3), because rollouts "
+            "cannot cross a checkpoint: "
             "make lag at most 2, or checkpoint_every at least 5",
         ),
         (
@@ -132,7 +133,10 @@ DEFAULT = ROOT / "params.yaml"
             "skills.corpus: is 'all'; allowed: algorithm_1, buffer_and_batch, batch_accepts, each_task_once",
         ),
         ("skills: {corpus: decayed}", "skills: buffer is 256, must be 0 with corpus decayed"),
-        ("skills: {corpus: batch_accepts, search: refined}", "skills.corpus batch_accepts is a rule for"),
+        (
+            "skills: {corpus: batch_accepts, search: refined}",
+            "skills.corpus batch_accepts needs",
+        ),
         (
             "skills: {dictionaries: per_task}",
             "skills.dictionaries: is 'per_task'; allowed: shared, per_class",
@@ -165,11 +169,11 @@ DEFAULT = ROOT / "params.yaml"
         ),
         (
             "policy: {state_update: summarize, model: smollm2-135m, rendering: text, history: 0}",
-            "'summarize' summarizes what prompts show: policy.history is 0, must be at least 1",
+            "policy.history is 0, must be at least 1: policy.state_update 'summarize' summarizes the turns",
         ),
         (
             "policy: {state_update: summarize, model: smollm2-135m, rendering: text}",
-            "no oracle demonstrates: imitation.demonstrations is 60000, must be 0",
+            "imitation.demonstrations is 60000, must be 0: policy.state_update 'summarize' asks",
         ),
         (
             "experience: {name: erl, distill: 0, kl: 0, retries: 1, reflection: own}",
@@ -191,7 +195,7 @@ DEFAULT = ROOT / "params.yaml"
         (
             "{experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}, skills: {library: "
             "{retrieval: by_task, top_k: 2, every: 1, new: 1, teacher: null}}, policy: {knowledge_words: 4}}",
-            "experience erl teaches prompts without what the agent was given, and skills.library adds",
+            "experience erl and skills.library cannot be combined: it trains on prompts without added",
         ),
         (
             "environment: {skills: mine}",
@@ -200,13 +204,13 @@ DEFAULT = ROOT / "params.yaml"
         (
             "{experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}, policy: "
             "{rendering: text, model: smollm2-135m}, environment: {skills: mine}}",
-            "experience erl teaches prompts without what the agent was given, and environment.skills adds",
+            "experience erl and environment.skills cannot be combined: it trains on prompts without added",
         ),
         ("experience: {name: dreams}", "experience: name is 'dreams'; allowed: none, erl"),
         ("experience: {name: erl, retries: 0}", "experience.retries: is 0; Input should be greater"),
         (
             "{policy: {state_update: concatenate}, imitation: {thoughts: found.parquet}}",
-            "imitation.thoughts is 'found.parquet', must be null: its prompts hold nothing that the policy",
+            "imitation.thoughts is 'found.parquet', must be null: its prompts cannot have the policy",
         ),
         (
             "policy: {domain_tokens: [markers]}",
@@ -217,10 +221,10 @@ DEFAULT = ROOT / "params.yaml"
             "must name each kind once",
         ),
         ("policy: {domain_tokens: [verbs]}", "policy.domain_tokens.0: is 'verbs'"),
-        ("policy: {state_update: learned}", "policy.memory is null and policy.state_update 'learned'"),
+        ("policy: {state_update: learned}", "policy.memory is null, but policy.state_update is 'learned'"),
         (
             "policy: {memory: {length: 1, alphabet: 2}}",
-            "policy.memory is set and policy.state_update",
+            "policy.memory is set, but policy.state_update",
         ),
         (
             "policy: {state_update: learned, memory: {length: 1, alphabet: 1}}",
@@ -241,7 +245,7 @@ DEFAULT = ROOT / "params.yaml"
         ),
         (
             "policy: {state_update: store}",
-            "policy.store is null and policy.state_update 'store': 'store' needs",
+            "policy.store is null, but policy.state_update is 'store': set it",
         ),
         (
             "policy: {state_update: store, store: {shown: 2, length: 9}}",
@@ -250,12 +254,12 @@ DEFAULT = ROOT / "params.yaml"
         (
             "policy: {state_update: store, model: smollm2-135m, rendering: text, parser: json, "
             "store: {shown: 2, length: 90, writes: [facts]}}",
-            "policy.parser is 'json', and facts are written in <think>",
+            "policy.parser is 'json', but facts are written in <think>",
         ),
         (
             "policy: {state_update: store, model: smollm2-135m, rendering: text, "
             "store: {shown: 2, length: 90, writes: [summaries]}}",
-            "policy.store.writes 'summaries' asks the policy for summaries, which no oracle demonstrates",
+            "must be 0: policy.store.writes 'summaries' asks the policy for summaries, which no oracle",
         ),
         ("processes: 0", "processes: is 0; Input should be greater than or equal to 1"),
         ("processes: 3", "training.tasks_per_step 64 must be a multiple of processes (3)"),
@@ -374,7 +378,7 @@ def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path
     with pytest.raises(ParamsError, match=r"sede: unknown key; did you mean 'seed'\?"):
         load_params(path)
     path.write_text("- seed")
-    with pytest.raises(ParamsError, match="must hold sections of parameters, holds list"):
+    with pytest.raises(ParamsError, match="holds list, must hold sections of parameters"):
         load_params(path)
 
 

@@ -87,7 +87,7 @@ def test_segcost_charges_the_first_step_of_each_phrase():
     steps = (("A",), (), ("B",), ("C",), ("A",), (), ("A",), ("B",))
     charges = make_shaping("segcost", 30.0, 30).of_steps(steps, DICTIONARY)
     assert charges.tolist() == [1, 0, 0, 1, 1, 0, 1, 0]
-    with pytest.raises(ValueError, match="needs the dictionary"):
+    with pytest.raises(ValueError, match="dictionary is None"):
         make_shaping("segcost", 30.0, 30).of_steps(steps, None)
 
 
@@ -124,7 +124,7 @@ def test_penalties_lie_between_0_and_lambda(batch, name):
 def test_without_a_success_there_is_no_dictionary_and_no_penalty(name):
     shaping = make_shaping(name, 10.0, 30)
     assert shaping(played([False, False], [("A",), ()]), None).tolist() == [0, 0]
-    with pytest.raises(ValueError, match="needs the dictionary"):
+    with pytest.raises(ValueError, match="dictionary is None"):
         shaping(played([True], [("A",)]), None)
 
 

@@ -45,8 +45,8 @@ def memory_for_rows(device: torch.device, held: int) -> int:
 
 
 def share_of(free: int, unused: int, held: int) -> int:
-    """The share of memory that is free, that this process has reserved without use, or that the former batch
-    holds."""
+    """A share of the memory that is free, reserved by this process without use, or held by the former
+    batch."""
     return int(SHARE * (free + unused + held))
 
 

@@ -18,7 +18,7 @@ from skillpress.models.engines.local.stacks import row_of
 
 @dataclass
 class Prefilled:
-    """The result of a pass over different prompts. What a host decides by is kept on the host."""
+    """The result of a pass over different prompts. What the host needs for decisions stays on the host."""
 
     logits: torch.Tensor
     """[prompts, vocabulary] after each prompt."""
@@ -50,7 +50,7 @@ def rows_of_passes(
 
 
 def columns_of(visible: NDArray[np.bool_] | None, row: int, prefilled: int, filled: int) -> NDArray[np.int64]:
-    """The columns of a row that hold its tokens: those of its prompt, and all that were filled since."""
+    """The columns of a row that hold its tokens: its prompt's, and all columns filled since."""
     prompt = np.arange(prefilled) if visible is None else np.flatnonzero(visible[row])
     return np.concatenate([prompt, np.arange(prefilled, filled)])
 
@@ -63,7 +63,8 @@ class GrowingDecoder:
     """Bytes that stay allocated between batches."""
 
     def begin(self, passes: Sequence[Prefilled], fan: NDArray[np.int64], room: int) -> Decoding:
-        """Open rows of the prompt numbers ``fan`` (ascending), with ``room`` new tokens; takes the passes."""
+        """Open rows of the prompt numbers ``fan`` (ascending), with ``room`` new tokens; the passes are
+        consumed."""
         return Decoding.of(passes, fan, room)
 
     def tokens(self, rows: int, columns: int) -> int:
@@ -86,11 +87,11 @@ class Decoding:
     visible: NDArray[np.bool_] | None
     """[rows, prefilled columns], True where there is no padding; None if there is none."""
     mask: torch.Tensor | None
-    """The same for all columns so far, on the model's device."""
+    """``visible`` for all columns so far, on the model's device."""
     lengths: torch.Tensor
     prefilled: int
     filled: int
-    """Columns: of the prompts, and so far."""
+    """Number of columns of the prompts, and of all filled columns."""
 
     @classmethod
     def of(cls, passes: Sequence[Prefilled], fan: NDArray[np.int64], room: int) -> Decoding:
@@ -120,7 +121,7 @@ class Decoding:
         return order
 
     def layers_of(self, row: int) -> Layers:
-        """Keys and values of a row's tokens so far, as a copy."""
+        """A copy of the keys and values of a row's tokens so far."""
         return row_of(self.cache.stacks, row, columns_of(self.visible, row, self.prefilled, self.filled))
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
@@ -158,8 +159,8 @@ class Answers:
         self, rows: NDArray[np.int64], position: int, tokens: torch.Tensor, logprobs: torch.Tensor,
         stop: NDArray[np.int64],
     ) -> NDArray[np.bool_]:  # fmt: skip
-        """Add a token per row; return whether it is one that ends the response. It waits for a GPU, which the
-        host does once per token: for tokens and log-probabilities together."""
+        """Add a token per row; return for each row whether the token ends the response. It waits for a GPU,
+        which the host does once per token: for tokens and log-probabilities together."""
         if tokens.device.type == "cpu":
             drawn, own = tokens.numpy(), logprobs.numpy()
         else:

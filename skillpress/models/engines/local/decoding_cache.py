@@ -21,7 +21,8 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from skillpress.models.engines.local.stacks import Stacks, joined, like, move, pieces_of
 
 MOVED_IN_ORDER = 1 << 26
-"""Caches up to this many bytes keep their rows in order, as before, to the bit: copying is cheap."""
+"""Caches up to this many bytes keep their rows in order, because copying is cheap; results stay equal to the
+bit."""
 
 
 class DecodingCache(Cache):
@@ -38,7 +39,7 @@ class DecodingCache(Cache):
         """The chosen rows of several caches, one cache after another; the caches are consumed.
 
         Args:
-            rows: for each cache the rows to take. A row is taken as often as it is named.
+            rows: for each cache the rows to take. A row may be named several times.
             columns: number of columns of the widest cache; the others are padded on the left.
             room: number of new tokens per row.
         """

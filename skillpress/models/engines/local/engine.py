@@ -74,7 +74,9 @@ class LocalEngine(BatchEngine):
         super().__init__()
         self.model: PreTrainedModel = copy_model(policy.model)
         if with_masks(self.model):
-            _log.warning("engine local samples with sdpa: %s takes no masks over its caches", FLASH)
+            _log.warning(
+                "the local engine samples with sdpa, because %s does not support masks over its caches", FLASH
+            )
         leave_blocks_on_gpu(self.model)
         group_queries(self.model)
         self.decoder = decoder_for(self.model)
@@ -154,8 +156,8 @@ class LocalEngine(BatchEngine):
     # Asked once: a batch is sized for every row, and the model looks for these answers each time.
     @cached_property
     def _bytes(self) -> tuple[int, int, int]:
-        """Bytes of a token's keys and values, of a row's logits, and of what a row has beside them: on a GPU
-        their float32 copy and log-probabilities; on a CPU that is a cacheful."""
+        """Bytes of a token's keys and values, of a row's logits, and of a row's further arrays: on a GPU the
+        logits' float32 copy and log-probabilities; on a CPU they fit into a cache."""
         itemsize = self.model.dtype.itemsize
         vocabulary = int(self.model.config.get_text_config().vocab_size)
         beside = 8 * vocabulary if self.model.device.type == "cuda" else 0
@@ -257,7 +259,7 @@ class LocalEngine(BatchEngine):
         return passes
 
     def _taken(self, sequence: KeptSequence) -> KeptSequence:
-        """Return the sequence and forget it, since the longer one will replace it."""
+        """Return the sequence and forget it, because a longer one will replace it."""
         if self.kept is not None:
             self.kept.drop(sequence)
         return sequence

@@ -20,14 +20,14 @@ from skillpress.models.policy.attention import BLOCKED
 from skillpress.models.policy.blocked_attention import blocked_attention
 
 NAME = "sdpa_grouped"
-"""The name under which transformers knows it. Outside of decoding it is sdpa itself."""
+"""The name of this attention in transformers. Outside of decoding it is sdpa itself."""
 BLOCKS = "blocked_grouped"
-"""The same, with attention in blocks outside of decoding."""
+"""The name of the form that computes attention in blocks outside of decoding."""
 
 
 def group_queries(model: PreTrainedModel) -> None:
-    """Make this model decode in this way, if it uses sdpa or blocks and its query heads share keys and
-    values."""
+    """Make this model decode with grouped attention, if it uses sdpa or blocks and its query heads share keys
+    and values."""
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     shared = getattr(config, "num_key_value_heads", None) or heads
@@ -46,7 +46,7 @@ def grouped_or_blocked(
     attention_mask: torch.Tensor | None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
-    """[rows, tokens, heads, size]: the first for a single token, the second for more."""
+    """[rows, tokens, heads, size]: grouped for a single token, blocked for more."""
     compute = grouped_attention if query.shape[2] == 1 else blocked_attention
     return compute(module, query, key, value, attention_mask, **others)
 

@@ -2,9 +2,9 @@
 
 Launching the hundreds of operations of a decode step from Python takes longer than the GPU takes to execute
 them. A CUDA graph launches all of them at once, on the addresses of its recording. Its mistakes are silent: a
-number from the moment of the recording that is used for ever, or a mask that a model interprets differently.
-So a step is recorded with made-up inputs. With the real inputs it must then give the same result as the model
-alone with a growing cache.
+number from the moment of the recording that is used in every replay, or a mask that a model interprets
+differently. So a step is recorded with made-up inputs. With the real inputs it must then give the same result
+as the model alone with a growing cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Step = Callable[[], object]
 """A function that reads and writes the memory that it was made for."""
 
 Record = Callable[[Step], Step]
-"""Turns a step into another one that does the same. It may run the step a few times."""
+"""Turns a step into a recorded step that does the same. It may run the step a few times."""
 
 COMPARED_ROWS = 8
 """Number of rows that are computed a second time for the comparison with a recorded step."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 
 MARGIN = 1.25
-"""An update may need more than every one before it by this factor."""
+"""An update may need this many times the memory of any update before it."""
 MEASURED = 2
 """Number of releases until the memory of an update is known; the first update allocates the moments."""
 
@@ -29,9 +29,9 @@ class DeviceMemory:
     reserved: int
     """Memory that this process has taken from the GPU."""
     allocated: int
-    """The part of it that tensors hold."""
+    """The part of the reserved memory that tensors hold."""
     pooled: int
-    """The part of it that tensors do not hold, but only graphs may use."""
+    """The part of the reserved memory that no tensor holds and that only graphs may use."""
     peak: int
     """The most that tensors have ever held."""
 
@@ -40,7 +40,7 @@ class MemoryRoom:
     """Decides, before each update, whether something in memory may stay."""
 
     def __init__(self, memory: Callable[[], DeviceMemory]) -> None:
-        """``memory`` measures."""
+        """``memory``: measures the device."""
         self._memory = memory
         self._releases = 0
         self._without = 0
@@ -57,7 +57,7 @@ class MemoryRoom:
         return available >= MARGIN * (now.peak - self._without)
 
     def released(self) -> None:
-        """Everything that may stay has just been released."""
+        """Record that everything that may stay has just been released."""
         self._without = self._memory().allocated
         self._releases += 1
 

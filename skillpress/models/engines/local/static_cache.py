@@ -58,11 +58,11 @@ def why_not_static(model: PreTrainedModel) -> str | None:
     if config._attn_implementation not in ("sdpa", GROUPED):
         return f"its attention is {config._attn_implementation!r}, not 'sdpa'"
     if not model._can_compile_fullgraph:
-        return "what its forward pass does depends on what it computes"
+        return "the operations of its forward pass depend on computed values"
     rope: dict[str, Any] = getattr(config, "rope_parameters", None) or {}
     sections = [rope, *(section for section in rope.values() if isinstance(section, dict))]
     if {section.get("rope_type") for section in sections} & {"dynamic", "longrope"}:
-        return "its position embeddings change with the length of what is sampled"
+        return "its position embeddings change with the length of the sequence"
     return None
 
 

@@ -61,11 +61,12 @@ class StaticDecoder:
         return StaticRows(self, passes, fan, shape)
 
     def tokens(self, rows: int, columns: int) -> int:
-        """Counts the shape and the prefilled tokens beside it."""
+        """Number of tokens of the shape, and of the prefilled rows in memory with it."""
         return Shape.holding(rows, columns).tokens + rows * columns
 
     def logits(self, rows: int) -> int:
-        """Those after the prompts, those of the shape, and the model's before they are copied there."""
+        """Number of rows of logits: after the prompts, of the shape, and of the model before they are copied
+        there."""
         return 2 * rows + 2 * Shape.holding(rows, 0).rows
 
     @property
@@ -135,7 +136,7 @@ class StaticRows:
         return row_of(self._inputs.stacks, row, columns)
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """The logits are valid until the next call."""
+        """See ``decoding.Decoding``. The logits are valid until the next call."""
         inputs = self._inputs
         inputs.tokens[: self._rows, 0] = tokens
         self._decoder.step(self._shape, inputs, self._rows, self._filled)

@@ -29,8 +29,8 @@ class ServerParameters(EngineParameters):
     answer_seconds: Annotated[float, Field(gt=0)]
     """Maximum time for one response, or one update of the weights."""
     transfer: Literal["auto", "http", "collective"] = "auto"
-    """How new weights travel: over HTTP in parts, or by collectives between the learner's GPU and those of a
-    server (NCCL, never run for want of GPUs; gloo if both are CPUs), and over HTTP where that fails.
+    """How new weights travel: over HTTP in parts, or by collectives between the learner's GPU and a server's
+    (NCCL, never run for want of GPUs; gloo if both are CPUs), with HTTP if that fails.
     ``auto``: by collectives if the learner has a GPU."""
     seeded: bool = False
     """Whether each response has its own seed. vLLM then draws row by row, which takes longer."""

@@ -36,14 +36,14 @@ class RejectedRequestError(Exception):
 
 
 class Server:
-    """One server as this client knows it; used in one event loop."""
+    """One server and its state as this client sees it; used in one event loop."""
 
     def __init__(self, url: str, client: httpx.AsyncClient) -> None:
         self.url, self._client = url, client
         self.in_flight = 0
-        """Number of our requests that it is working on."""
+        """Number of our requests that the server is working on."""
         self.lost: str | None = None
-        """Why it gets no requests until the next update of the weights; None if it works."""
+        """Why the server gets no requests until the next update of the weights; None if it works."""
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -68,7 +68,7 @@ class Server:
         return await self._call("GET", path, None, seconds)
 
     async def well(self) -> bool:
-        """Whether it reports within ``HEALTH_SECONDS`` that it is healthy."""
+        """Whether the server reports within ``HEALTH_SECONDS`` that it is healthy."""
         try:
             await self.get("/health", HEALTH_SECONDS)
         except (ServerFailedError, RejectedRequestError):
@@ -146,17 +146,17 @@ async def refuse_unfit(server: Server, longest: int, dtype: torch.dtype) -> None
     if version.partition("+")[0] != VLLM:  # the part after the plus names a build
         raise UserError(
             f"engine.urls: {server.url} runs vLLM {version}; results are recorded as those of {VLLM}, and "
-            "its calls are the ones used here: install {VLLM} there"
+            f"only its calls are used here: install {VLLM} there"
         )
     wanted = str(dtype).removeprefix("torch.")
     if set(types) != {wanted}:
         raise UserError(
-            f"engine.urls: {server.url} samples in {', '.join(sorted(set(types)))}, policy.dtype is "
+            f"engine.urls: {server.url} samples in {', '.join(sorted(set(types)))}, but policy.dtype is "
             f"{wanted}: start it with --dtype {wanted}"
         )
     if takes < longest:
         raise UserError(
-            f"engine.urls: {server.url} takes {takes} tokens of prompt and response; the experiment needs "
+            f"engine.urls: {server.url} accepts {takes} tokens of prompt and response; the experiment needs "
             f"{longest}: start it with --longest {longest}"
         )
 

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def by_collectives(transfer: str, device: torch.device) -> bool:
-    """Whether weights on this device travel by collectives first, under this ``engine.transfer``."""
+    """Whether this ``engine.transfer`` tries collectives first for weights on this device."""
     return transfer == "collective" or (transfer == "auto" and device.type == "cuda")
 
 

@@ -33,7 +33,7 @@ class ServerPool:
 
         Args:
             stop: token ids that end a response.
-            run: a word that distinguishes this run's requests and weights from others'.
+            run: a word that distinguishes the requests and weights of this run from those of others.
             seconds: maximum time for one response or one update.
             seeded: whether requests have their seeds.
         """
@@ -112,7 +112,7 @@ class ServerPool:
             self._lose(server, str(error))
             return
         if server.lost is not None:
-            _log.warning("%s is there again, with weights %s", server.url, self.name_of(version))
+            _log.warning("%s works again, with weights %s", server.url, self.name_of(version))
             server.lost = None
 
     def _least_busy(self, tried: set[str]) -> Server | None:

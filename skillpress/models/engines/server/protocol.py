@@ -79,7 +79,7 @@ def _check_tokens(
     if not tokens or len(tokens) != len(logprobs):
         raise BadAnswerError(f"{len(tokens)} tokens with {len(logprobs)} log-probabilities")
     if reason == "length" and len(tokens) != asked:
-        raise BadAnswerError(f"the response was cut after {len(tokens)} tokens, {asked} were asked for")
+        raise BadAnswerError(f"the response was cut after {len(tokens)} tokens; {asked} were requested")
     if not np.all((logprobs > MISSING_LOGPROB) & (logprobs <= 0)):  # nor is NaN
         raise BadAnswerError("a token has no log-probability")
 
@@ -90,10 +90,10 @@ def _weight_spans(
     foreign = [name for name, _, _ in named if name not in versions]
     if foreign:
         raise BadAnswerError(
-            f"it was sampled from weights {foreign[0]!r}, not from {list(versions)[-1]!r}: the server was "
-            "restarted, or it also serves another run"
+            f"the response was sampled from weights {foreign[0]!r}, not from {list(versions)[-1]!r}: the "
+            "server was restarted, or it also serves another run"
         )
     edges = [0, *(end for _, _, end in named)]
     if [start for _, start, _ in named] != edges[:-1] or edges[-1] != tokens:
-        raise BadAnswerError(f"its weight versions {named} do not cover {tokens} tokens")
+        raise BadAnswerError(f"the response's weight versions {named} do not cover its {tokens} tokens")
     return tuple(WeightSpan(versions[name], start, end) for name, start, end in named)

@@ -79,7 +79,7 @@ def local_address(url: str, seconds: float) -> str:
 
 @contextmanager
 def offered(offer: OfferedWeights, address: str) -> Iterator[str]:
-    """Yield the URL at which the offer can be fetched from ``address`` while the context lasts."""
+    """Yield the URL at which the offer can be fetched from ``address`` within the block."""
     path, listing = f"/{secrets.token_hex(16)}", offer.manifest.to_json()
 
     class Handler(BaseHTTPRequestHandler):
@@ -99,7 +99,7 @@ def offered(offer: OfferedWeights, address: str) -> Iterator[str]:
                 self.send_error(404)
 
         def _wanted(self) -> range | None:
-            """The bytes that the request names; None for others than there are."""
+            """The bytes that the request names; None if the offer does not have them."""
             found = _RANGE.fullmatch(self.headers.get("Range", ""))
             if found is None or not int(found[1]) <= int(found[2]) < offer.manifest.size:
                 return None

@@ -10,8 +10,8 @@ Every rank of a training has an engine of its own, which samples for this rank a
 vLLM fits into a process that is connected with others.
 
 While the learner updates, ``sleep`` releases the GPU's memory, both weights and keys and values. The weights
-are loaded again with the update. On a CPU nothing is released. vLLM allocates beside torch and cannot take
-what torch keeps for its own next tensors, so torch gives that back before vLLM wakes.
+are loaded again with the update. On a CPU nothing is released. vLLM allocates beside torch and cannot use
+memory that torch keeps for its next tensors, so torch returns it before vLLM wakes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-"""vLLM reads them when it is imported. The caller's environment takes precedence."""
+"""Environment variables that vLLM reads when it is imported. The caller's environment takes precedence."""
 
 CPU_SETTINGS = {
     "TORCHDYNAMO_DISABLE": "1",  # otherwise the first response waits a minute or more for a compiler
@@ -70,7 +70,7 @@ class VllmEngine:
     def __init__(
         self, policy: Policy, demand: EngineDemand, cache_gib: float, *, seeded: bool = False
     ) -> None:
-        """Start vLLM in ten seconds, with ``cache_gib`` GiB for keys and values; ``UserError`` without.
+        """Start vLLM (ten seconds) with ``cache_gib`` GiB for keys and values; ``UserError`` without vLLM.
 
         If this process is connected with other ranks, all of them make their engines at the same time.
 
@@ -262,5 +262,5 @@ def _import_vllm() -> Any:
         return importlib.import_module("vllm")
     except ImportError as error:
         raise UserError(
-            f"engine.name: vLLM {found} is installed here and cannot be imported: {error}"
+            f"engine.name: vLLM {found} is installed here, but cannot be imported: {error}"
         ) from error

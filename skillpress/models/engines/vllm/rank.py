@@ -1,9 +1,9 @@
 """vLLM inside a process that is already one rank of a training.
 
-vLLM expects to own its process: it connects it with others, chooses a GPU and, at its end, destroys torch's
-default process group. In a rank, DeepSpeed has connected the processes before, each rank has chosen its GPU
-(``distributed.settle``), and the group is needed until the training ends. Of three ways, this module takes
-the first:
+vLLM expects to own its process: it connects the process with others, chooses a GPU and, at its end, destroys
+torch's default process group. In a rank, DeepSpeed has connected the processes before, each rank has chosen
+its GPU (``distributed.settle``), and the group is needed until the training ends. Of three ways, this module
+takes the first:
 
     one executor per rank    vLLM finds the existing group and makes its own groups beside it, of one rank
                              each, since the model is not spread. Weights are handed over within the process,
@@ -47,7 +47,7 @@ class RankExecutor(UniProcExecutor):
 
 
 def _destroy_own() -> None:
-    """End vLLM's own groups and leave the default group, which the learner made and still needs."""
+    """End vLLM's own groups and keep the default group, which the learner made and still needs."""
     if parallel_state._WORLD is not None:
         parallel_state._WORLD.destroy()
     parallel_state._WORLD = parallel_state._NODE_COUNT = None

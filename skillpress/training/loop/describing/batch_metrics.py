@@ -12,8 +12,8 @@ groups in which every episode succeeded have this share of the sum of |A| over s
 distinguishes the episodes of such a group. Divided by the group's deviation, their advantages are as large as
 any others, however small the penalty (docs/methods.md has the calculation).
 
-``shaping_alone`` is the share of groups whose episodes did equally well (one core reward) and have different
-scores all the same: by the penalties of shaping and of invalid actions, or by measured facts. Among them are
+``shaping_alone`` is the share of groups whose episodes did equally well (one core reward) but have different
+scores: by the penalties of shaping and of invalid actions, or by measured facts. Among them are
 groups in which all failed. ``advantage_of_shaping_alone`` is their part of the sum of |A|.
 """
 
@@ -98,7 +98,7 @@ def batch_metrics(
 
 
 def some_advantage(advantages: Floats) -> Flags:
-    """[steps] whether any token of each has an advantage other than 0."""
+    """[steps] whether any token of a step has an advantage other than 0."""
     nonzero: Flags = advantages != 0
     return nonzero if nonzero.ndim == 1 else np.any(nonzero, axis=1)
 

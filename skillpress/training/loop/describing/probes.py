@@ -65,8 +65,9 @@ PROBE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 - ``segments``: the mean of seg(s, C) over successes; ``segments_per_skill``: its sum divided by the sum of
   |s|.
 - The other columns describe the dictionary and are set only in the row of all training tasks: ``corpus``, the
-  number of successes with a skill that it was fitted to; ``phrases``, how many of two or more skills it
-  learned; ``description_length``; ``certificate``; and ``certificate_singletons``, the bound without phrases.
+  number of successes with a skill that it was fitted to; ``phrases``, the number of learned phrases of two or
+  more skills; ``description_length``; ``certificate``; and ``certificate_singletons``, the bound without
+  phrases.
   Both certificates are null for fewer than two successes, and where one has more skills than T.
 """
 

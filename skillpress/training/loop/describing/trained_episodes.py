@@ -62,7 +62,8 @@ class TrainedEpisodes:
     advantages: Path
 
     def write(self, trajectories: Sequence[Trajectory], lessons: pl.DataFrame) -> None:
-        """Write both; ``lessons`` has :data:`ADVANTAGE_SCHEMA`, with the rows of ``rollout_frame``."""
+        """Write the rollouts and the advantages; ``lessons`` has :data:`ADVANTAGE_SCHEMA`, row by row as
+        ``rollout_frame``."""
         write_rollouts(self.rollouts, trajectories)
         write_table(self.advantages, lessons, KIND)
 

@@ -52,7 +52,7 @@ class Checkpoints(ResumeStore):
 
     @property
     def best(self) -> Path:
-        """Folder of the policy of the best step so far, if that is to be kept."""
+        """Folder of the policy of the best step so far, if it is kept."""
         return self.folder / "best"
 
     def step_folder(self, step: int) -> Path:

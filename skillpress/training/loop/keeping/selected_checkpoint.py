@@ -27,7 +27,7 @@ class SelectedCheckpoint:
     step: int
     """The training step after which the policy had these weights; 0 means the start policy."""
     validation_success: float | None
-    """Share of the validation tasks that they won; None if the rule does not use it."""
+    """Share of the validation tasks that these weights won; None if the rule does not use it."""
 
 
 def select_checkpoint(rule: Rule, curve: Sequence[Mapping[str, float]]) -> SelectedCheckpoint:

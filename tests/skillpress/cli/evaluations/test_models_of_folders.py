@@ -29,7 +29,7 @@ def test_an_adapter_alone_is_refused_with_the_command_that_merges_it(tmp_path: P
         LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False),
     )
     tuned.save_pretrained(adapter)
-    with pytest.raises(PolicyError, match="is an adapter and no whole model; merge it") as refused:
+    with pytest.raises(PolicyError, match="is an adapter, not a full model; merge it") as refused:
         identify(str(adapter))
     said = str(refused.value)
     assert said.startswith("--model: ") and "\n" not in said

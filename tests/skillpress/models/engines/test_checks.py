@@ -26,5 +26,5 @@ from tests.support.models.folders import IN_PARTS, gemma3, write_folder
 def test_a_multimodal_model_is_refused(tmp_path: Path, section: EngineParameters) -> None:
     policy = load_policy(write_folder(tmp_path / "gemma", gemma3(), template=IN_PARTS))
     demand = EngineDemand(longest=64, slots=1, ranks=Ranks())
-    with pytest.raises(UserError, match=f"engine.name: {section.name} takes text-only models"):
+    with pytest.raises(UserError, match=f"engine.name: {section.name} supports only text models"):
         section.make(policy, demand)

@@ -89,6 +89,6 @@ def test_who_waits_for_a_worker_that_never_comes_has_a_deadline_and_can_give_up(
         Link.to(HERE, 9, 1, 2, CPU, 1.0)
     meeting, begun = Meeting(HERE, SECONDS), time.monotonic()
     threading.Timer(0.2, meeting.give_up).start()
-    with pytest.raises(LinkError, match="a group of 2 was given up"):
+    with pytest.raises(LinkError, match="a group of 2 was not complete when the wait was ended"):
         meeting.join(2, CPU)
     assert time.monotonic() - begun < SECONDS

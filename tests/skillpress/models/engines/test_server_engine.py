@@ -221,7 +221,7 @@ def aborted(answer: Answer) -> Answer:
     ("change", "reason"),
     [
         (without_a_logprob, "has no log-probability"),
-        (shortened, "cut after 1 tokens, 8 were asked for"),
+        (shortened, "cut after 1 tokens; 8 were requested"),
         (aborted, "not finished"),
         (lambda answer: {"choices": []}, "lacks what vLLM"),
     ],
@@ -329,10 +329,10 @@ def test_at_the_start_every_server_must_be_there_and_fit(servers: MakeServers, c
     with pytest.raises(UserError, match="the weights are another model's"):
         connect(found[:1], wider_policy())
     found[0].longest = 27
-    with pytest.raises(UserError, match=r"takes 27 tokens .* needs 28: start it with --longest 28"):
+    with pytest.raises(UserError, match=r"accepts 27 tokens .* needs 28: start it with --longest 28"):
         connect(found[:1])
     found[0].dtype = "bfloat16"
-    with pytest.raises(UserError, match=r"samples in bfloat16, policy.dtype is float32: .* --dtype float32"):
+    with pytest.raises(UserError, match=r"samples in bfloat16, but policy.dtype is float32: .* float32"):
         connect(found[:1])
     found[0].vllm = "0.1.2"
     with pytest.raises(UserError, match=f"runs vLLM 0.1.2; results are recorded as those of {VLLM}"):

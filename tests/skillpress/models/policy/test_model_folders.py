@@ -166,7 +166,7 @@ def test_a_folder_whose_responses_cannot_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"endless: no token ends a response"):
         load_policy(source)
     beyond = write_folder(tmp_path / "beyond", generation={"eos_token_id": 280})
-    with pytest.raises(PolicyError, match=r"beyond: .* token 280, and the model has ids 0 to 279"):
+    with pytest.raises(PolicyError, match=r"beyond: .* token 280, but the model has ids 0 to 279"):
         load_policy(beyond)
 
 
@@ -265,7 +265,7 @@ def test_a_template_that_stands_in_a_file_for_processors_is_found(
         ("{% for tool in tools %}{{ tool }}{% endfor %}", "cannot be rendered: 'NoneType'"),
         (
             [{"name": "tools", "template": CHATML}],
-            "its chat templates are called tools; call the one to use `default`",
+            "none of its chat templates .tools. is the default; rename the one",
         ),
     ],
 )
@@ -341,7 +341,7 @@ def test_an_adapter_is_no_model_and_neither_is_a_file(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"config.json: is a file; name a folder"):
         load_policy(source / "config.json")
     (source / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "base"}')
-    with pytest.raises(PolicyError, match=r"tuned: .* is an adapter and no whole model; merge it"):
+    with pytest.raises(PolicyError, match=r"tuned: .* is an adapter, not a full model; merge it"):
         load_policy(source)
 
 

@@ -44,7 +44,7 @@ def test_what_it_has_for_every_task_it_has_for_each_class() -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (Version(step=6, failures=(), added=()), "must follow each other"),
+        (Version(step=6, failures=(), added=()), "each must be of a later step"),
         (Version(step=7, failures=(), added=(LOOK,)), "twice"),
     ],
 )

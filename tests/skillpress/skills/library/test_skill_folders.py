@@ -60,7 +60,7 @@ def test_what_breaks_a_rule_is_named_with_its_file(keys: dict[str, str], says: s
 
 
 def test_a_folder_that_is_no_folder_of_skills_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParamsError, match="holds no skill"):
+    with pytest.raises(ParamsError, match="has no skill"):
         read_skill_folders(tmp_path, "--skills")
     with pytest.raises(ParamsError, match="is itself a skill; name the folder that contains it"):
         read_skill_folders(skill_folder(tmp_path, "one") / "one", "--skills")

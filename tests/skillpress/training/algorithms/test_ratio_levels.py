@@ -180,5 +180,5 @@ def test_ten_thousand_tokens_neither_overflow_nor_stop_what_should_move(
 
 def test_a_loss_over_trajectories_refuses_tokens_without_their_trajectories() -> None:
     tokens = scored(torch.zeros(2), torch.zeros(2), torch.ones(2), torch.ones(2))
-    with pytest.raises(ValueError, match="whole trajectories, and there are none"):
+    with pytest.raises(ValueError, match="trajectory_sums is None; ratios over trajectories need"):
         clipped(0.2, 0.2, 0.0, "trajectory").loss(tokens)

@@ -144,10 +144,14 @@ def test_a_file_of_another_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
     file = own_file(tmp_path, tiny_policy())
     gathered = gather([str(file)], "won", tmp_path)
     other = chat_policy(qwen2_5_chat_template)
-    with pytest.raises(ParamsError, match=r"imitation\.episodes: .*own\.parquet: .* another tokenizer .* 0%"):
+    with pytest.raises(
+        ParamsError, match=r"imitation\.episodes: .*own\.parquet: .* tokenizer other than .* 0%"
+    ):
         chosen(other, gathered)
     write_rollouts(file, [episode(other, number, True) for number in range(3)])
-    with pytest.raises(ParamsError, match=r"another tokenizer .* it has token \d+, and this policy has 55"):
+    with pytest.raises(
+        ParamsError, match=r"tokenizer other than .* it has token \d+, and this policy has 55"
+    ):
         chosen(tiny_policy(), gather([str(file)], "won", tmp_path))
 
 

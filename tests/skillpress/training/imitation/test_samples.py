@@ -39,7 +39,7 @@ def test_they_are_read_as_they_were_written_and_by_their_owner_alone(stored: Sam
     assert stored[-1] == ROWS[-1] and stored[3:9] == ROWS[3:9]
     assert list(Samples.read(tmp_path / "rows.arrow")) == ROWS
     assert (tmp_path / "rows.arrow").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(IndexError, match=r"no sample 42 of 42"):
+    with pytest.raises(IndexError, match=r"no sample 42: there are 42"):
         stored[42]
 
 

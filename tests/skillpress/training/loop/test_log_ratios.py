@@ -85,7 +85,7 @@ def test_scores_stay_with_their_samples(learner: Learner, steps: tuple[Step, ...
 def test_a_loss_with_a_kl_term_refuses_samples_that_the_reference_has_not_scored(
     learner: Learner, steps: tuple[Step, ...]
 ) -> None:
-    with pytest.raises(ValueError, match="samples need reference_logprobs"):
+    with pytest.raises(ValueError, match="reference_logprobs must be given"):
         learner.update(samples(steps[:3]))
 
 

@@ -127,7 +127,7 @@ def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
 
 
 def test_samples_without_targets_are_refused_by_a_learner_with_a_value_head(learner: Learner) -> None:
-    with pytest.raises(ValueError, match="samples need value_targets"):
+    with pytest.raises(ValueError, match="value_targets must be given"):
         learner.update(replace(samples(), value_targets=None))
 
 
