@@ -37,7 +37,7 @@ PROCESSES, DISK_MB, INODES = 512, 1024, 200_000
 LARGEST_FILE = 256 << 20
 """The largest file that a program can write, in bytes, isolated or not."""
 MORE_PROCESSES = 512
-"""The kernel allows this many more than ``PROCESSES``, so that the watchdog can say which limit was exceeded."""
+"""The kernel allows this many more than ``PROCESSES``, so the watchdog can say which limit was exceeded."""
 OWN_PROGRAMS = Path(sys.prefix, "bin")
 """Folder of this interpreter's programs, the first on the ``PATH`` inside."""
 SOCKET = "/run/endpoint.sock"
