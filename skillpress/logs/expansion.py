@@ -59,7 +59,7 @@ class Expander:
             ExpansionError: the file says that it expands too far, or is the third level of compression.
         """
         if self._nested == NESTED:
-            raise ExpansionError(f"compressed more than {NESTED} times; unpack it and name the files")
+            raise ExpansionError(f"compressed {NESTED + 1} times or more; unpack it and name the files")
         inside = self.counted(cast(IO[bytes], gzip.GzipFile(fileobj=file)))
         if not self._nested and _claims_too_much(file, self.stored):
             with suppress(EOFError, zlib.error, gzip.BadGzipFile):  # the claim may be the end of a cut file

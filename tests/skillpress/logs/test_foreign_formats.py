@@ -332,7 +332,7 @@ def test_a_strangers_record_has_no_format(record: Any) -> None:
         ([{**foreign.otlp_events()[0], "events": []}], "CAPTURE_MESSAGE_CONTENT"),
         (
             {**foreign.agents_sdk(), "session_items": [{"type": "x"}], "generated_items": []},
-            "without a raw item",
+            "has no raw item",
         ),
     ],
 )

@@ -127,10 +127,10 @@ def test_a_path_goes_through_names_with_dots_and_lists() -> None:
             atif(steps=[{"source": "agent", "tool_calls": [{"arguments": {}}]}]),
             "damaged ATIF record.*function_name",
         ),
-        (chat(messages=[{"role": "user"}, "text"]), "without a role"),
+        (chat(messages=[{"role": "user"}, "text"]), "has no role"),
         (
             chat(messages=[{"role": "assistant", "tool_calls": [{"id": 1}]}]),
-            "a tool call without a name; its keys are id",
+            "a tool call has no name; its keys are id",
         ),
         (mlflow_trace(data={}), "without spans"),
         ({"trace_id": "x", "trace": "{"}, "'trace' is not JSON"),

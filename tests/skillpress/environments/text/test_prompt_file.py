@@ -117,5 +117,5 @@ def test_a_template_reaches_nothing_but_its_fields(prompt: Path, text: str) -> N
 
 def test_an_environment_without_prompts_of_that_kind_is_refused(prompt: Path) -> None:
     prompt.write_text("{{ observation }}")
-    with pytest.raises(ParamsError, match=r"notebook_qa has no rendering text in whose place it could be"):
+    with pytest.raises(ParamsError, match=r"notebook_qa has no rendering text that it could replace"):
         params(prompt, "paper_notebook_qa")

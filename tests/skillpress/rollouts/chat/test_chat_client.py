@@ -99,14 +99,14 @@ def test_a_server_that_never_recovers_ends_in_an_error_that_names_url_request_an
 ) -> None:
     with pytest.raises(
         ChatError, match=r"http://127.0.0.1:\d+/v1: POST chat/completions \(task 0, 52 characters\) was not "
-        r"answered within 1.5 s, in \d+ attempts; the last: HTTP 500: no",
+        r"answered within 1.5 s, in \d+ attempts; the last one: HTTP 500: no",
     ):  # fmt: skip
         ask(tmp_path, lambda number: error(500), deadline_seconds=1.5)
 
 
 def test_a_server_that_wants_a_longer_pause_than_the_deadline_ends_at_once(tmp_path: Path) -> None:
     limit = error(429, {"Retry-After": "3600"})
-    with pytest.raises(ChatError, match="in 1 attempts; the last: HTTP 429: no"):
+    with pytest.raises(ChatError, match="in 1 attempts; the last one: HTTP 429: no"):
         ask(tmp_path, lambda number: limit)
 
 
