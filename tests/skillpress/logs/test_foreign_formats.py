@@ -327,7 +327,7 @@ def test_a_strangers_record_has_no_format(record: Any) -> None:
         ({"messages": [foreign.TASK, {"role": "assistant", "tool_calls": "[{"}]}, "text but not JSON"),
         (
             {"input": [foreign.TASK, {"type": "function_call", "call_id": "c"}]},
-            "a function_call without a name",
+            "a function_call has no name",
         ),
         ([{**foreign.otlp_events()[0], "events": []}], "CAPTURE_MESSAGE_CONTENT"),
         (

@@ -88,8 +88,8 @@ def test_traces_that_share_a_label_are_said(tmp_path: Path, read_lines: Any) -> 
     ("text", "said"),
     [
         ("id,success\na,maybe\n", "line 2: success: 'maybe' says neither yes nor no; write true or false"),
-        ("id,won\na,1\n", "labels: there is no success; its columns are id, won"),
-        ("name,run,success\na,b,1\n", "labels: there is no id; its columns are name, run, success"),
+        ("id,won\na,1\n", "labels: column success is missing; its columns are id, won"),
+        ("name,run,success\na,b,1\n", "labels: column id is missing; its columns are name, run, success"),
         ("id,success\na,1\na,0\n", "line 3: id 'a' has two different labels"),
         ("id,success\n,1\n", "line 2: id is missing"),
         ("id,success\n", "contains no labels"),

@@ -170,7 +170,7 @@ def test_a_wrong_path_is_answered_with_what_is_there(options: Any, said: str | N
         ("run: steps", "messages are missing"),
         ("messages: 3", "messages: 3 must be a path, or a list of paths"),
         ("messages: steps\nwhere: {kind: '('}", "where: kind: '(' is not a regular expression"),
-        ("messages: steps\nitem: {rolle: kind}", "item: rolle: is not known"),
+        ("messages: steps\nitem: {rolle: kind}", "item: rolle is unknown"),
         ("messages: steps\nitem: {role: kind, roles: {a: agent}}", "roles: a: 'agent' must be one of"),
         ("messages: steps\noutcome: reward>=much", "'much' is not a number"),
         ("- steps", "must be a table of paths"),

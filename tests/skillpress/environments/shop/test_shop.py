@@ -189,7 +189,7 @@ def test_the_text_prompt_lists_what_can_be_clicked(section: ShopParameters, task
 @pytest.mark.parametrize(
     ("key", "content", "said"),
     [
-        ("products", "[", "is not JSON"),
+        ("products", "[", "not JSON"),
         ("products", "{}", "holds a JSON dict; WebShop's file holds a list"),
         ("products", '[{"asin": "B1"}]', "row 0 is not a product in WebShop's form .KeyError: 'name'"),
         ("instructions", "{}", "has no instruction for a product of"),

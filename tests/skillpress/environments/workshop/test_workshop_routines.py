@@ -77,6 +77,6 @@ def test_it_is_named_from_outside_and_refuses_another_environments_skills() -> N
     assert SEARCH in SEARCHES
     with pytest.raises(
         ValueError,
-        match=r"the corpus has 2 skills, but the routines are phrases of the workshop's 30: use another skills.search",
+        match=r"the corpus has 2 skills, but the routines are phrases of the workshop's 30: use another",
     ):
         fit([("a", "b")], ("a", "b"), 4, search=SEARCH)
