@@ -241,7 +241,7 @@ def test_a_resumed_session_counts_its_copied_lines_once() -> None:
 
 def test_a_sub_agents_own_file_is_not_a_run() -> None:
     lines = [{**line, "isSidechain": True} for line in foreign.claude_code()]
-    with pytest.raises(UnreadableTraceError, match="sub-agent alone"):
+    with pytest.raises(UnreadableTraceError, match="sub-agent"):
         read(lines)
 
 
