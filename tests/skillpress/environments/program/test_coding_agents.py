@@ -168,7 +168,9 @@ def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
 
 def test_an_agent_that_is_not_installed_is_refused_with_the_command_that_installs_it(tmp_path: Path) -> None:
     agent = AgentFile(tried="x", install="npm install -g nobody", run=["nobody-has-this", "{prompt}"])
-    with pytest.raises(ParamsError, match="nobody-has-this is not installed: npm install -g nobody"):
+    with pytest.raises(
+        ParamsError, match="nobody-has-this is not installed; install it with: npm install -g nobody"
+    ):
         agent.version()
 
 

@@ -91,7 +91,7 @@ def test_an_edit_of_the_file_is_another_experiment(prompt: Path) -> None:
     ("text", "said"),
     [
         (None, "mine.jinja: cannot be read: No such file or directory"),
-        (b"\xff", "mine.jinja: byte 0 is not UTF-8"),
+        (b"\xff", "mine.jinja: not UTF-8 at byte 0"),
         ("a\n{% if %}", "mine.jinja: line 2: not a Jinja template: "),
         (
             "{{ goal }} {{ answer }}",
