@@ -1,6 +1,6 @@
 """The form that environments had before 0.2: a bundle of callables. It is accepted for one version.
 
-Remove this file, and what imports it, when the version is out.
+Remove this file and its imports in the version after that.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ docs/extending.md has a complete one. Then params.yaml names the class: {name}:{
 
 
 class EnvironmentParameters(EnvironmentSection):
-    """The ``environment`` section of a bundle, whose parts are beside it."""
+    """The ``environment`` section of a bundle, which has the parts itself."""
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         """The bundle has them."""
@@ -140,5 +140,5 @@ def _as_method(part: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _read_again(values: Mapping[str, Any]) -> EnvironmentSection:
-    """A section in a process that did not make its class."""
+    """Rebuild a section in a process that has not made its class."""
     return environment_class(values["name"]).model_validate(values)

@@ -23,7 +23,7 @@ PLAYING = ("core", "environments", "rollouts")
 
 
 def played_by(section: EnvironmentSection) -> dict[str, Any]:
-    """Maps what may differ between machines, by name, to what it is here.
+    """Maps the names of all values that may differ between machines to their values here.
 
     Raises:
         UserError: the section's data cannot be read.

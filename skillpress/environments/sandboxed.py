@@ -1,4 +1,4 @@
-"""Episodes of code in sandboxes: each has its own sandbox and survives the loss of it.
+"""Episodes of code in sandboxes: each has its own sandbox and survives its loss.
 
 A sandbox may be killed through no fault of the agent: by the kernel's memory killer, by an operator, or
 because the host is shared. An episode can be recreated from its task and the actions so far. So a lost
@@ -6,10 +6,9 @@ sandbox costs time and changes nothing: the episode is replayed in a new one, up
 After some attempts it ends as ``lost="sandbox"``, which is stored like any other end. It is never left out,
 and it stops no other episode.
 
-Only time spent in the sandbox is counted: neither the time in which the policy thinks, nor the wait for a
-sandbox, nor, in calls of more than a second, the wait of the code for a processor. So the contents of an
-episode do not depend on how busy its engine and its machine are. An episode whose time runs out nevertheless
-ends as ``lost="time"``.
+Only time spent in the sandbox is counted: neither the policy's thinking, nor waiting for a sandbox, nor, in
+calls of more than a second, waiting for a processor. So the contents of an episode do not depend on how busy
+its engine and its machine are. An episode whose time runs out nevertheless ends as ``lost="time"``.
 """
 
 from __future__ import annotations

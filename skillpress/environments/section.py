@@ -146,18 +146,18 @@ class EnvironmentSection(Section):
     """Whether its compact prompts show ``AgentState.notes`` and have words for observations and actions in
     them, which ``policy.state_update: store`` requires."""
     own_tests: ClassVar[bool] = False
-    """Whether its test tasks do not depend on the sizes of the other splits. Then an evaluation makes one
-    training task, and otherwise as many as its experiment."""
+    """Whether its test tasks do not depend on the sizes of the other splits. If so, an evaluation makes only
+    one training task; otherwise it makes as many as its experiment."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """Packages whose version affects the contents of its episodes."""
 
     name: str
     """An environment of docs/environments.md or of a package, or ``module:Class``."""
     max_steps: PositiveInt
-    """T, the most steps of an episode."""
+    """T, the maximum number of steps of an episode."""
     skills: str | None = None
     """A folder of skills (``NAME/SKILL.md``), in the working directory or the lab; null gives none. Programs
-    find them wherever coding agents look, and other agents read them above every prompt of text."""
+    find them wherever coding agents look; other agents read them above every text prompt."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -173,7 +173,9 @@ class EnvironmentSection(Section):
 
     @abstractmethod
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-        """The tasks of all splits, as many of each as ``sizes`` says; lazily, to show progress."""
+        """Yield the tasks of all splits, as many of each as ``sizes`` says; lazily, so that progress can be
+        shown.
+        """
         self._lacks("make_tasks")
 
     @abstractmethod
@@ -230,7 +232,9 @@ class EnvironmentSection(Section):
         return {"compact" if self.offers("vocabulary") else "text": partial(Prompted, self)}
 
     def has_rendering(self, name: str) -> bool:
-        """Whether there is a rendering with this name: of its own, from outside, or a file with a prompt."""
+        """Whether there is a rendering with this name: one of its own, one from outside, or a file with a
+        prompt.
+        """
         return name in self.renderings() or name in RENDERINGS or name.endswith(PROMPT_FILE)
 
     def rendering(self, name: str, history: int) -> Rendering:
@@ -246,7 +250,7 @@ class EnvironmentSection(Section):
         return made
 
     def vocabulary(self, history: int) -> ScratchVocabulary:
-        """The words of the rendering ``compact`` that shows so many past turns."""
+        """The words of the rendering ``compact`` that shows ``history`` past turns."""
         self._lacks("vocabulary")
 
     def domain_words(self) -> Mapping[str, Sequence[str]]:
@@ -267,15 +271,15 @@ class EnvironmentSection(Section):
 
     def make_shared(self, slots: int) -> SharedEnvironments:
         """Environments, at most ``slots`` at once, that share what is slow to start individually, such as a
-        pool of sandboxes. It takes ``hosting`` ``threads``."""
+        pool of sandboxes. It requires ``hosting`` ``threads``."""
         self._lacks("make_shared")
 
     def make_agent(self, parts: AgentParts) -> Agent:
-        """The agent that plays it, in place of the language agent that plays by a rendering."""
+        """The agent that plays the environment, in place of the language agent that uses a rendering."""
         self._lacks("make_agent")
 
     def make_reader(self) -> Callable[[str], Any]:
-        """What reads the calls in a response to a program (``play.programs.tool_calls``)."""
+        """The reader of the calls in a response to a program (``play.programs.tool_calls``)."""
         self._lacks("make_reader")
 
     def inputs(self) -> Mapping[str, str]:
@@ -284,8 +288,9 @@ class EnvironmentSection(Section):
         return {}
 
     def surroundings(self) -> Mapping[str, str]:
-        """What records of runs and evaluations say of this machine beside the versions of libraries, such as
-        the version of a program that plays."""
+        """Facts about this machine for the records of runs and evaluations, in addition to the versions of
+        libraries, such as the version of a program that plays.
+        """
         return {}
 
     def dropped(self) -> Mapping[str, Mapping[str, int]] | None:
@@ -300,8 +305,8 @@ class EnvironmentSection(Section):
 
     @property
     def why_nothing_unseen(self) -> str | None:
-        """Why no tasks are of a kind that no other split has (``tasks.unseen``); None if such tasks exist."""
-        return f"{self.name} has no kind of task that its other splits do not have"
+        """Why there cannot be tasks of a kind only for the split ``unseen``; None if there can."""
+        return f"{self.name} has no kind of task of its own for the split unseen"
 
     @classmethod
     def offers(cls, method: str) -> bool:

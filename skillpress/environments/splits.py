@@ -38,7 +38,7 @@ def refuse_repetitions(
     """Refuse splits that are not disjoint, and keys that occur twice in one split.
 
     Raises:
-        TaskError: see :func:`disjoint_splits`; or the number of tasks that repeat another task's key.
+        TaskError: see :func:`disjoint_splits`; or tasks repeat another task's key (the message counts them).
     """
     repeated = len(tasks) - len(disjoint_splits(tasks, environment, what, key_of))
     if repeated:

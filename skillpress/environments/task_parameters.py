@@ -26,7 +26,7 @@ class KeepParameters(Section):
         return self
 
     def keeps(self, wins: int, rollouts: int) -> bool:
-        """Whether a task with so many wins among so many rollouts is kept."""
+        """Whether a task with this many wins among this many rollouts is kept."""
         return self.at_least <= wins / rollouts <= self.at_most
 
 
@@ -42,8 +42,9 @@ class TaskParameters(Section):
     unseen: NonNegativeInt = 0
     """Tasks of a kind that training never meets (docs/evaluation.md)."""
     keep: KeepParameters | None = None
-    """Null, or {at_least, at_most}: trains on tasks that the start policy wins so often. Others, and tasks
-    that the stage collect_rollouts has not played, are dropped; ``rollouts.tasks: all`` plays every one."""
+    """Null, or {at_least, at_most}: trains only on tasks with such a pass rate of the start policy. Tasks
+    that the stage collect_rollouts has not played are dropped too; ``rollouts.tasks: all`` plays every one.
+    """
 
     def make(self) -> SplitSizes:
         """The sizes of all splits."""

@@ -1,6 +1,6 @@
 """Logs of any agent, as sequences of skills.
 
-A *trace* is one run of an agent: what it did, step by step, and how it ended, if the log tells. There is
+A *trace* is one run of an agent: what it did, step by step, and how it ended, if the log says so. There is
 one file per family of formats (``formats.py`` lists them). The content of a record decides its format, not
 the name of its file. What agents say is written in many dialects: ``messages.py`` makes turns of all of
 them, ``conversation.py`` steps of the turns, and ``calls_in_text.py`` finds calls that are written in

@@ -56,12 +56,10 @@ def _length(items: list[Any]) -> int:
 def _raw(item: Any) -> Any:
     """An item as the responses API has it."""
     if not isinstance(item, dict):
-        raise UnreadableTraceError(f"an item that is a {type(item).__name__}, not an object")
+        raise UnreadableTraceError(f"an item is a {type(item).__name__}, not an object")
     raw = item.get("raw_item", item.get("rawItem"))
     if not isinstance(raw, dict):
-        raise UnreadableTraceError(
-            f"an item without a raw item; its keys are {', '.join(map(str, item))[:120]}"
-        )
+        raise UnreadableTraceError(f"an item has no raw item; its keys are {', '.join(map(str, item))[:120]}")
     if "output" not in raw and str(item.get("type")).endswith("_output_item") and "output" in item:
         return {**raw, "output": item["output"]}
     return raw

@@ -21,15 +21,16 @@ from skillpress.logs.trace import UnreadableTraceError
 ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 """How the files begin; the second is an empty one."""
 HEADERS, SAMPLES = ("header.json", "_journal/start.json"), "samples/"
-"""The second holds the header of an evaluation that did not end."""
+"""Names of the members with the header (the second one if the evaluation did not end), and of their folder of
+samples."""
 LARGEST_HEADER = 64 << 20
 END, LONGEST_END = b"PK\x05\x06", 22 + 65535
 """How the end of a zip begins, and how long it may be, with a comment."""
 LARGEST_DIRECTORY = 16 << 20
 """The longest list of members that is read, in bytes; it has room for some 150,000."""
 BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError)
-"""What reading a damaged zip raises; RuntimeError for one with a password, or compressed in a way that Python
-cannot read."""
+"""Exceptions raised for a damaged zip; RuntimeError means a password, or a compression that Python cannot
+read."""
 
 
 def member_values(
@@ -90,8 +91,8 @@ def _check_directory(path: Path, stored: int) -> None:
         (length,) = struct.unpack_from("<I", end, at + 12)
         if length > LARGEST_DIRECTORY:
             raise ExpansionError(
-                f"its list of members has {length:,} bytes, and {LARGEST_DIRECTORY:,} are read; unpack it "
-                "and name the folder"
+                f"its list of members has {length:,} bytes, more than the {LARGEST_DIRECTORY:,} that are "
+                f"read; unpack it and name the folder"
             )
 
 

@@ -41,9 +41,9 @@ def read(record: Any) -> Trace:
     """
     version = record["schema_version"]
     if not version.startswith("ATIF-v1."):
-        raise UnreadableTraceError(f"{version[:40]}: only ATIF-v1.x can be read")
+        raise UnreadableTraceError(f"{version[:40]} is not supported; only ATIF-v1.x can be read")
     if not isinstance(record.get("steps"), list):
-        raise UnreadableTraceError("an ATIF document without a list of steps")
+        raise UnreadableTraceError("an ATIF document has no list of steps")
     agent = record.get("agent") or {}
     if agent.get("name") == OURS:
         return own_trace(record["extra"], _acted(record["steps"]))
@@ -61,8 +61,9 @@ def read(record: Any) -> Trace:
 
 
 def _call(record: Mapping[str, Any]) -> ModelCallPlace | None:
-    """The place in its run of a document that continues another, so that it begins with a copy of it, or is
-    continued; None for a whole run."""
+    """Where a document belongs in its run, if it continues another document (and begins with a copy of it) or
+    is continued; None if it is the complete run.
+    """
     session = str(record.get("session_id") or "")
     first = _CONTINUED.sub("", session)
     copied = [bool(step.get("is_copied_context")) for step in record["steps"][:1]]

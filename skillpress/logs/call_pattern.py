@@ -55,7 +55,7 @@ def call_pattern(text: str) -> CallPattern:
         raise TracesError(f"--call {text}: not a regular expression: {error}") from error
     if "tool" not in pattern.groupindex or pattern.groupindex.keys() - {"tool", "arguments"}:
         raise TracesError(
-            f"--call {text}: it needs a group (?P<tool>...) for the tool's name, may have a group "
-            "(?P<arguments>...), and no other named group"
+            f"--call {text}: its named groups must be (?P<tool>...) for the tool's name and, if needed, "
+            f"(?P<arguments>...)"
         )
     return CallPattern(pattern)

@@ -2,7 +2,7 @@
 
 A tag's name is a tool. It must say that something is done (``search``, ``web_search``, ``read_file``), or the
 prompt must explain it. ``<action>`` and its like hold the action itself, in words or as JSON, and so does
-``<answer>`` where no other tag is a tool.
+``<answer>`` if no other tag is a tool.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ANSWERED = re.compile(
     r"|interpreter|feedback|context))(?<!<response)>.*?</\1\s*>",
     re.DOTALL,
 )
-"""What the agent was answered in the middle of its own turn, as transcripts of one text have it."""
+"""Answers to the agent in the middle of its own turn, as in transcripts that are a single text."""
 _TOKENS = re.compile(r"<\|begin_(?:of_)?(\w{1,60})\|>(.*?)(?:<\|end_(?:of_)?\1\|>|\Z)", re.DOTALL)
 _BEFORE = re.compile(r"(?:\A|[\n>.:!?)])[ \t]*\Z")
 
@@ -73,8 +73,8 @@ def names_of_tools(said: Sequence[str], prompts: Sequence[str]) -> frozenset[str
 
 
 def reader_of(names: frozenset[str], prompts: Sequence[str]) -> Callable[[str], list[Written]]:
-    """What reads the calls of these tags. The tags of the prompts say whether ``<answer>`` is one of several
-    tools."""
+    """The reader of the calls in these tags. The tags of the prompts say whether ``<answer>`` is one of
+    several tools."""
     others = names | {name for prompt in prompts for name in _NAMED.findall(prompt) if _is_tool(name)}
     alone = all(name.lower() in HOLDERS | ANSWERS for name in others)
     return lambda text: _read(text, names, HOLDERS | ANSWERS if alone else HOLDERS)
@@ -142,7 +142,7 @@ def _input(name: str, body: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _elements(names: frozenset[str]) -> re.Pattern[str]:
-    """Elements with these names. One that the agent was stopped in has no end."""
+    """Elements with these names. One in which the agent was stopped has no end tag."""
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     return re.compile(
         rf"<(?P<name>{either})(?P<attributes>(?:\s[^<>]*)?)>(?P<body>.*?)(?:</(?P=name)\s*>|\Z)", re.DOTALL

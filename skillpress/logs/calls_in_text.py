@@ -1,7 +1,7 @@
 """Tool calls that an agent writes into its words.
 
 Models without an API for tools write calls as text, each in its own notation. Such text is read as a call
-only where the log shows that it is one: the prompt explains the notation, or most turns use it. Fenced code
+only if the log shows that it is one: the prompt explains the notation, or most turns use it. Fenced code
 blocks and labelled actions also occur in ordinary prose, so for these a majority is not enough: the prompt
 must ask for them, or the answers must look like a program's output.
 """
@@ -92,16 +92,16 @@ class Notation:
 
     name: str
     marks: tuple[str, ...]
-    """Texts of which one is in every turn that uses the notation."""
+    """Texts: every turn that uses the notation contains at least one of them."""
     calls: Callable[[str], list[Written]]
     asked: re.Pattern[str] | None = None
-    """For a notation that ordinary prose has too: what a prompt says that asks for it. A prompt explains any
-    other notation by its marks."""
+    """For a notation that occurs in ordinary prose too: the words of a prompt that asks for it. A prompt
+    explains any other notation by its marks."""
     certain: Callable[[str], bool] | None = None
-    """For a notation that is one only where some turn has this; most turns then suffice without a prompt."""
+    """If set, some turn must contain this; then a majority of turns suffices without a prompt."""
     in_answers: bool = False
-    """Whether an agent that calls tools in another way may end with such text. It is then not a call, and a
-    list of tools says nothing of it."""
+    """Whether an agent that calls tools in another way may end with such text. Such text is not a call, even
+    if the record lists tools."""
 
 
 class Heard(NamedTuple):
@@ -295,7 +295,7 @@ def _called_by_label(text: str) -> list[Written]:
 
 
 def _is_labelled(text: str) -> bool:
-    """Whether a label names a tool and its input is behind it."""
+    """Whether a label names a tool and is followed by its input."""
     for label in _NAMED_LABEL.finditer(text):
         name, behind = label[1].strip().strip("`* "), text[label.end() :]
         acts = not name and label[0].lower().lstrip(" \t>*#").startswith("act")
@@ -329,7 +329,7 @@ NOTATIONS = (
     Notation("fenced Python", _BLOCK, calls=_code, asked=_ASKED_FOR_BLOCKS),
     Notation("labelled actions", ("Act", "ACT", "act"), calls=_labelled, asked=_ASKED_FOR_LABELS),
 )
-"""The more particular a notation, the earlier it comes. Of two that fit equally often, the first is taken."""
+"""All notations, the more specific first. If two fit equally often, the first one wins."""
 TAGS_BEHIND = next(place for place, notation in enumerate(NOTATIONS) if notation.name == "JSON")
-"""The place of the agent's own tags among these, which each conversation has others of."""
+"""Where the agent's own tags rank among these; they differ between conversations."""
 FENCED_SHELL = next(notation for notation in NOTATIONS if notation.name == "fenced shell")

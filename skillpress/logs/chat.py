@@ -1,9 +1,9 @@
-"""Conversations and model calls, as chat completions and the responses API take and return them.
+"""Conversations and model calls, in the form of chat completions and of the responses API.
 
-A record has its messages under ``messages`` (or ``input``, ``contents``), alone or inside ``request``. If
-it also holds the model's answer (``response``, ``choices``, ``output``), or ends with a message of the
-assistant, it may be one of many calls of a run, each with the whole history so far: ``Trace.call`` says
-with what it was asked. The format has no field for the outcome, but a row may hold one (``resolved``,
+A record has its messages under ``messages`` (or ``input``, ``contents``), alone or inside ``request``. If it
+also holds the model's answer (``response``, ``choices``, ``output``), or ends with a message of the
+assistant, it may be one of many calls of a run, each with the whole history so far: ``Trace.call`` says what
+the model was asked. The format has no field for the outcome, but a row may hold one (``resolved``,
 ``reward``, ``score``).
 """
 
@@ -47,7 +47,7 @@ def read(record: Any) -> Trace:
     """
     messages = _asked(record)
     if messages is None:
-        raise UnreadableTraceError("no list of messages")
+        raise UnreadableTraceError("the record has no list of messages")
     line = record if isinstance(record, dict) else {}
     given = list(_answered(line))
     found = read_conversation(
@@ -108,7 +108,7 @@ def _asked(record: Any) -> list[Any] | None:
 
 
 def _answered(line: Mapping[str, Any]) -> Iterator[Any]:
-    """The model's answer, if the record keeps it beside the messages."""
+    """The model's answer, if the record keeps it apart from the messages."""
     if (messages := messages_of_answer(line)) is not None:
         yield from messages
         return
@@ -149,7 +149,7 @@ def messages_of_answer(value: Any) -> Sequence[Any] | None:
 
 
 def _call(line: Mapping[str, Any], found: LoggedConversation, answered: bool) -> ModelCallPlace | None:
-    """What the record says as one call of a run."""
+    """Where the record belongs in its run, if it is one call."""
     given = found.turns[found.asked :]
     if not given:
         return whole_call(line, found, only_named=True)
@@ -172,13 +172,12 @@ def _call(line: Mapping[str, Any], found: LoggedConversation, answered: bool) ->
 def whole_call(
     line: Mapping[str, Any], found: LoggedConversation, only_named: bool = False
 ) -> ModelCallPlace | None:
-    """What a record says as one call of a run if it keeps the answer among the messages; None without steps.
-
-    It may as well be a whole run, and runs of one task often begin alike. Its history is therefore all of it:
-    only a record that begins with all of it, and names no other run, goes on from it.
+    """Where a record belongs in its run, if it keeps the answer among the messages; None without steps. It
+    may also be a complete run, and runs of one task often begin alike. Its history is therefore the full
+    record: only a record that begins with all of it, and names no other run, continues it.
 
     Args:
-        only_named: whether a record that does not name its run is a whole run for certain.
+        only_named: whether a record that does not name its run is certainly a complete run.
     """
     named = any(isinstance(line.get(name), str | int) for name in _RUNS)
     if not found.steps or (only_named and not named):

@@ -1,7 +1,7 @@
 """Text that a chat template rendered, or a model wrote after one, as messages.
 
 Trainers keep prompts and completions as text. The markers of ChatML, Llama, Gemma, Mistral and DeepSeek say
-who speaks. Where special tokens were skipped, a line that is only ``user``, ``assistant`` or ``system`` does.
+who speaks. If special tokens were skipped, lines that are only ``user``, ``assistant`` or ``system`` say it.
 An answer of the environment in a model's text (``<tool_response>``, ``<information>``) is a turn of its own.
 """
 
@@ -42,13 +42,15 @@ def messages_of_text(text: str, speaker: str = "assistant") -> list[dict[str, An
 
 
 def opened(prompt: str) -> str:
-    """What a prompt has begun of the answer, such as ``<think>``; empty if it ends with another's turn."""
+    """The beginning of the answer that a prompt contains, such as ``<think>``; empty if it ends with
+    another's turn.
+    """
     *_, (speaker, begun) = _spoken(prompt, "user")
     return begun if ROLES.get(speaker) == "assistant" and not _ENDS.search(begun) else ""
 
 
 def _spoken(text: str, speaker: str) -> Iterator[tuple[str, str]]:
-    """(who speaks, what) of a text, in order; a marker at the end without words says nothing."""
+    """Yield (speaker, words) of a text, in order; a final marker without words counts as nothing."""
     pattern = _MARKED if _MARKED.search(text) else _PLAIN
     begin = 0
     for match in pattern.finditer(text):
@@ -60,7 +62,7 @@ def _spoken(text: str, speaker: str) -> Iterator[tuple[str, str]]:
 
 
 def _parts(role: str, said: str) -> Iterator[dict[str, Any]]:
-    """The messages of a stretch: its words, and the environment's answers in it."""
+    """The messages in a part of a text: its words, and the environment's answers in it."""
     said, begin = _ENDS.sub("", said), 0
     role = ROLES.get(role, "other")
     for match in _ANSWERED.finditer(said):

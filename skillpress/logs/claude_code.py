@@ -55,11 +55,9 @@ def read(record: Any) -> Trace:
     aside = [line for line in lines if line.get("isSidechain") is True or line.get("parent_tool_use_id")]
     ours = [line for line in lines if line.get("type") in _MESSAGES and line not in aside]
     if aside and not ours:
-        raise UnreadableTraceError(
-            "the lines of a sub-agent alone; its session's run is read from its own file"
-        )
+        raise UnreadableTraceError("all lines are a sub-agent's; the session's run is read from its own file")
     if all(line.get("type") != "assistant" for line in ours):
-        raise NothingSaidError("a session without an answer of the agent")
+        raise NothingSaidError("the session has no answer of the agent")
     found = read_conversation(list(_messages(ours)))
     ended = _outcome(lines)
     models = (dig(line, "message.model") for line in ours)
@@ -104,7 +102,7 @@ def _once(lines: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _messages(lines: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
-    """The messages, those of one answer together."""
+    """The messages; the lines of one answer become one message."""
     held: dict[str, Any] | None = None
     for line in lines:
         message = line["message"]

@@ -18,7 +18,7 @@ from skillpress.logs.trace import Dialogue, NothingSaidError, Trace
 field = dig_lines
 _KINDS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _LINE = frozenset(["ordinal", "payload", "timestamp", "type"])
-"""The keys of a line of newer versions, which have kinds beyond these."""
+"""The keys of a line. Newer versions have further kinds of lines."""
 
 
 def run_of(record: Any) -> str | None:
@@ -37,7 +37,7 @@ def read(record: Any) -> Trace:
     items = [line["payload"] for line in record if line["type"] == "response_item"]
     items = [item for item in items if item.get("type") not in ("ghost_snapshot", "other")]
     if not items:
-        raise NothingSaidError("a session without items")
+        raise NothingSaidError("the session has no items")
     found = read_conversation(items)
     return Trace(
         str(field(record, "payload.id") or "")[:200],
@@ -69,7 +69,7 @@ def own(lines: Sequence[Any], earlier: dict[str, Any]) -> list[int]:
 
 
 def _told(lines: Sequence[Any], name: str) -> str:
-    """What the session's first line says of itself."""
+    """The session's description of itself in its first line."""
     value = dig(lines[0], f"payload.{name}") if lines[0]["type"] == "session_meta" else None
     return value if isinstance(value, str) else ""
 

@@ -41,7 +41,7 @@ class LoggedConversation:
     steps: tuple[TraceStep, ...] = ()
     turns: tuple[LoggedMessage, ...] = ()
     asked: int = 0
-    """How many of the turns the model was asked with."""
+    """Number of turns that the model was given."""
     earlier: int = 0
     """How many of the steps belong to these turns."""
     left_out: dict[str, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def read_conversation(
 
     Args:
         answer: messages that the model gave to ``messages``, if the record keeps them apart.
-        notation: how the agent writes calls into its words; None finds it out.
+        notation: how the agent writes calls into its words; if None, it is detected.
         tools: whether the record lists the tools that the agent has.
 
     Raises:
@@ -156,7 +156,8 @@ class _Calls:
 
     def again(self, call: LoggedCall) -> int | None:
         """The step of the same call, by its id, tool and arguments, if it waits for its answer: some logs
-        write a call in each message until it is answered. None for a new call."""
+        repeat a call in each message until it is answered. None for a new call.
+        """
         step = self._asked.get(_key(call)) if call.identity else None
         return None if step in self._done else step
 

@@ -12,9 +12,9 @@ from skillpress.logs.projection import MOST_SKILLS, shortened
 
 MOST_PROGRAMS, MOST_VERBS = 30, 60
 RAREST = 0.002
-"""The share of a tool's commands below which a program has no rule of its own."""
+"""A program gets its own rule only above this share of its tool's commands."""
 LISTED = 6
-"""How many of the rest a comment names."""
+"""Maximum number of other programs that a comment names."""
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 _RESERVED = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n"])
 _PROGRAM = re.compile(r"[\w.+\[-]{1,40}")

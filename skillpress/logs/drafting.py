@@ -1,8 +1,8 @@
 """A table of rules, drafted from a log: what its tools are, what its shell runs, and how its editor is used.
 
 The draft names every call of a tool: by the command that a shell tool runs, by an argument that divides a
-tool into kinds, or else by the tool. Without any call it names the first words of actions. It is a beginning:
-the user edits it, and gives steps that do the same one skill.
+tool into kinds, or else by the tool. If the log has no calls, it names the first words of actions. It is only
+a start: the user edits it, and gives one skill to steps that do the same.
 
 An argument divides a tool into kinds if it has few distinct first words over many calls, and if it either
 bears a usual name (``KIND_NAMES``) or decides which other arguments a call has, as ``command`` of an editor
@@ -30,7 +30,7 @@ SHELL_ARGUMENTS = ("command", "cmd", "commands", "script", "input", "keystrokes"
 FEWEST_CALLS, MOST_KINDS, CALLS_PER_KIND = 10, 12, 5
 """Below ten calls, above twelve kinds, or below five calls for each, an argument divides nothing."""
 MOST_ARGUMENTS, MOST_VALUES = 24, 64
-"""Arguments of a tool, and values of each, that are counted."""
+"""Maximum number of counted arguments of a tool, and of counted values of each."""
 KNOWN = frozenset(
     """
     ls cat head tail grep rg find sed awk python python3 pytest pip git echo mkdir rm cp mv touch chmod wc
@@ -46,7 +46,7 @@ _FIRST = re.compile(r"\s*([A-Za-z][\w-]{0,39})(?![\w-])")
 
 @dataclass
 class Argument:
-    """What the calls of a tool have as one argument."""
+    """The values of one argument in the calls of a tool."""
 
     calls: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -54,7 +54,7 @@ class Argument:
     others: int = 0
     """Values without a first word, and those beyond ``MOST_VALUES``."""
     beside: dict[str, frozenset[str]] = field(default_factory=dict)
-    """First word to the other arguments of its first call."""
+    """Maps a first word to the other arguments of its first call."""
 
     def add(self, value: Any, names: frozenset[str]) -> None:
         """Count one call's value."""
@@ -74,13 +74,13 @@ class Tool:
     calls: int = 0
     arguments: dict[str, Argument] = field(default_factory=dict)
     lines: Counter[str] = field(default_factory=Counter)
-    """Arguments that held a command line."""
+    """Maps the arguments that held a command line to their number of calls."""
     programs: Counter[str] = field(default_factory=Counter)
-    """What these lines ran."""
+    """The programs that these lines ran."""
     run: int = 0
-    """How many commands these were."""
+    """Number of commands in these lines."""
     without_command: int = 0
-    """Calls that ran none."""
+    """Number of calls without a command."""
 
     def add(self, step: TraceStep) -> None:
         """Count one call."""
@@ -129,7 +129,9 @@ class Tool:
 
 @dataclass
 class Verb:
-    """How often actions that begin with one word have it alone, or more behind it, or another beginning."""
+    """For actions that begin with one word: how often they are this word alone, have more words, or begin
+    differently.
+    """
 
     alone: int = 0
     more: int = 0

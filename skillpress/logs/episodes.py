@@ -1,9 +1,9 @@
-"""Logs as episodes to imitate (``imitation.episodes``): our rollout files as they are, every other log as
-conversations.
+"""Logs as episodes to imitate (``imitation.episodes``): rollout files are used unchanged, all other logs
+become conversations.
 
 A run is learned if its log says that it was won. ``imitation.which`` may name another field of the records,
-or take all runs. The log is read as ``skillpress skills`` reads it, so a line for each call of the model is
-joined to runs, and what a history repeats is learned once.
+or select all runs. The log is read as ``skillpress skills`` reads it, so lines of single model calls are
+joined to runs, and repeated histories are learned once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from skillpress.training.imitation.parameters import ALL, WON
 MOST_BAD = 0.1
 """The share of a log's lines that may be damaged."""
 AT_ONCE = 200
-"""Runs whose texts are in memory at once."""
+"""Maximum number of runs whose texts are in memory at once."""
 CONVERSATIONS = "conversations.parquet"
 
 
@@ -63,8 +63,8 @@ def gather(files: Sequence[str], which: str, folder: Path) -> Gathered:
         silent = len(places) - len({each.run for each in made})
     if not chosen:
         raise ParamsError(
-            f"imitation.episodes: {read:,} episodes read, and none of them says that it was won; name the "
-            f"field that says so with imitation.which (reward>=1, extra.solved), or use all with {ALL!r}"
+            f"imitation.episodes: none of the {read:,} episodes read says that it was won; name the field "
+            f"that says so with imitation.which (reward>=1, extra.solved), or use all with {ALL!r}"
         )
     return Gathered(
         tuple(ours),
@@ -111,11 +111,11 @@ def _conversations(log: Log, wanted: Wanted, places: Sequence[int]) -> Iterator[
 def conversations_of(
     run: int, parts: Sequence[Trace], earlier: Sequence[int]
 ) -> Iterator[RecordedConversation]:
-    """One run as conversations: one, and another for each time that its history was rewritten.
+    """One run as conversations: one, plus one for each time that its history was rewritten.
 
     Args:
-        earlier: how many of the first steps of each part are from its history. What an earlier part has of
-            them is not learned again.
+        earlier: how many of the first steps of each part are from its history. Steps that an earlier part
+        already has are not learned again.
     """
     seen: set[int] = set()
     for part, given in zip(parts, earlier, strict=True):

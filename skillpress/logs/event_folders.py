@@ -15,7 +15,7 @@ from skillpress.logs.json_files import Value, parsed
 from skillpress.logs.trace import UnreadableTraceError
 
 FOLDER, COPIES = "events", "event_cache"
-"""The folder of events, and one beside it with copies of them."""
+"""The folder of events, and a sibling folder with copies of them."""
 _NAME = re.compile(r"(?:event-)?(\d+)(?:-[\w-]+)?\.json")
 
 

@@ -20,28 +20,28 @@ from skillpress.logs.trace import UnreadableTraceError
 FREE = 16 << 20
 """Bytes to which every file may expand."""
 RATIO = 200
-"""How many times its own bytes a larger one may expand to."""
+"""A larger file may expand to this multiple of its own size."""
 MOST = 64 << 30
-"""The most bytes that a compressed file may expand to."""
+"""The maximum number of bytes that a compressed file may expand to."""
 NESTED = 2
-"""How many compressions around each other are opened; a file can be made that holds itself."""
+"""Maximum depth of nested compression; a file can be constructed that contains itself."""
 
 
 class ExpansionError(UnreadableTraceError):
-    """A compressed file expands to more than is read."""
+    """A compressed file expands beyond the limit."""
 
 
 def check_expansion(expanded: int, stored: int) -> None:
-    """Raise ``ExpansionError`` if so many bytes of a log are too many for a file of ``stored`` bytes."""
+    """Raise ``ExpansionError`` if a file of ``stored`` bytes must not expand to ``expanded`` bytes."""
     if expanded > min(MOST, max(FREE, RATIO * stored)):
         raise ExpansionError(
-            f"expands from {stored:,} bytes to {expanded:,} or more; at most {RATIO} times as many are read, "
-            f"and {MOST >> 30} GiB; if you know what it holds, unpack it and name the files"
+            f"expands from {stored:,} bytes to {expanded:,} or more; the limits are {RATIO} times its size "
+            f"and {MOST >> 30} GiB; if you trust it, unpack it and name the files"
         )
 
 
 class Expander:
-    """Opens the compressed parts of one stored file, and counts what they expand to."""
+    """Opens the compressed parts of one stored file, and counts the bytes that they expand to."""
 
     def __init__(self, stored: int, nested: int = 0) -> None:
         """Begin to count.
@@ -53,13 +53,13 @@ class Expander:
         self.stored, self._nested = stored, nested
 
     def gzip(self, file: IO[bytes]) -> tuple[IO[bytes], Expander]:
-        """What a gzip file holds, and what opens compressed files in it.
+        """Return the content of a gzip file, and the opener of compressed files in it.
 
         Raises:
-            ExpansionError: the file says that it expands too far, or is the third around each other.
+            ExpansionError: the file says that it expands too far, or is the third level of compression.
         """
         if self._nested == NESTED:
-            raise ExpansionError(f"compressed {NESTED + 1} times and more; unpack it and name the files")
+            raise ExpansionError(f"compressed {NESTED + 1} times or more; unpack it and name the files")
         inside = self.counted(cast(IO[bytes], gzip.GzipFile(fileobj=file)))
         if not self._nested and _claims_too_much(file, self.stored):
             with suppress(EOFError, zlib.error, gzip.BadGzipFile):  # the claim may be the end of a cut file
@@ -69,7 +69,7 @@ class Expander:
         return inside, Expander(self.stored, self._nested + 1)
 
     def counted(self, file: IO[bytes]) -> IO[bytes]:
-        """The same bytes; reading them raises ``ExpansionError`` where they become too many."""
+        """Return the same bytes; reading raises ``ExpansionError`` once there are too many."""
         return io.BufferedReader(cast(io.RawIOBase, _Counted(file, self.stored)), 1 << 16)
 
 

@@ -1,8 +1,8 @@
 """Fields of a record by their path, and what counts as a success.
 
-A path is names joined by dots, ``extra.result.reward``. A name may contain dots itself, and a number is a
-position in a list, and the name of one of a list of scores is that score. ``--success`` takes a path alone if
-the field says yes or no, and ``FIELD>=NUMBER``, ``FIELD<=NUMBER`` or ``FIELD=VALUE`` if it does not.
+A path is names joined by dots, ``extra.result.reward``. A name may contain dots itself, a number is a
+position in a list, and in a list of scores a score's name selects that score. ``--success`` accepts a path
+alone if the field says yes or no, and ``FIELD>=NUMBER``, ``FIELD<=NUMBER`` or ``FIELD=VALUE`` if it does not.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _ITEM_VALUES = (
 
 
 def item_value(item: Any) -> Any:
-    """The value of one of a list of scores; None if it has none."""
+    """The value of an item in a list of scores; None if it has none."""
     return either(item, *_ITEM_VALUES)
 
 
@@ -267,23 +267,23 @@ class SuccessRule(Protocol):
         """
 
     def doubts(self, decided: Decided, /) -> Iterator[str]:
-        """What is odd about the outcomes of a log, a sentence each."""
+        """Warnings about the outcomes of a log, one sentence each."""
 
     def unused(self) -> Iterator[str]:
-        """What belongs to no trace of all logs, a sentence each."""
+        """Warnings about parts that belong to no trace of any log, one sentence each."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user says about the records; None takes what its format says by itself."""
+    """The user's options about the records; for None, the record's format decides."""
 
     success: SuccessField | None = None
     task: str | None = None
     version: str | None = None
     time: str | None = None
     call: CallPattern | None = None
-    """The form of calls in text; None if the text holds none that the format does not know."""
+    """The form of calls in text; None if the format itself finds all calls."""
     paths: Paths | None = None
     """Where the runs and their messages are; None for logs of the formats that are known."""
     judge: SuccessRule | None = None
-    """What says which traces succeeded, in place of a field of their records."""
+    """Decides which traces succeeded, in place of a field of their records."""

@@ -1,8 +1,7 @@
-"""Files of any kind: which hold records, how each is opened, and what the others are.
-
-The content decides, not the name. Read are JSON (lines or documents, in UTF-8, or UTF-16 with its mark), the
-same compressed with gzip, zip archives of such files, and tables (Parquet, Arrow). A folder with a file for
-each event of one conversation is read like one file.
+"""Find the files that hold records, open each, and say what the others are. The content decides, not the
+name. These are read: JSON (lines or documents, in UTF-8, or UTF-16 with its mark), JSON compressed with gzip,
+zip archives of such files, and tables (Parquet, Arrow). A folder with a file for each event of one
+conversation is read like one file.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ NOT_SEARCHED = frozenset([".git", ".venv", "node_modules", "__pycache__"])
 
 
 def values(path: Path, only: Sequence[TracePlace] | None = None) -> Iterator[Value]:
-    """The values of a file, in order. What cannot be read is a value that says why.
+    """The values of a file, in order. A part that cannot be read becomes a value that says why.
 
     Args:
-        only: the places whose values are wanted. Others may come too; only those wanted are read where a file
-            allows it.
+        only: the places whose values are wanted. Others may be yielded too; if the file allows it, only the
+        wanted ones are read.
     """
     try:
         if path.is_dir():
@@ -109,7 +108,7 @@ def _head(file: IO[bytes]) -> bytes:
 
 
 def _foreign(head: bytes) -> str | None:
-    """What a file is that holds no records; None for one that may hold some."""
+    """A description of a file that holds no records; None if it may hold some."""
     for begin, kind in FOREIGN:
         if head.startswith(begin):
             return kind
@@ -123,7 +122,7 @@ def _foreign(head: bytes) -> str | None:
 
 
 def found_files(paths: Sequence[Path]) -> tuple[list[tuple[Path, bool]], list[PassedOver]]:
-    """Each file once: (file, whether it was found in a folder); and what is passed over unread.
+    """Each file once: (file, whether it was found in a folder); and the files that are skipped unread.
 
     Raises:
         TracesError: a path is neither a file nor a folder, or there are no files.
@@ -138,19 +137,19 @@ def found_files(paths: Sequence[Path]) -> tuple[list[tuple[Path, bool]], list[Pa
             _add(found, passed, path, False)
         elif path.exists():
             raise TracesError(
-                f"{path}: is a pipe or a device, readable only once; write it to a file and name the file"
+                f"{path}: a pipe or a device can be read only once; write it to a file and name the file"
             )
         else:
             raise TracesError(
                 f"{path}: no such file or folder; name files of traces, or folders that hold some"
             )
     if not found:
-        raise TracesError(f"no files in {listed(paths)}")
+        raise TracesError(f"no files were found in {listed(paths)}")
     return list(found.values()), passed
 
 
 def _add(found: dict[Path, tuple[Path, bool]], passed: list[PassedOver], file: Path, in_folder: bool) -> None:
-    """A file that is named twice, or linked to, would count its runs twice."""
+    """Add a file unless it was already added under another name, because its runs would count twice."""
     same = file.resolve()
     if same not in found:
         found[same] = (file, in_folder)

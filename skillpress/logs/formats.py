@@ -36,9 +36,9 @@ from skillpress.logs.trace import Trace, UnreadableTraceError
 from skillpress.logs.trainers import Trl, Verl
 
 SHOWN = 200
-"""The most characters of an error about a record; the record itself chose some of them."""
+"""Maximum number of characters of an error about a record, because the record's own text may be in it."""
 DAMAGED = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
-"""What reading a record of an unforeseen shape may raise."""
+"""Exceptions that a record of an unforeseen shape may cause."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,16 @@ class Format:
     run_of: Callable[[Any], str | None] | None = None
     """For a format that writes one run as many records, such as an event or a span on each line: the key of
     the run that a record belongs to, or None if the record is not one of these. All records with one key, in
-    the file's order and as a list, are what ``recognises`` and ``read`` take. A key may be empty."""
+    the file's order and as a list, are passed to ``recognises`` and ``read``. A key may be empty."""
     own: Callable[[Sequence[Any], dict[str, Any]], list[int]] | None = None
     """For a format whose runs may begin with a copy of another run's records: the positions of a run's own
-    records. The mapping keeps what is needed of the runs before, and the run is added to it."""
+    records. The mapping remembers earlier runs, and this run is added to it."""
 
 
 def _of(name: str, module: ModuleType) -> Format:
     """The format of a module: its ``recognises`` and ``read``, and ``field``, ``runs``, ``run_of`` and
-    ``own`` if it has them. Without ``recognises`` a record is the list of what ``run_of`` gives one key."""
+    ``own`` if it has them. Without ``recognises``, a record is the list of values with the same key by
+    ``run_of``."""
     optional = {
         part: getattr(module, part) for part in ("field", "runs", "run_of", "own") if hasattr(module, part)
     }
@@ -104,13 +105,13 @@ _WHOLE = (
     _of("chat completions", chat),
     _of("chat messages", chat_lines),
 )
-"""The more particular a format is, the earlier it comes: the first that recognises a record reads it."""
+"""The formats, the more specific first: the first that recognises a record reads it."""
 _ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
 FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, read=_ROWS.read))
 
 
 def formats_of(wanted: Wanted) -> Sequence[Format]:
-    """The formats that records may have: the one that the user's paths describe, or all that are known."""
+    """The formats that records may have: the one that the user's paths describe, or all known formats."""
     if wanted.paths is None:
         return FORMATS
     return [_by_paths("own paths", ReadByPaths(wanted.paths))]
@@ -152,7 +153,7 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         raise
     except DAMAGED as error:
         raise UnreadableTraceError(
-            f"a damaged {known.name} record: {type(error).__name__}: {str(error)[:SHOWN]}"
+            f"the {known.name} record is damaged: {type(error).__name__}: {str(error)[:SHOWN]}"
         ) from error
 
 

@@ -46,7 +46,7 @@ def read(record: Any) -> Trace:
     messages = messages_in(record["messages"])
     answer = messages_of_answer(record.get("output")) if messages is None else ()
     if messages is None and not answer:
-        raise UnreadableTraceError("a sample without messages")
+        raise UnreadableTraceError("the sample has no messages")
     trace = trace_of({}, read_conversation(messages or [], answer or ()))
     ended = decided(candidates_of(_scores(record)))
     model = dig(record, "eval.model") or dig(record, "output.model")
@@ -61,7 +61,7 @@ def read(record: Any) -> Trace:
 
 
 def field(record: Any, path: str) -> Any:
-    """The value at a path. A score is its value, and its letters are yes, no and a half."""
+    """The value at a path. A score counts as its value; the letters C, I and P mean yes, no and a half."""
     value = dig(record, path)
     if isinstance(value, Mapping) and "value" in value:
         value = value["value"]

@@ -1,24 +1,26 @@
-"""Model calls to runs: a log with a line for each call repeats the run's history on each of its lines.
+"""Join model calls to runs. A log with a line for each call repeats the run's history on each line.
 
 A *conversation* is a sequence of calls in which each history begins with the history before it. Its last call
-therefore says everything, and only that is kept. A call goes on with a conversation
+therefore contains everything, and only that is kept. A call continues a conversation
 
 - if its history begins with the conversation's history and answer;
-- if it begins with the history, and the answer is there in another form, as some servers log it. Without a
-  session this takes the same calls of tools: two runs of one task begin with the same history too;
-- or asks the same again, which is a retry: the earlier answer is forgotten.
+- if it begins with the history, and contains the answer in another form, as some servers log it. Without a
+session the tool calls must be the same too, because two runs of one task also begin with the same history;
+- or if it asks the same again; this is a retry, so the earlier answer is dropped.
 
-Without a session, records that name different tasks are of different runs, however alike they begin.
+Without a session, records that name different tasks belong to different runs, however similar their
+beginnings are.
 
 Records that name their run and keep the answer among the messages are joined in any order.
 
-A record that names its session, or the call that it continues, says more. Where such a call begins another
-conversation, this either goes on with the run after a compaction (the history was rewritten), or it is beside
-the run (a sub-agent, a helper). What comes later decides. If the earlier conversation is taken up again, the
-other one was beside it, and is left out and counted. Otherwise the run goes on in the new one, without the
-steps of its history that repeat the run's.
+A record that names its session, or the call that it continues, says more. If such a call begins another
+conversation, that conversation either continues the run after a compaction (the history was rewritten), or it
+is a side conversation (a sub-agent, a helper). Later calls decide. If the earlier conversation is continued,
+the other one was a side conversation; it is left out and counted. Otherwise the run continues in the new one,
+without the steps of its history that repeat the run's.
 
-Only hashes, skills and places are kept of a call, so memory grows with the runs and not with their texts.
+Only hashes, skills and places of a call are kept, so memory use depends on the number of runs and not on
+their texts.
 """
 
 from __future__ import annotations
@@ -66,16 +68,16 @@ class Kept:
     number: int
     """Its place in the order of reading."""
     pieces: tuple[TracePiece, ...]
-    """Where the trace is read again: in one record, or in several that make it up together."""
+    """The places for reading the trace again: one record, or several that form it together."""
 
 
 @dataclass(slots=True, eq=False)
 class _Conversation:
     number: int
-    """Conversations are numbered as they begin."""
+    """Number of the conversation, in the order in which they begin."""
     kept: Kept
     steps: array[int]
-    """A hash of each step, if the run may go on in another conversation."""
+    """A hash of each step, if the run may continue in another conversation."""
     earlier: int
     """How many steps the history of its first call has, which may repeat those of the run so far."""
     first: int
@@ -92,11 +94,11 @@ class _Conversation:
     """Whether no call names a session or another call."""
     calls: int = 1
     before: _Conversation | None = None
-    """The conversation that the run was in before."""
+    """The earlier conversation that this one continues."""
     behind: list[_Conversation] = field(default_factory=list)
-    """The conversations that seem to go on from this one."""
+    """The conversations that seem to continue this one."""
     beside: bool = False
-    """Whether it, with all that seems to go on from it, is beside the run."""
+    """Whether this is a side conversation, along with all that seem to continue it."""
 
 
 class Joiner:
@@ -113,7 +115,8 @@ class Joiner:
         self._owned: dict[Hashable, _Conversation] = {}
         """The conversation of each call that has an id."""
         self.left_out = Counter[str]()
-        """Conversations and calls that belong to no run's steps, by reason; whole after ``runs``."""
+        """Number of conversations and calls that belong to no run's steps, by reason; complete after
+        ``runs``."""
 
     def add(self, call: ModelCallPlace, steps: Sequence[TraceStep], kept: Kept) -> None:
         """Add a call.
@@ -154,7 +157,7 @@ class Joiner:
         self._note(scope, call, found, kept.format)
 
     def _inside(self, scope: Hashable, prefixes: Sequence[int]) -> _Conversation | None:
-        """The conversation that begins with this one and goes on: the records of a run are in any order."""
+        """The longer conversation that begins with this one, because a run's records may be in any order."""
         last = len(prefixes) - 1
         for held in self._named.get(scope, ()):
             if last and last < len(held.prefixes) - 1 and held.prefixes[last] == prefixes[last]:
@@ -182,8 +185,9 @@ class Joiner:
     def _asked_again(
         self, scope: Hashable, call: ModelCallPlace, kept: Kept, asked: int, linked: _Conversation | None
     ) -> _Conversation | None:
-        """The conversation whose last call asked the same. First calls without a session may be runs of one
-        task, and records that hold only what is new may be equal by chance."""
+        """The conversation whose last call asked the same. First calls without a session may be different
+        runs of one task, and records without a history may be equal by chance.
+        """
         for held in reversed(self._open.get((scope, asked), ())):
             certain = held.calls > 1 or (call.session and held.before is None)
             certain = certain and not _of_another_task(held.kept, kept, call)
@@ -199,7 +203,7 @@ class Joiner:
         call: ModelCallPlace,
         linked: _Conversation | None,
     ) -> _Conversation:
-        """A new conversation, behind the one that it seems to go on from."""
+        """A new conversation, linked to the one that it seems to continue."""
         self._all.append(new)
         before = linked or latest
         while linked is None and before is not None and before.beside:
@@ -232,7 +236,7 @@ class Joiner:
         grown = {held.first for held in self._all if held.alone and held.calls > 1}
         runs: dict[int, list[_Conversation]] = {}
         roots: list[int] = []
-        """The number of each conversation's run; -1 for one beside a run."""
+        """The number of each conversation's run; -1 for a side conversation."""
         for held in self._all:
             root = held.number if held.before is None else roots[held.before.number]
             roots.append(-1 if held.beside else root)
@@ -247,7 +251,7 @@ class Joiner:
 
 
 def _of_another_task(held: Kept, new: Kept, call: ModelCallPlace) -> bool:
-    """Whether the two name different tasks, and no session, run or link connects them."""
+    """Whether two calls name different tasks, and no session, run or link connects them."""
     said = call.session or call.run or call.parent
     return not said and bool(held.task and new.task) and held.task != new.task
 
@@ -260,14 +264,16 @@ def _go_on(found: _Conversation, new: _Conversation) -> None:
 
 
 def _take_up(found: _Conversation) -> None:
-    """What seemed to go on from a conversation was beside it, since the conversation itself goes on."""
+    """Mark the conversations that seemed to continue this one as side conversations, since it is itself
+    continued.
+    """
     for other in found.behind:
         other.beside = True
     found.behind.clear()
 
 
 def _later(kept: Kept, new: Kept) -> Kept:
-    """A conversation after one more call; what only an earlier call said still holds."""
+    """A conversation after one more call; facts that only an earlier call stated are kept."""
     return replace(
         new,
         number=kept.number,
@@ -331,7 +337,7 @@ def _new_steps(stretches: Sequence[tuple[Sequence[int], int]]) -> Iterator[tuple
 
 
 def _prefixes(history: Sequence[int]) -> list[int]:
-    """A hash of each beginning of a history, from the empty one to the whole."""
+    """A hash of each beginning of a history, from the empty one to the full history."""
     found = [0]
     for message in history:
         found.append(hash((found[-1], message)))

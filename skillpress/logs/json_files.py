@@ -1,8 +1,8 @@
 """The JSON values of a text, one at a time: from lines, or from documents of many lines each.
 
 The content decides how a text is read. Lines are read as a stream, so that a log may be larger than the
-memory. Documents (indented values, one or several after one another) are read whole. What breaks off at the
-head or the tail of a text is named as bad, and the rest is read.
+memory. Documents (indented values, one or several after one another) are read at once. A part that breaks off
+at the beginning or end of a text is reported as bad, and the rest is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skillpress.logs.trace import UnreadableTraceError, whole_text
 LONGEST_LINE = 256 << 20
 """The longest line that is read, in bytes; longer ones are skipped."""
 LARGEST_DOCUMENT = 2 << 30
-"""The largest document that is read, in bytes, since it is held in memory whole."""
+"""The largest document that is read, in bytes, because the entire document is held in memory."""
 MOST_STRANGE = 10_000
 """Lines in a row that are neither values nor indented, after which a text is not read as documents."""
 TOO_DEEP = "nested too deeply"
@@ -49,7 +49,7 @@ def text_values(file: IO[bytes], sought: bool) -> Iterator[Value]:
     """All values of a text, in order.
 
     Args:
-        sought: whether an offset is enough to find a line again.
+        sought: whether an offset suffices to find a line again.
     """
     found = _documents(file) if _holds_documents(file) else _lines(file, sought)
     yield from found
@@ -63,7 +63,7 @@ def value_at(path: Path, offset: int) -> Any:
 
 
 def parsed(line: bytes) -> Any:
-    """A line's value, or an ``UnreadableTraceError`` that says why it has none."""
+    """A line's value, or an ``UnreadableTraceError`` that says why there is none."""
     try:
         return json_value(whole_text(line))
     except UnicodeDecodeError as error:
@@ -75,7 +75,9 @@ def parsed(line: bytes) -> Any:
 
 
 def _stripped(line: bytes) -> bytes:
-    """A line without what surrounds its value. A list may have one item on each line, with a comma behind."""
+    """A line without the characters around its value. A list may have one item on each line, followed by a
+    comma.
+    """
     return line.removeprefix(BOM_UTF8).strip(BLANK).removesuffix(b",")
 
 
@@ -83,8 +85,8 @@ def _holds_documents(file: IO[bytes]) -> bool:
     """Whether values span several lines. Afterwards the file is at its beginning again.
 
     They do if the first line is only a bracket (and not that of a list whose items have a line each), or if
-    no line is a list or an object by itself. A log may begin with any number of bad lines, so all are tried,
-    until many lines in a row are neither values nor indented: then these are bad lines.
+    no line is a list or an object by itself. A log may begin with any number of bad lines, so all lines are
+    tried. If many lines in a row are neither values nor indented, they are bad lines.
     """
     number = strange = 0
     opened = b""

@@ -18,13 +18,13 @@ from skillpress.logs.read_by_paths import Paths, ReadByPaths
 
 @dataclass(frozen=True)
 class KnownPaths(ReadByPaths):
-    """The functions of a format, told by its keys."""
+    """The functions of a format that is recognised by its keys."""
 
     name: str = ""
     keys: frozenset[str] = frozenset()
     """Keys that all of its records have."""
     some: frozenset[str] = frozenset()
-    """Keys of which its records have one at least; empty for no such condition."""
+    """Keys of which each record has at least one; empty means no such condition."""
 
     def recognises(self, record: Any) -> bool:
         """Whether the record has the keys, and messages where they should be."""

@@ -20,7 +20,7 @@ from skillpress.logs.trace import Trace, TracesError, UnreadableTraceError, whol
 
 ID, SUCCESS = "id", "success"
 NAMED = 3
-"""The most ids that a message names."""
+"""Maximum number of ids that a message names."""
 
 
 @dataclass
@@ -31,9 +31,9 @@ class Labels:
     column: str
     """``id``, or the field of a record that holds the id."""
     success: Mapping[str, bool | None]
-    """Ids to labels; None for a label that the file leaves empty."""
+    """Maps ids to labels; None for a label that the file leaves empty."""
     used: set[str] = field(default_factory=set)
-    """The ids that were a trace's."""
+    """The ids that belong to a trace."""
     first: str = ""
     """The first trace's own name, for messages."""
 
@@ -58,7 +58,7 @@ class Labels:
         return self.success[found]
 
     def doubts(self, decided: Decided) -> Iterator[str]:
-        """What is odd about the labels of one log, a sentence each."""
+        """Warnings about the labels of one log, one sentence each."""
         labelled = decided.won + decided.lost
         if decided.unknown:
             yield (
@@ -69,14 +69,14 @@ class Labels:
         if labelled > labels:
             yield (
                 f"--outcomes {self.path}: {labelled:,} traces share {labels:,} labels: traces with the same "
-                f"{self.column} take the same label"
+                f"{self.column} get the same label"
             )
 
     def unused(self) -> Iterator[str]:
         """The ids that no trace has, in a sentence.
 
         Raises:
-            TracesError: no id is a trace's.
+            TracesError: no id belongs to a trace.
         """
         unknown = [name for name in self.success if name not in self.used]
         shown = ", ".join(map(repr, unknown[:NAMED])) + (" ..." if len(unknown) > NAMED else "")
@@ -88,7 +88,7 @@ class Labels:
             )
         if unknown:
             count = f"{len(unknown):,} of {len(self.success):,} ids"
-            yield f"--outcomes {self.path}: {count} are of no trace ({shown})"
+            yield f"--outcomes {self.path}: {count} belong to no trace ({shown})"
 
 
 def read_labels(path: Path) -> Labels:
@@ -104,7 +104,7 @@ def read_labels(path: Path) -> Labels:
     for number, row in rows:
         place = f"--outcomes {path}, line {number}"
         if is_unknown(row.get(column)):
-            raise TracesError(f"{place}: {column} is missing; each line must have it")
+            raise TracesError(f"{place}: {column} is missing; every line needs it")
         name, label = str(row[column]), row.get(SUCCESS)  # a table leaves empty labels out
         said = None if is_unknown(label) else yes_or_no(label)
         if said is None and not is_unknown(label):
@@ -112,12 +112,10 @@ def read_labels(path: Path) -> Labels:
                 f"{place}: {SUCCESS}: {label!r:.60} says neither yes nor no; write true or false, or 1 or 0"
             )
         if success.get(name, said) is not said:
-            raise TracesError(
-                f"{place}: {column} {name!r} is labelled twice, and not the same; keep one line"
-            )
+            raise TracesError(f"{place}: {column} {name!r} has two different labels; keep one line")
         success[name] = said
     if not success:
-        raise TracesError(f"--outcomes {path}: holds no labels; each line must have {ID} and {SUCCESS}")
+        raise TracesError(f"--outcomes {path}: contains no labels; every line needs {ID} and {SUCCESS}")
     return Labels(path, column, success=success)
 
 
@@ -127,8 +125,8 @@ def _id_column(rows: Sequence[tuple[int, Mapping[str, Any]]], place: str) -> str
     if SUCCESS not in columns or not (ID in columns or len(others) == 1):
         missing = ID if SUCCESS in columns else SUCCESS
         raise TracesError(
-            f"{place}: there is no {missing}; its columns are {', '.join(columns)[:200] or 'none'}"
-            f"{did_you_mean(missing, others)}; there must be {ID} (or one field of a record) and {SUCCESS}"
+            f"{place}: column {missing} is missing; its columns are {', '.join(columns)[:200] or 'none'}"
+            f"{did_you_mean(missing, others)}; it needs {ID} (or one field of a record) and {SUCCESS}"
         )
     return ID if ID in columns else others[0]
 
@@ -166,9 +164,7 @@ def _of_csv(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         lines = whole_text(path.read_bytes()).splitlines()
     except UnicodeDecodeError as error:
-        raise TracesError(
-            f"--outcomes {path}: cannot be read as text in UTF-8 ({error.reason}) and no table"
-        ) from None
+        raise TracesError(f"--outcomes {path}: neither text in UTF-8 ({error.reason}) nor a table") from None
     first = next(iter(lines), "")
     mark = max(",\t;", key=first.count)
     for number, row in enumerate(csv.DictReader(lines, delimiter=mark, restval=""), 2):

@@ -59,7 +59,7 @@ def _messages(record: Any) -> list[Any] | None:
 
 
 def _is_message(value: Any) -> bool:
-    """Whether a value is a message that only LangChain writes so."""
+    """Whether a value is a message in a form that only LangChain writes."""
     if not isinstance(value, dict) or "role" in value:
         return False
     message = unwrapped(value)
@@ -89,7 +89,7 @@ def _executed(pairs: list[Any], last: Any) -> Iterator[TraceStep]:
     for pair in pairs:
         action = _action(pair[0]) if isinstance(pair, list) and len(pair) == 2 else None
         if action is None:
-            raise UnreadableTraceError("an intermediate step without an action")
+            raise UnreadableTraceError("an intermediate step has no action")
         tool = action["tool"]
         yield TraceStep(tool if isinstance(tool, str) else "", action.get("tool_input"), pair[1])
     if isinstance(last, str) and last:

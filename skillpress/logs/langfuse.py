@@ -25,7 +25,7 @@ _KINDS: Mapping[Any, Kind] = {
 _TOOL = ("gen_ai.tool.name", "tool.name", "tool_name")
 _ASKED = ("gen_ai.tool.call.arguments", "tool_arguments", "input.value")
 _ANSWERED = ("gen_ai.tool.call.result", "tool_response", "output.value")
-"""Attributes that recorders leave in an observation's metadata, where Langfuse has no field for them."""
+"""Attributes in an observation's metadata for which Langfuse has no field."""
 
 
 def recognises(record: Any) -> bool:
@@ -62,7 +62,7 @@ def read(record: Any) -> Trace:
     observations = _observations(record) or []
     steps, left_out = steps_of([_span(each) for each in observations])
     if not steps:
-        raise UnreadableTraceError("observations without a call of a tool or an answer of a model")
+        raise UnreadableTraceError("the observations contain neither a tool call nor a model's answer")
     ended = _outcome(record)
     models = (either(each, "model", "providedModelName", "provided_model_name") for each in observations)
     times = (seconds(either(each, "startTime", "start_time")) for each in observations)
@@ -166,7 +166,7 @@ def _said(output: Any) -> Sequence[Any]:
 
 
 def _with_parts(message: Any) -> Any:
-    """A message with a role, whose content is not empty beside its parts."""
+    """A message with a role; if its content is empty, it gets its parts as content."""
     if not isinstance(message, dict):
         return message
     message = message if is_message(message) else {**message, "role": "assistant"}

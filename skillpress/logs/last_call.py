@@ -47,7 +47,7 @@ class LastCall:
     finds: re.Pattern[str]
     passed: re.Pattern[str]
     failed: re.Pattern[str] | None = None
-    """What the answer of a failure has; None if every answer without ``passed`` is one."""
+    """A pattern in the answer to a failed call; if None, every answer without ``passed`` means failure."""
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class LastCall:
         return True if self.passed.search(answer) else None
 
     def doubts(self, decided: Decided) -> Iterator[str]:
-        """How many traces the rule says nothing about, in a sentence."""
+        """A sentence that counts the traces for which the rule decides nothing."""
         if decided.unknown:
             total = decided.won + decided.lost + decided.unknown
             yield (
@@ -81,7 +81,7 @@ class LastCall:
             )
 
     def unused(self) -> Iterator[str]:
-        """A rule has no part that is of no trace."""
+        """Empty: a rule has no parts that could belong to no trace."""
         return iter(())
 
 
@@ -96,8 +96,8 @@ def last_call(text: str) -> LastCall:
     finds, arrow, passed = (part.strip() for part in text.partition("->"))
     if not arrow or not finds or not passed:
         raise TracesError(
-            f"--last-call {text}: write {TESTS}, or two regular expressions: what the call is and what the "
-            "answer to a success has, such as 'pytest -> [1-9]\\d* passed'"
+            f"--last-call {text}: not a rule; write {TESTS}, or two regular expressions, for the call and "
+            f"for a successful answer, such as 'pytest -> [1-9]\\d* passed'"
         )
     return LastCall(text, finds=_pattern(finds, text), passed=_pattern(passed, text))
 

@@ -1,8 +1,8 @@
-"""A whole log as skills: files are read one trace at a time, and only the skills are kept.
+"""A complete log as skills: files are read one trace at a time, and only the skills are kept.
 
-Bad lines are counted, named and skipped. If they were many, the page would describe something else than the
-log. So reading fails if more than ``most_bad`` of all lines are bad. A file without any trace fails too,
-unless it was found in a folder beside traces. The members of an archive are like the files of a folder.
+Bad lines are counted, named and skipped. With too many of them, the page would not describe the log, so
+reading fails if more than ``most_bad`` of all lines are bad. A file without any trace fails too, unless it
+was found in a folder beside traces. The members of an archive are like the files of a folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from skillpress.logs.trace import (
 )
 
 BAD_NAMED = 10_000
-"""The most bad lines that are named; all are counted."""
+"""Maximum number of bad lines that are named; all are counted."""
 COPIES, SILENT = "lines copied from an earlier session", "sessions in which no agent acted"
 ROLLOUTS = "skillpress rollouts"
 """The format of our own Parquet."""
@@ -88,13 +88,13 @@ class Log:
     """The traces in the order read."""
     alphabet: Skills = ()
     renamed: dict[str, str] = field(default_factory=dict)
-    """The projection's labels to skills."""
+    """Maps the projection's labels to skills."""
     formats: Counter[str] = field(default_factory=Counter)
     """Number of traces per format."""
     parquet: list[int] = field(default_factory=list)
-    """The files that are our own rollouts."""
+    """The rollout files of skillpress."""
     unlabelled: Counter[str] = field(default_factory=Counter)
-    """Labels without a skill to their number of steps; the empty label counts steps without any."""
+    """Maps labels without a skill to their number of steps; the empty label counts steps without a label."""
     bad: list[Bad] = field(default_factory=list)
     bad_lines: int = 0
     good_lines: int = 0
@@ -102,18 +102,19 @@ class Log:
     passed_over: list[PassedOver] = field(default_factory=list)
     """Files in folders, and members of archives, that hold no trace."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """What the traces hold beside their steps, by reason; see ``Trace.left_out``."""
+    """Counts of parts of the traces that are not steps, by reason; see ``Trace.left_out``."""
     called: int = 0
     """Steps that call a tool."""
     in_words: int = 0
     """Steps in words."""
     tools: Counter[str] = field(default_factory=Counter)
-    """Tools to the number of their calls; empty for a call that names none. Only the first ``NAMES_HELD``."""
+    """Maps the first ``NAMES_HELD`` tools to the number of their calls; the empty name counts calls that name
+    none."""
     outcomes: Outcomes = field(default_factory=Outcomes)
     first: Trace | None = None
-    """The first trace, whole."""
+    """The first trace, with its texts."""
     warnings: list[str] = field(default_factory=list)
-    """What is odd about outcomes and fields, a sentence each."""
+    """Warnings about outcomes and fields, one sentence each."""
 
     def __len__(self) -> int:
         return len(self.traces)
@@ -144,8 +145,8 @@ def read_log(
     Raises:
         TracesError: there is nothing to read, a named file has no trace, too many lines are bad, or a named
             field says neither yes nor no, or is in no trace.
-        StorageError: a named file holds rollouts of a version that cannot be read. In a folder it is passed
-            over.
+        StorageError: a named file holds rollouts of a version that cannot be read. In a folder such a file is
+        skipped.
     """
     named, passed = found_files(paths)
     log = Log([path for path, _ in named], passed_over=passed)
@@ -155,7 +156,7 @@ def read_log(
         reader.read(number, path, in_folder)
     reader.join()
     if not log.traces:
-        raise TracesError(f"no trace in {listed(paths)}: {_first_reason(log)}")
+        raise TracesError(f"no trace was found in {listed(paths)}: {_first_reason(log)}")
     lines = log.good_lines + log.bad_lines
     if log.bad_lines > most_bad * lines:
         raise TracesError(
@@ -191,9 +192,9 @@ class _Reader:
         self._fields, self._formats = fields, formats_of(wanted)
         self._joiner = Joiner()
         self._earlier: dict[str, dict[str, Any]] = {}
-        """What each format keeps of the runs so far, to know copies of them."""
+        """Each format's memory of the runs so far, used to recognise copies."""
         self._silent = ""
-        """Why the last records without an agent are not a trace."""
+        """The reason why the last records without an agent are not a trace."""
         self._numbers = array("q")
         """The place of each of the log's traces in the order of reading."""
         self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}
@@ -225,7 +226,7 @@ class _Reader:
             log.passed_over.append(PassedOver(str(path), "it is empty"))
         if not in_folder:
             why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad, self._silent)
-            raise TracesError(f"no trace in {path}: {why}")
+            raise TracesError(f"no trace was found in {path}: {why}")
 
     def _read_rollouts(self, number: int, path: Path) -> None:
         self._log.parquet.append(number)
@@ -266,7 +267,7 @@ class _Reader:
     def _read(
         self, name: str, record: FileRecord, known: Format | None, places: Sequence[TracePlace]
     ) -> None:
-        """Add one record, or the records that one run is written as."""
+        """Add one record, or the records that form one run."""
         try:
             if isinstance(record.value, UnreadableTraceError):
                 raise record.value
@@ -357,7 +358,7 @@ class _Reader:
                 log.tools[tool] += 1
 
     def join(self) -> None:
-        """Add the runs that model calls make up, each where its first call was read."""
+        """Add the runs that consist of model calls, each at the place of its first call."""
         log, before = self._log, len(self._log)
         for kept in self._joiner.runs():
             self._add(kept, None)

@@ -18,7 +18,7 @@ from skillpress.logs.trace import UnreadableTraceError
 
 _OUTPUTS = ("_call_output", "_call_result")
 _CALLERS = frozenset(["function_call", "tool_call", "tool_calls"])
-"""Speakers of ShareGPT files whose whole text is a call."""
+"""Speakers of ShareGPT files whose entire text is a call."""
 _WORDS = frozenset([*WORDS, "refusal", "summary_text"])
 _SILENT = frozenset(
     ["image", "image_url", "input_image", "audio", "input_audio", "document", "file", "data", "step-start",
@@ -57,7 +57,7 @@ class CallResult(NamedTuple):
 
 
 CONTENT = ("content", "parts", "value", "text", "system_prompt")
-"""Where messages have their content."""
+"""The keys of a message that may hold its content."""
 
 
 class LoggedMessage(NamedTuple):
@@ -79,9 +79,7 @@ def turn_of(message: Any) -> LoggedMessage | None:
         UnreadableTraceError: it is not a message.
     """
     if not isinstance(message, dict):
-        raise UnreadableTraceError(
-            f"a message without a role: it is a {type(message).__name__}, not an object"
-        )
+        raise UnreadableTraceError(f"a message has no role: it is a {type(message).__name__}, not an object")
     speaker = message.get("role")
     if not isinstance(speaker, str):
         message = unwrapped(message)
@@ -91,7 +89,7 @@ def turn_of(message: Any) -> LoggedMessage | None:
         if isinstance(kind, str) and _is_item(kind):
             return _item(kind, message)
         raise UnreadableTraceError(
-            f"a message without a role; its keys are {', '.join(map(str, message))[:120]}"
+            f"a message has no role; its keys are {', '.join(map(str, message))[:120]}"
         )
     role: Role | Literal["other"] = ROLES.get(speaker) or ROLES.get(speaker.lower()) or "other"
     if role == "other" and speaker.lower() in _CALLERS:
@@ -111,7 +109,7 @@ def turn_of(message: Any) -> LoggedMessage | None:
 
 
 def unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A LangChain message out of its serialised forms (``lc`` constructors, ``type`` and ``data``)."""
+    """Unpack a LangChain message from its serialised forms (``lc`` constructors, ``type`` and ``data``)."""
     if message.get("type") == "constructor" and isinstance(message.get("kwargs"), dict):
         names = message.get("id")
         name = str(names[-1]) if isinstance(names, list) and names else ""
@@ -181,7 +179,7 @@ def _item(kind: str, item: Mapping[str, Any]) -> LoggedMessage | None:
         )
     named = kind in ("function_call", "custom_tool_call", "mcp_call", "hosted_tool_call")
     if named and "name" not in item:
-        raise UnreadableTraceError(f"a {kind} without a name; its keys are {', '.join(map(str, item))[:120]}")
+        raise UnreadableTraceError(f"a {kind} has no name; its keys are {', '.join(map(str, item))[:120]}")
     tool = _text(item, ("name",)) if named else kind.removesuffix("_call")
     arguments = either(item, *_ARGUMENTS, "code", "queries", "operation")
     call = LoggedCall(identity, tool, arguments)
@@ -210,12 +208,12 @@ def _content(message: Mapping[str, Any]) -> tuple[Any, tuple[LoggedCall, ...], t
 
 
 def _read_block(block: Any, words: list[str], calls: list[LoggedCall], answers: list[CallResult]) -> None:
-    """Add a part of a message to what it is: words, a call or an answer."""
+    """Add a part of a message to the words, the calls or the answers."""
     if isinstance(block, str):
         words.append(block)
         return
     if not isinstance(block, dict):
-        raise UnreadableTraceError(f"a content with a {type(block).__name__} among its parts")
+        raise UnreadableTraceError(f"a message's content has a {type(block).__name__} among its parts")
     kind = block.get("type")
     kind = kind if isinstance(kind, str) else ""
     if kind in _SILENT or holds_thought(kind) or (block.get("thought") is True and "text" in block):
@@ -238,7 +236,7 @@ def _read_block(block: Any, words: list[str], calls: list[LoggedCall], answers: 
 
 
 def _held(block: Mapping[str, Any], kind: str) -> tuple[Literal["call", "answer"], Mapping[str, Any]] | None:
-    """(what it is, where its fields are) of a part that is a call or an answer; None for any other part."""
+    """(kind, mapping with its fields) of a part that is a call or an answer; None for any other part."""
     if kind in ("tool_call_response", "tool-result", "function_response") or kind.endswith("tool_result"):
         return "answer", block
     for key in ("functionResponse", "function_response", "toolResult"):
@@ -259,7 +257,7 @@ def _held(block: Mapping[str, Any], kind: str) -> tuple[Literal["call", "answer"
 
 
 def _called(message: Mapping[str, Any]) -> Iterator[LoggedCall]:
-    """The calls beside a message's content."""
+    """The calls that a message holds outside its content."""
     if isinstance(calls := message.get("tool_calls"), list) and calls:
         yield from (_call(_loaded(call) if isinstance(call, str) else call) for call in calls)
         return
@@ -299,14 +297,12 @@ def _loaded(text: str) -> Any:
 def _call(call: Any) -> LoggedCall:
     """One call of any dialect."""
     if not isinstance(call, dict):
-        raise UnreadableTraceError(f"a tool call that is a {type(call).__name__}, not an object")
+        raise UnreadableTraceError(f"a tool call is a {type(call).__name__}, not an object")
     inner = call.get("function") or call.get("custom") or call
     if isinstance(inner, str):
         inner = {**call, "name": inner}
     if not isinstance(inner, dict) or not any(key in inner for key in _NAMES):
-        raise UnreadableTraceError(
-            f"a tool call without a name; its keys are {', '.join(map(str, call))[:120]}"
-        )
+        raise UnreadableTraceError(f"a tool call has no name; its keys are {', '.join(map(str, call))[:120]}")
     return LoggedCall(_text(call, _IDENTITIES), _text(inner, _NAMES), either(inner, *_ARGUMENTS))
 
 

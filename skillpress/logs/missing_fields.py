@@ -1,7 +1,6 @@
-"""What is odd about a log's fields: one that the user named and no trace has, and times that cannot be read.
-
-Every trace would silently lack a field that no trace has. So reading fails, and the command falls back on
-the outcomes that the log itself keeps, if there are some (``cli/reading.py``).
+"""Problems with a log's fields: a named field that no trace has, and times that cannot be read. Without this
+check every trace would silently lack such a field. So reading fails, and the command falls back on the
+outcomes that the log itself keeps, if it has any (``cli/reading.py``).
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from skillpress.logs.fields import Wanted, success_field
 from skillpress.logs.trace import Trace, TracesError
 
 OF_ROLLOUTS = {"success": "won", "task": "task_id", "version": "policy", "time": "policy_version"}
-"""The fields of our own rollout files that answer each option, whatever field the user names."""
+"""Maps each option to the field of our own rollout files that answers it, whatever field the user names."""
 _LEVELS, _SHOWN = 4, 12
 _TIMES = ("created", "created_at", "timestamp", "time")
-"""Where records keep their time."""
+"""Paths where records keep their time."""
 
 
 class MissingFieldError(TracesError):
@@ -27,7 +26,7 @@ class MissingFieldError(TracesError):
     def __init__(self, option: str, message: str) -> None:
         super().__init__(message)
         self.option = option
-        """Without its dashes."""
+        """The option's name without its dashes."""
 
 
 class NamedFields:
@@ -70,8 +69,8 @@ class NamedFields:
         for option, path in self._named.items():
             if not self._records and option in OF_ROLLOUTS and path != OF_ROLLOUTS[option]:
                 raise TracesError(
-                    f"--{option} {path}: our own rollout files take it from {OF_ROLLOUTS[option]}; leave "
-                    f"--{option} out"
+                    f"--{option} {path}: skillpress's rollout files always use {OF_ROLLOUTS[option]} for it; "
+                    f"leave --{option} out"
                 )
             if self._records and not self._there[option]:
                 known = list(dict.fromkeys(_paths(self._example)))
@@ -84,14 +83,14 @@ class NamedFields:
                 )
 
     def doubts(self) -> Iterator[str]:
-        """What is odd beside that, a sentence each."""
+        """Other warnings, one sentence each."""
         if self._unread_times:
             traces = "1 trace has" if self._unread_times == 1 else f"{self._unread_times:,} traces have"
             yield f"{traces} a time that cannot be read; it counts as unknown"
 
 
 def _outcome(wanted: Wanted) -> str | None:
-    """The path of ``--outcome``; None if nothing else than the format or ``--success`` decides."""
+    """The path of ``--outcome``; None if only the format or ``--success`` decides."""
     overruled = wanted.success is not None or wanted.judge is not None
     if wanted.paths is None or not wanted.paths.outcome or overruled:
         return None

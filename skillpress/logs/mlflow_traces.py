@@ -45,7 +45,7 @@ def read(record: Any) -> Trace:
     whole = _whole(record)
     info, spans = whole["info"], (whole.get("data") or {}).get("spans")
     if not isinstance(spans, list):
-        raise UnreadableTraceError("an MLflow trace without spans; export it with its data")
+        raise UnreadableTraceError("the MLflow trace has no spans; export it with its data")
     if (info.get("tags") or {}).keys() >= OURS:
         return _exported(info, spans)
     metadata = info.get("trace_metadata") or info.get("request_metadata") or {}

@@ -33,7 +33,7 @@ _NOT_ACTIONS = frozenset(
     ["system", "recall", "change_agent_state", "condensation", "condensation_request", "null", "start",
      "pause", "resume", "stop", "push", "send_pr", "loop_recovery"]
 )  # fmt: skip
-"""Actions by which the program steers itself."""
+"""Actions with which the program controls itself."""
 _NOT_ARGUMENTS = frozenset(
     [
         "thought",
@@ -69,11 +69,11 @@ def read(record: Any) -> Trace:
         return chat.read(_completion(record))
     events = _events(record)
     if not events:
-        raise UnreadableTraceError("no list of events")
+        raise UnreadableTraceError("the record has no list of events")
     whole = record if isinstance(record, dict) else {}
     steps = tuple(_steps(events))
     if not steps and any(event.get("source") == "agent" for event in events):
-        raise UnreadableTraceError("events of an agent of which none is an action that is known")
+        raise UnreadableTraceError("none of the agent's events is a known action")
     ended = outcome_at(whole, _OUTCOMES)
     return Trace(
         first_text(whole, ("id", "instance_id", "conversation_id")),

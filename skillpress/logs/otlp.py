@@ -1,9 +1,9 @@
 """OpenTelemetry spans by the conventions for generative AI, as OTLP in JSON or as an SDK prints them.
 
 A span ``execute_tool`` is a step; a span of a model has its answer in ``gen_ai.output.messages``, or in the
-older events (``gen_ai.choice``). Spans of a trace come in any order and in several documents. A result of
-an evaluation (``gen_ai.evaluation.result``) is the outcome. OpenInference and OpenLLMetry name the same
-things otherwise; their tool spans are read too, also in the lists and tables that Arize Phoenix writes.
+older events (``gen_ai.choice``). Spans of a trace come in any order and in several documents. A result of an
+evaluation (``gen_ai.evaluation.result``) is the outcome. OpenInference and OpenLLMetry use other names for
+the same things; their tool spans are read too, also in the lists and tables that Arize Phoenix writes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def read(record: Any) -> Trace:
     steps, left_out = steps_of([_span(span, held) for span, held in zip(record, attributes, strict=True)])
     if not steps:
         raise UnreadableTraceError(
-            "spans without a call of a tool or a message; record the content of messages "
+            "the spans contain neither a tool call nor a message; record the content of messages "
             "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)"
         )
     ended = _outcome(record, attributes)
@@ -207,7 +207,7 @@ def _choice(event: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _numbered(held: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """A message out of attributes such as ``gen_ai.completion.0.tool_calls.0.name``."""
+    """A message assembled from attributes such as ``gen_ai.completion.0.tool_calls.0.name``."""
     message: dict[str, Any] = {}
     calls: dict[str, dict[str, Any]] = {}
     for key, value in held.items():
@@ -257,7 +257,7 @@ def _attributes(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(value: Any) -> Any:
-    """A value out of OTLP's wrapping."""
+    """A value without OTLP's wrapping."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, inside),) = value.items()
@@ -272,7 +272,7 @@ def _typed(value: Any) -> Any:
 
 
 def _start(span: Mapping[str, Any]) -> int:
-    """The start of a span, in nanoseconds, which seconds as a float could not tell apart."""
+    """Span start in nanoseconds; a float of seconds would merge nearby spans."""
     found = either(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
     if isinstance(found, str) and found.isdecimal() and len(found) < 25:
         found = int(found)

@@ -3,7 +3,7 @@
 A field decides only if its name means success or reward (``score_names.py``) and if it says yes or no: true,
 1, 0.0, "resolved". Any other number is kept as the score and leaves the success unknown, because only the
 log's owner knows how much is enough (``--success``). All other scores of a record are candidates: the user
-may take one of them.
+may choose one of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skillpress.logs.score_names import (
 )
 
 _WHOLE = ("reward", "score", "total", "value", "resolved", "overall", "avg", "mean")
-"""Names inside a score of its whole value, the plainest first."""
+"""Names under which a score holds its total value, the plainest first."""
 DEEPEST, MOST, LONGEST_TEXT = 3, 64, 40
 
 
@@ -36,7 +36,7 @@ class OutcomeField(NamedTuple):
     """None if it says neither yes nor no."""
     score: float | None
     text: str = ""
-    """Its value, for a field that says in words how the run ended."""
+    """The value of a field that says in words how the run ended."""
 
 
 class FoundOutcome(NamedTuple):
@@ -46,7 +46,7 @@ class FoundOutcome(NamedTuple):
     success: bool | None = None
     score: float | None = None
     candidates: tuple[OutcomeField, ...] = ()
-    """What else could say whether the run succeeded; all of it if nothing decides by itself."""
+    """Other fields that could say whether the run succeeded; all fields if none decides by itself."""
 
 
 def outcome_at(record: Any, own: Sequence[str] = ()) -> FoundOutcome:
@@ -75,9 +75,8 @@ def outcome_of(path: str, value: Any) -> FoundOutcome:
 
 
 def decided(candidates: Iterable[OutcomeField]) -> FoundOutcome:
-    """The outcome by the candidate whose name means success; without one, reward; without one, the only one.
-
-    Two names that mean the same and say different things decide nothing.
+    """The outcome by the candidate whose name means success; else by reward, else by the only candidate. If
+    two names of the same meaning disagree, they decide nothing.
     """
     every = tuple(candidates)
     best = max((meaning(each.path) for each in every), default=Meaning.OTHER)
@@ -100,7 +99,7 @@ def candidates_of(values: Iterable[tuple[str, Any]]) -> Iterator[OutcomeField]:
 
 
 def said_by(value: Any) -> tuple[bool | None, float | None]:
-    """(yes or no, number) of a value; None for what it does not say."""
+    """(yes or no, number) of a value; None for each that it does not state."""
     if isinstance(value, bool):
         return value, float(value)
     return yes_or_no(value), _number(value)

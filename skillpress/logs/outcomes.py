@@ -1,8 +1,8 @@
 """Which fields of a log decided the outcomes, which could decide them, and what is odd about them.
 
 A field is the one that the user named, or else the one whose name means success or reward. A score that is
-neither 0 nor 1 decides nothing by itself: its range is kept, so that the user can say from where on a trace
-succeeded. Other fields are candidates, each shown with the option that takes it.
+neither 0 nor 1 decides nothing by itself: its range is kept, so that the user can choose the threshold of
+success. Other fields are candidates, each shown with the option that selects it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skillpress.logs.score_names import (
 )
 
 CANDIDATES, SHOWN, VALUES = 256, 8, 6
-"""The most candidates that are counted and shown, and the most values of one in words."""
+"""Maximum numbers of candidates counted, of candidates shown, and of values in words of one candidate."""
 
 
 @dataclass
@@ -59,11 +59,11 @@ class Outcomes:
     """The outcomes of a log, by the field that decided them."""
 
     fields: dict[str, Decided] = field(default_factory=dict)
-    """The empty name has the traces of which no field decides."""
+    """Maps fields to outcomes; the empty name has the traces for which no field decides."""
     others: dict[str, Decided] = field(default_factory=dict)
     """The candidates: fields that say something about a trace and did not decide it."""
     _in_doubt: set[str] = field(default_factory=set)
-    """Candidates of the highest meaning of traces of which no field decides."""
+    """The highest-ranking candidates of traces for which no field decides."""
 
     def add(
         self, name: str, success: bool | None, score: float | None, others: Sequence[OutcomeField] = ()
@@ -81,8 +81,8 @@ class Outcomes:
     def withdraw_disputed(self) -> set[str]:
         """Withdraw fields that cannot be relied on, after all traces were counted; returns these fields.
 
-        A field that decided some traces, and in others says something else than a field that means the same,
-        decides none: its outcomes are unknown, and it is a candidate from now on.
+        If a field decides some traces but in others contradicts a field of the same meaning, it decides none:
+        its outcomes become unknown, and it becomes a candidate.
         """
         disputed = self._in_doubt & self.fields.keys()
         for name in disputed:
@@ -111,7 +111,7 @@ class Outcomes:
             yield f"not taken: {told}"
 
     def doubts(self, option: str = "") -> Iterator[str]:
-        """What is odd about them, a sentence each.
+        """Warnings about the outcomes, one sentence each.
 
         Args:
             option: the ``--success`` that the user gave; empty if none.
@@ -127,11 +127,10 @@ class Outcomes:
                 yield (
                     f"{by}: {decided.scores:,} of {known + decided.unknown:,} scores are neither the number "
                     f"0 nor 1 (they go from {decided.low:g} to {decided.high:g}), so these outcomes are "
-                    "unknown; "
-                    f"--success '{name}>=NUMBER' says from where on a trace succeeded"
+                    f"unknown; set the threshold of success with --success '{name}>=NUMBER'"
                 )
             if option == name and lower_is_better(name):
-                yield f"{by}: by its name less of it is better; {_option(name, decided)} takes it so"
+                yield f"{by}: its name suggests that lower is better; use {_option(name, decided)} for that"
         listed = list(self._candidates())
         if listed and self.fields.get("", Decided()).unknown:
             yield (
@@ -140,7 +139,7 @@ class Outcomes:
             )
 
     def _candidates(self) -> Iterator[str]:
-        """The candidates that tell traces apart or measure something, each with the option that takes it."""
+        """Candidates that distinguish traces or measure something, each with the option that selects it."""
         shown = [
             (name, other)
             for name, other in self.others.items()

@@ -30,12 +30,12 @@ _IDENTITIES = ("call_id", "tool_call_id", "tool_use_id", "id")
 
 @dataclass(frozen=True)
 class Items:
-    """Where the parts of an item are; each is some paths, of which the first with a value counts."""
+    """Paths of the parts of an item. Each part may have several paths; the first with a value counts."""
 
     role: Sequence[str] = ()
-    """What says who speaks. Without it, all items are the agent's."""
+    """The field that names the speaker. Without it, all items are the agent's."""
     roles: Mapping[str, str] = field(default_factory=dict)
-    """The values of ``role`` to assistant, tool, user, system or skip; ``*`` for any other value."""
+    """Maps the values of ``role`` to assistant, tool, user, system or skip; ``*`` for any other value."""
     words: Sequence[str] = ("content", "text")
     """The agent's words."""
     calls: Sequence[str] = ()
@@ -45,9 +45,9 @@ class Items:
     tool: Sequence[str] = ("function.name", *_TOOLS)
     """The tool's name, in a call."""
     arguments: Sequence[str] = ("function.arguments", *_ARGUMENTS)
-    """What the tool is called with, in a call."""
+    """The tool's arguments, in a call."""
     answer: Sequence[str] = ()
-    """The tool's answer: in a call, beside it in its item, or in an item of a tool."""
+    """The tool's answer: in a call, next to the call in its item, or in an item of a tool."""
 
     def messages(self, number: int, item: Any) -> Iterator[dict[str, Any]]:
         """The messages of an item.
@@ -57,7 +57,7 @@ class Items:
         """
         item = unfolded(item)
         if not isinstance(item, dict):
-            raise UnreadableTraceError(f"an item that is a {type(item).__name__}, not an object")
+            raise UnreadableTraceError(f"an item is a {type(item).__name__}, not an object")
         role = self._role(item)
         if role == "assistant":
             yield from self._said(number, item)
@@ -131,7 +131,7 @@ def plain_messages(item: Any) -> Iterator[Any]:
         calls = calls_in(item)
         yield {"role": "assistant", "content": None if calls else item, "tool_calls": calls}
     elif not isinstance(item, dict):
-        raise UnreadableTraceError(f"an item that is a {type(item).__name__}, neither a message nor a call")
+        raise UnreadableTraceError(f"an item is a {type(item).__name__}, neither a message nor a call")
     elif is_message(item):
         yield item
     elif isinstance(item.get("message"), dict) and is_message(item["message"]):
@@ -142,7 +142,7 @@ def plain_messages(item: Any) -> Iterator[Any]:
         yield _calling([{"function": {"name": name, "arguments": arguments}} for name in item])
     else:
         raise UnreadableTraceError(
-            f"an item that is neither a message nor a call; its keys are {', '.join(map(str, item))[:120]}; "
+            f"an item is neither a message nor a call; its keys are {', '.join(map(str, item))[:120]}; "
             "item in a YAML of --paths says where its role, words and calls are"
         )
 

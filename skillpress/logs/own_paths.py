@@ -38,7 +38,7 @@ def paths_of(file: Path | None, messages: str | None, run: str | None, outcome: 
         return None
     for name, (text,) in named.items():
         if not text.strip():
-            raise TracesError(f"--{name}: is empty; name a path, such as episode.steps")
+            raise TracesError(f"--{name} is empty; name a path, such as episode.steps")
     found = Paths() if file is None else _read(file)
     found = replace(
         found,
@@ -61,11 +61,13 @@ def _read(file: Path) -> Paths:
     content = read_yaml_file(file)
     known = (*_TEXTS, "where", "item")
     if not isinstance(content, Mapping):
-        raise TracesError(f"{file}: must be a table of paths, such as messages: steps; it may hold {known}")
+        raise TracesError(
+            f"{file}: must be a table of paths, such as messages: steps; it may contain {known}"
+        )
     for key in content:
         if key not in known:
             raise TracesError(
-                f"{file}: {key}: is not known; a table of paths may hold {', '.join(known)}"
+                f"{file}: {key} is unknown; a table of paths may contain {', '.join(known)}"
                 f"{did_you_mean(key, known)}"
             )
     paths = {name: _texts(content[name], f"{file}: {name}") for name in _TEXTS if name in content}
@@ -82,7 +84,7 @@ def _item(content: Any, place: str) -> Items:
     for key in table:
         if key not in (*_ITEM, "roles"):
             raise TracesError(
-                f"{place}: {key}: is not known; an item has {', '.join((*_ITEM, 'roles'))}"
+                f"{place}: {key} is unknown; an item may contain {', '.join((*_ITEM, 'roles'))}"
                 f"{did_you_mean(key, (*_ITEM, 'roles'))}"
             )
     roles = _table(table.get("roles", {}), f"{place}: roles")

@@ -1,4 +1,4 @@
-"""Paths into a record, as ``--messages``, ``--run`` and ``--outcome`` take them.
+"""Paths into a record, for ``--messages``, ``--run`` and ``--outcome``.
 
 A path is names joined by dots, ``episode.steps``. A number is a position in a list, ``-1`` the last item, and
 ``*`` every item of a list or every value of an object. A name may contain dots itself, a JSON text counts as
@@ -17,7 +17,7 @@ from skillpress.environments.calls.steps import unfolded
 HERE = "."
 """The path of the record itself."""
 SHOWN = 12
-"""The most paths that a message lists."""
+"""Maximum number of paths that a message lists."""
 _LEVELS, _EVERY = 5, "*"
 _POSITION = re.compile(r"-?\d+")
 
@@ -61,8 +61,7 @@ def splits(path: str) -> Iterator[tuple[str, str]]:
 
 
 def paths_in(value: Any, level: int = 0) -> Iterator[tuple[str, Any]]:
-    """(path, value) of everything in a record, breadth of an object before depth; a list is
-    represented by its first item."""
+    """(path, value) of everything in a record, breadth first; the first item represents a list."""
     value = unfolded(value)
     if level == _LEVELS:
         return

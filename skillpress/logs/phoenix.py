@@ -49,7 +49,7 @@ def span_of(record: Any) -> Any:
 
 
 def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a table of spans. Columns that the span has no value for are empty."""
+    """A row of a table of spans. Columns for which the span has no value are empty."""
     span: dict[str, Any] = {"context": {}, "attributes": {}}
     for name, value in row.items():
         group, _, rest = name.partition(".")
@@ -63,7 +63,7 @@ def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """(path, value) of everything that attributes hold; an object or a list is there too."""
+    """(path, value) of everything in attributes, including objects and lists."""
     inside: Iterator[tuple[Any, Any]] = iter(())
     if isinstance(value, Mapping):
         inside = iter(value.items())

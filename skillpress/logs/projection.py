@@ -40,8 +40,9 @@ class TraceProjection(Protocol):
         ...
 
     def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
-        """Map the labels of a whole log to its skills, in the alphabet's order; a label that is left out has
-        no skill. ``counts`` says how often each label occurred."""
+        """Map the labels of a whole log to its skills, in the alphabet's order; labels missing from the
+        result have no skill. ``counts`` says how often each label occurred.
+        """
         ...
 
 
@@ -52,7 +53,7 @@ class NameProjection:
         take: ``first`` for the first words of actions also beside tools, ``none`` for no words at all.
 
     Attributes:
-        words: what the steps in words look like.
+        words: statistics of the steps in words.
     """
 
     def __init__(self, take: str | None = None) -> None:

@@ -1,8 +1,9 @@
 """Any record as a trace: a few paths say where the runs, their messages and their outcomes are.
 
-The value at ``run`` decides what it is. A list or an object holds the runs of a record, and each run also
-has the fields around it. A text or a number names the run that the record belongs to, and all its records
-are one run. ``messages`` may also be a list of calls; ``.`` means that each record is one message or call.
+The value at ``run`` decides what it is. If it is a list or an object, it holds the record's runs, and each
+run also has the fields around it. If it is a text or a number, it names the record's run, and all records
+with this name are one run. ``messages`` may also be a list of calls; ``.`` means that each record is one
+message or call.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ Names = Sequence[str]
 
 
 class Run(dict[str, Any]):
-    """A run out of a record that holds several, with the fields around it; a list of messages is under
+    """One run of a record that holds several, with the fields around it; a list of messages is under
     ``.``."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Where the parts of a run are; each is some paths, of which the first with a value counts."""
+    """Paths of the parts of a run. Each part may have several paths; the first with a value counts."""
 
     messages: Names = ()
     """The run's messages or calls; several lists (``*``) follow one another."""
     run: Names = ()
     """The runs of a record, or the name of the run that it belongs to. Empty: a record is a run."""
     outcome: Names = ()
-    """What says how the run ended, perhaps with a condition: ``reward>=0.5``, ``status=solved``."""
+    """The field that says how the run ended, perhaps with a condition: ``reward>=0.5``, ``status=solved``."""
     prompt: Names = ()
     """The messages, or the text, that the agent was given. Steps in it are not the agent's."""
     answer: Names = ()
@@ -52,14 +53,14 @@ class Paths:
     version: Names = ()
     time: Names = ()
     order: Names = ()
-    """What orders the records of one run; without it their order in the file does."""
+    """The field that orders the records of one run; without it they keep their order in the file."""
     once: Names = ()
-    """What identifies a record of a run: of records with the same value the last counts, in the first's
-    place."""
+    """The field that identifies a record of a run. Of records with the same value the last one counts, in the
+    place of the first."""
     where: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
-    """Paths to regular expressions: records without a match are left out."""
+    """Maps paths to regular expressions; records without a match are left out."""
     item: Items | None = None
-    """Where the parts of a message or call are, if it is in no form that is known."""
+    """Where the parts of a message or call are, if it has no known form."""
     source: str = "--"
     """The prefix of a field's name in messages: ``--``, or the YAML file."""
 
@@ -71,7 +72,7 @@ class ReadByPaths:
     paths: Paths
 
     def recognises(self, record: Any) -> bool:
-        """Whether it can be a record: an object, or a list that is a whole run."""
+        """Whether the value can be a record: an object, or a list that is a complete run."""
         if isinstance(record, list):
             return self.of_items and not self.paths.run and not isinstance(next(iter(record), None), list)
         return isinstance(record, dict)
@@ -185,7 +186,7 @@ class ReadByPaths:
         return [{"role": "user", "content": text_of(given)}]
 
     def _named(self, record: Any, trace: Trace) -> dict[str, Any]:
-        """What the paths say of a trace beside its steps."""
+        """The facts about a trace, other than its steps, that the paths give."""
         paths, changed = self.paths, dict[str, Any]()
         for name in ("name", "task", "version"):
             found = (self.field(record, path) for path in getattr(paths, name))
@@ -211,7 +212,7 @@ class ReadByPaths:
 
 
 def _outcome_of(said: SuccessField, value: Any) -> FoundOutcome | None:
-    """What a value says by the user's condition; None if it says nothing."""
+    """The outcome of a value under the user's condition; None if it decides nothing."""
     if isinstance(value, dict | list):
         found = outcome_of(said.path, value)
         return found if found.outcome else None

@@ -1,6 +1,6 @@
 """Some traces of a log, read a second time with everything that their steps hold.
 
-A log keeps skills and places alone. Pages, tables of rules and imitation want the texts of a few traces.
+A log keeps only skills and places. Pages, tables of rules and imitation want the texts of a few traces.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def parts_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[i
 
 
 def _parts_of(pieces: Sequence[TracePiece], held: Mapping[TracePlace, object], wanted: Wanted) -> list[Trace]:
-    """The traces of records that were read again; none if they are not what they were."""
+    """The traces of records that were read again; none if they have changed."""
     values, formats = [held[piece.place] for piece in pieces], formats_of(wanted)
     try:
         if (part := known_part(values[0], formats)) is not None:

@@ -16,7 +16,7 @@ from skillpress.logs.json_files import value_at
 from skillpress.logs.trace import TracePlace, UnreadableTraceError
 
 DEEPEST = 3
-"""Documents inside documents that are opened."""
+"""Maximum depth of nested documents that are opened."""
 _ROWS = 40
 """Bits of a record's position that number the rows of a table; those above number the runs of a row."""
 
@@ -134,7 +134,9 @@ def known_part(value: Any, formats: Sequence[Format] = FORMATS) -> tuple[Format,
 def whole_runs(
     parts: Mapping[tuple[str, str], tuple[Format, list[FileRecord]]],
 ) -> Iterator[tuple[Format, list[FileRecord]]]:
-    """The records of each run. Those that name none, such as summaries, belong to the first that is named."""
+    """The records of each run. Records that name no run, such as summaries, belong to the first run that is
+    named.
+    """
     for (name, key), (known, held) in parts.items():
         others = [other for of, other in parts if of == name and other]
         nameless = parts.get((name, ""), (known, []))[1] if others and key == others[0] else []
@@ -148,7 +150,7 @@ def own_records(
     """The records of a run without copies of the records of runs before it.
 
     Args:
-        earlier: what each format keeps of the runs before; this one is added.
+        earlier: each format's memory of earlier runs; this run is added.
     """
     if known.own is None:
         return held

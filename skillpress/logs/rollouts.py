@@ -62,7 +62,7 @@ def _trace(rows: list[Mapping[str, Any]]) -> Trace:
 
 
 def own_trace(fields: Mapping[str, Any], steps: Iterable[TraceStep]) -> Trace:
-    """The trace of an episode of ours, wherever it was exported to."""
+    """The trace of a skillpress episode, in whatever format it was exported."""
     return Trace(
         f"{fields['group_id']}/{fields['rollout_index']}",
         tuple(steps),

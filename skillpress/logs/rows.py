@@ -28,8 +28,9 @@ Known = tuple[Callable[[Any], bool], Callable[[Any], Trace]]
 
 
 def _call(record: Any, trace: Trace) -> ModelCallPlace | None:
-    """What a row says as one call of a run; None if its format keeps no messages, or the
-    row does not name its run."""
+    """Where a row belongs in its run, if it is one call; None if its format keeps no messages, or the row
+    names no run.
+    """
     if trace.dialogue is None or trace.dialogue.shown:
         return None
     return whole_call(record, LoggedConversation(trace.steps, trace.dialogue.turns), True)
@@ -53,7 +54,7 @@ class Rows:
         """
         found = self._column(record)
         if found is None:
-            raise UnreadableTraceError("a row without a column that holds a run")
+            raise UnreadableTraceError("no column of the row holds a run")
         value, read = found
         trace = read(value)
         beside = trace_of({key: held for key, held in record.items() if key != "id"}, LoggedConversation())

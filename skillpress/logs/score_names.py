@@ -1,8 +1,8 @@
-"""What the name of a score says: that a run succeeded, how well it was rewarded, or neither.
+"""The meaning of a score's name: success of a run, its reward, or neither.
 
 Only names that mean success (``resolved``, ``answer_correctness``) or reward decide by themselves whether a
-run succeeded. ``score`` and the exact matches of answers do if nothing else was measured. Every other name
-measures something, of which more may be better or worse: ``hallucination``, ``toxicity``, ``latency``.
+run succeeded. ``score`` and exact matches of answers decide if nothing else was measured. Every other score
+may be better when higher or when lower: ``hallucination``, ``toxicity``, ``latency``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import lru_cache
 
 
 class Meaning(IntEnum):
-    """What a score means by its name; the greater meaning decides before the lesser."""
+    """The meaning of a score's name; a greater meaning decides before a lesser one."""
 
     OTHER = 0
     ALONE = 1
-    """It decides only where it was measured alone."""
+    """Decides only if nothing else was measured."""
     REWARD = 2
     SUCCESS = 3
 
@@ -37,7 +37,8 @@ _ALONE = frozenset(
 )  # fmt: skip
 """Names of scorers, inspect's among them, that compare an answer with the right one."""
 _COMPLETED = frozenset(["completion", "completed", "complete", "achieved", "fulfilled", "achievement"])
-"""Words that mean success only of a task or a goal. Alone they may say that the run has ended."""
+"""Words that mean success only together with a task or a goal. Alone they may only mean that the run has
+ended."""
 _FILLERS = frozenset(
     """
     is was has did the a of on at by for task tasks goal test tests final overall total agent episode run all
@@ -92,7 +93,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])|\d+")
 _VALUES = frozenset(
     ["value", "score", "avg", "mean", "total", "overall", "reward", "stringValue", "string_value"]
 )
-"""Names under which a score of another name has its value."""
+"""Keys under which a score keeps its value."""
 
 
 def leaf(path: str) -> str:
@@ -107,7 +108,7 @@ def leaf(path: str) -> str:
 
 @lru_cache(maxsize=4096)
 def meaning(path: str) -> Meaning:
-    """What the score at a path means by its name."""
+    """The meaning of the score at a path, by its name."""
     every = words_of(leaf(path))
     if lower_is_better(path):
         return Meaning.OTHER
@@ -123,7 +124,7 @@ def meaning(path: str) -> Meaning:
 
 @lru_cache(maxsize=4096)
 def lower_is_better(path: str) -> bool:
-    """Whether less of it is better, by its name: ``toxicity``, but not ``non_toxic``."""
+    """Whether the name says that lower is better: ``toxicity``, but not ``non_toxic``."""
     words = words_of(leaf(path))
     return any(
         word in _LOWER and (place == 0 or words[place - 1] not in ("no", "non", "not", "without", "un"))
@@ -133,8 +134,9 @@ def lower_is_better(path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_measure(path: str) -> bool:
-    """Whether the name says that something is measured: it has a meaning or a direction, or it stands among
-    scores."""
+    """Whether the name says that something is measured: it has a meaning or a direction, or it is among
+    scores.
+    """
     above = path.split(".")[:-1]
     words = set(words_of(leaf(path)))
     held = any(is_holder(name) for name in above) and not words & _SETTINGS
@@ -143,7 +145,7 @@ def is_measure(path: str) -> bool:
 
 
 def higher_is_better(path: str) -> bool:
-    """Whether more of it is better, by its name. Of many names neither is known."""
+    """Whether the name says that higher is better. For many names neither direction is known."""
     known = meaning(path) > Meaning.OTHER or bool(set(words_of(leaf(path))) & (_HIGHER | _LOWER))
     return known and not lower_is_better(path)
 

@@ -1,7 +1,7 @@
 """ShareGPT: ``conversations`` of ``from`` and ``value``.
 
 Calls are turns of their own (``function_call``, with JSON as the value) or written in the text. Our own
-export (``skillpress export --format sharegpt``) is read as the rollout file that it came from: beside the
+export (``skillpress export --format sharegpt``) is read as the rollout file that it came from: besides the
 talk it has each turn's action as the environment read it, and whether it was refused.
 """
 
@@ -33,7 +33,7 @@ def read(record: Any) -> Trace:
     """
     turns = _turns(record)
     if turns is None:
-        raise UnreadableTraceError("no list of turns")
+        raise UnreadableTraceError("the record has no list of turns")
     if isinstance(record, dict) and record.keys() >= OURS:
         return own_trace(record, _acted(record, turns))
     line = record if isinstance(record, dict) else {}

@@ -1,8 +1,8 @@
 """Spans of a traced program, of any recorder, as the steps of an agent.
 
-A tool's span is a step, in the order in which they started. What happens inside a tool, a sub-agent
-included, is part of that step. A model's answer without a call is a step in words; its calls are steps only
-if the trace has no spans of tools. Recorders also write spans that are not steps: one around several tools
+A tool's span is a step, in the order in which they started. What happens inside a tool, a sub-agent included,
+is part of that step. A model's answer without a call is a step in words; its calls are steps only if the
+trace has no spans of tools. Recorders also write spans that are not steps: one that encloses several tools
 ("running 2 tools"), a second one around the same call of a model, an answer without content, and models that
 judge the agent.
 """
@@ -36,7 +36,7 @@ def tool_in(name: str) -> str | None:
 
 
 def is_around_tools(name: str) -> bool:
-    """Whether a span's name says that it is around several tools, and names none itself."""
+    """Whether a span's name says that it encloses several tools, without naming one."""
     return _AROUND.fullmatch(name.strip()) is not None
 
 
@@ -48,13 +48,13 @@ class Span:
     parent: str
     kind: Kind
     start: float
-    """Any unit that orders the spans of a trace."""
+    """Start time, in any unit that orders the spans of a trace."""
     tool: str = ""
     arguments: Any = None
     result: Any = ""
     failed: bool = False
     said: Sequence[Any] = ()
-    """The messages that a model answered with."""
+    """The messages of a model's answer."""
 
 
 def steps_of(spans: Sequence[Span]) -> tuple[tuple[TraceStep, ...], dict[str, int]]:
@@ -86,7 +86,7 @@ def _says(step: TraceStep) -> bool:
 
 
 def _inside(span: Span, by_name: Mapping[str, Span], kinds: Container[Kind], said: bool = False) -> bool:
-    """Whether a span of some kinds is around this one.
+    """Whether a span of one of these kinds encloses this one.
 
     Args:
         said: whether only spans with an answer of a model count.

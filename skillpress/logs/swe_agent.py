@@ -2,7 +2,7 @@
 
 SWE-agent keeps ``trajectory`` (every action with its observation) and ``history`` (the messages). If the
 model called tools through its API, the history has the calls and is read. Otherwise the actions are
-commands, and the first word of a command is its tool. mini-swe-agent keeps messages alone: its action is
+commands, and the first word of a command is its tool. mini-swe-agent keeps only messages: its action is
 the code block of a turn, or a call of ``bash``. The outcome is ``resolved`` or ``target`` if the record has
 it. The exit status says how the run ended, and "submitted" is not yet solved: it decides only if the user
 asks for it.
@@ -103,7 +103,7 @@ def _mini(record: Mapping[str, Any]) -> LoggedConversation:
 
 
 def _steps(record: Mapping[str, Any]) -> LoggedConversation:
-    """What the agent of a SWE-agent file did; without turns if the file has steps alone."""
+    """The steps of a SWE-agent file; without turns if the file has only steps."""
     taken, history = record.get("trajectory"), record.get("history")
     left_out: dict[str, int] = {}
     if isinstance(history, list) and history:
@@ -113,7 +113,7 @@ def _steps(record: Mapping[str, Any]) -> LoggedConversation:
             found = read_conversation(history)
             return replace(found, steps=tuple(_commands(found.steps, history)))
     if not isinstance(taken, list):
-        raise UnreadableTraceError("a SWE-agent file without a list of steps or messages")
+        raise UnreadableTraceError("the SWE-agent file has no list of steps or messages")
     return LoggedConversation(tuple(map(_taken, taken)), left_out=left_out)
 
 
@@ -122,7 +122,7 @@ def _calls(message: Any) -> bool:
 
 
 def _commands(steps: Sequence[TraceStep], history: Sequence[Any]) -> Iterator[TraceStep]:
-    """The steps of a history; one in words is the command that the history names beside it."""
+    """The steps of a history; a step in words becomes the command that the history names for it."""
     actions = iter(
         message.get("action")
         for message in history
@@ -143,7 +143,7 @@ def _command(step: TraceStep, action: str) -> TraceStep:
 def _taken(step: Any) -> TraceStep:
     """One entry of ``trajectory``."""
     if not isinstance(step, dict) or "action" not in step:
-        raise UnreadableTraceError("a step of a SWE-agent file without an action")
+        raise UnreadableTraceError("a step of the SWE-agent file has no action")
     action, observation = step["action"], step.get("observation")
     answer = "" if observation is None else observation
     if not isinstance(action, str) or not action.strip():

@@ -1,4 +1,4 @@
-"""What a Parquet or Arrow file says it expands to, read from its descriptions alone.
+"""The expanded size that a Parquet or Arrow file states, read only from its descriptions.
 
 Parquet describes each column of each group of rows in its footer, in Thrift's compact protocol. Arrow
 describes each batch in a flatbuffer in front of it, and a compressed buffer begins with its own size.
@@ -14,7 +14,7 @@ from typing import IO, Any
 from skillpress.logs.expansion import ExpansionError
 
 VALUE_BYTES = 8
-"""Bytes that each value takes at least: a number, or the place of a text."""
+"""Minimum number of bytes per value: a number, or the place of a text."""
 LARGEST_FOOTER = 16 << 20
 """The longest footer of a Parquet file that is read, in bytes."""
 LARGEST_MESSAGE = 2 << 30
@@ -25,7 +25,8 @@ BATCH, DICTIONARY = 3, 2
 
 
 def parquet_bytes(file: IO[bytes]) -> int:
-    """Bytes that a Parquet file says its columns have, at least ``VALUE_BYTES`` for each value.
+    """The number of bytes that a Parquet file states for its columns, at least ``VALUE_BYTES`` for each
+    value.
 
     Raises:
         ExpansionError: the footer is too long to be read.
@@ -36,7 +37,9 @@ def parquet_bytes(file: IO[bytes]) -> int:
     if mark != b"PAR1" or length > size:
         raise ValueError("no footer")
     if length > LARGEST_FOOTER:
-        raise ExpansionError(f"its footer has {length:,} bytes, and {LARGEST_FOOTER:,} are read")
+        raise ExpansionError(
+            f"its footer has {length:,} bytes, more than the {LARGEST_FOOTER:,} that are read"
+        )
     file.seek(size - 8 - length)
     groups = _Compact(file.read(length)).struct()[4]
     columns = [column[3] for group in groups for column in group[1]]
@@ -46,7 +49,7 @@ def parquet_bytes(file: IO[bytes]) -> int:
 def _count(number: int) -> int:
     """The number; a negative one would hide others in a sum."""
     if number < 0:
-        raise ValueError(f"a count of {number}")
+        raise ValueError(f"a count is negative ({number})")
     return number
 
 
@@ -83,7 +86,7 @@ class _Compact:
             return [self._value(head & 15, depth + 1) for _ in range(min(count, len(self._data)))]
         if kind == 12:
             return self.struct(depth + 1)
-        raise ValueError(f"a field of type {kind}")
+        raise ValueError(f"a field has the unknown type {kind}")
 
     def _byte(self) -> int:
         self._at += 1
@@ -100,7 +103,7 @@ class _Compact:
             found |= (byte & 127) << shift
             if byte < 128:
                 return found
-        raise ValueError("a number of more than 64 bits")
+        raise ValueError("a number has more than 64 bits")
 
     def _integer(self) -> int:
         found = self._unsigned()
@@ -108,7 +111,7 @@ class _Compact:
 
 
 def arrow_bytes(file: IO[bytes]) -> int:
-    """Bytes that the batches of an Arrow file or stream say they have.
+    """The number of bytes that the batches of an Arrow file or stream state.
 
     Raises:
         EOFError: it breaks off, or a message is too large.
@@ -123,30 +126,30 @@ def messages(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
     """(description, place of the body, bytes of the body) of each message of a stream; afterwards the file
     may be anywhere.
 
-    A message is a mark, the length of its description, the description (a table of a flatbuffer, which has
-    the message's type and the length of its body), and the body.
+    A message consists of a mark, the length of its description, the description (a table of a flatbuffer,
+    which has the message's type and the length of its body), and the body.
     """
     while len(head := file.read(8)) == 8 and head.startswith(MARK):
         (length,) = struct.unpack("<i", head[4:])
         if length <= 0:
             return
         if length > LARGEST_FOOTER:
-            raise EOFError(f"a description of {length} bytes")
+            raise EOFError(f"a message's description has {length} bytes, which is not allowed")
         described = file.read(length)
         size = field(described, 3, "<q")
         if not 0 <= size <= LARGEST_MESSAGE:
-            raise EOFError(f"a message of {size} bytes")
+            raise EOFError(f"a message has {size} bytes, which is not allowed")
         start = file.tell()
         yield described, start, size
         file.seek(start + size)
 
 
 def _in_file(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
-    """The same for a file, whose footer has the places of its messages."""
+    """Same as :func:`messages` for a file, whose footer has the places of its messages."""
     size = file.seek(-10, os.SEEK_END) + 10
     (length,) = struct.unpack("<i", file.read(4))
     if not 0 <= length <= min(size, LARGEST_FOOTER):
-        raise ValueError(f"a footer of {length} bytes")
+        raise ValueError(f"the footer has {length} bytes, which is not allowed")
     file.seek(size - 10 - length)
     footer = file.read(length)
     (table,) = struct.unpack_from("<I", footer)
@@ -156,7 +159,7 @@ def _in_file(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
             file.seek(_count(offset))
             read += _count(described)
             if read > LARGEST_FOOTER:
-                raise ValueError("descriptions of more than 16 MiB")
+                raise ValueError("the descriptions have more than 16 MiB")
             content = file.read(described)
             yield content[8 if content.startswith(MARK) else 4 :], offset + described, body
 
@@ -180,14 +183,14 @@ def _expanded(file: IO[bytes], described: bytes, start: int) -> int:
 
 
 def field(described: bytes, number: int, form: str) -> int:
-    """A number in the first table of a flatbuffer; 0 where the table leaves it out."""
+    """A number in the first table of a flatbuffer; 0 if the table omits it."""
     (table,) = struct.unpack_from("<I", described)
     place = _place(described, table, number)
     return int(struct.unpack_from(form, described, place)[0]) if place else 0
 
 
 def _place(described: bytes, table: int, number: int) -> int:
-    """The place of a table's field; 0 where the table leaves it out."""
+    """The place of a table's field; 0 if the table omits it."""
     (back,) = struct.unpack_from("<i", described, table)
     (length,) = struct.unpack_from("<H", described, table - back)
     if (entry := 4 + 2 * number) >= length:
@@ -210,7 +213,7 @@ def _inside(described: bytes, table: int, number: int) -> int:
 
 
 def _vector(described: bytes, table: int, number: int, form: str) -> list[tuple[int, ...]]:
-    """A vector of structs that is a table's field; empty where the table leaves it out."""
+    """A vector of structs that is a table's field; empty if the table omits it."""
     place = _place(described, table, number)
     if not place:
         return []

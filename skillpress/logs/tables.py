@@ -1,4 +1,4 @@
-"""Rows of tables that others wrote, as records: Parquet, and Arrow as files or streams (a Hugging Face
+"""Read rows of other programs' tables as records: Parquet, and Arrow as files or streams (a Hugging Face
 dataset on disk is a folder of these).
 
 Rows are read in batches, so that a table may be larger than the memory. A field without a value is left out,
@@ -25,11 +25,11 @@ from skillpress.logs.table_sizes import arrow_bytes, field, messages, parquet_by
 from skillpress.logs.trace import UnreadableTraceError
 
 ROWS = 16
-"""Rows of a batch that are Python values together."""
+"""Number of rows that are Python values at the same time."""
 BATCH = 256
-"""Rows that are in memory together, unless the file's own groups are larger."""
+"""Number of rows in memory at the same time, unless the file's own groups are larger."""
 PARQUET, ARROW, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
-"""How the files begin."""
+"""The first bytes of each kind of file."""
 
 
 def row_values(path: Path, begin: bytes, only: frozenset[int] | None = None) -> Iterator[Value]:
@@ -37,7 +37,7 @@ def row_values(path: Path, begin: bytes, only: frozenset[int] | None = None) -> 
 
     Args:
         begin: the first bytes of the file.
-        only: the wanted rows, from 0 on; None reads all of them.
+        only: the wanted rows, counted from 0; None reads all of them.
     """
     try:
         _check_size(path, begin)
@@ -56,7 +56,7 @@ def row_values(path: Path, begin: bytes, only: frozenset[int] | None = None) -> 
 
 
 def characters(value: Any) -> int:
-    """Characters of the texts in a JSON value."""
+    """Number of characters of all texts in a JSON value."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
@@ -123,7 +123,7 @@ def _stream(file: IO[bytes]) -> Iterator[pl.DataFrame]:
 
 
 def _check_size(path: Path, begin: bytes) -> None:
-    """Refuse a table that says it expands too far, before anything of it is unpacked.
+    """Refuse a table that says it expands too far, before any part is unpacked.
 
     Raises:
         ExpansionError: it does.

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 
 _INSIDE = "think|thought|reasoning|reflection|scratch_?pad|monologue|rationale|deliberation|chain_of_"
-"""What the name of a thought's tag contains, as in ``<inner_thoughts>`` and ``<seed:think>``."""
+"""Words that the name of a thought's tag contains, as in ``<inner_thoughts>`` and ``<seed:think>``."""
 _NAME = rf"[\w.:-]*(?:{_INSIDE})[\w.:-]*"
 _WEAK = "plan|planning|analysis|analy[sz]e|reason|reflect|cot"
-"""Whole names of other tags that hold thoughts. Their end alone ends no thought."""
+"""Full names of other tags that hold thoughts. Such an end tag without its start tag ends no thought."""
 _TAG = re.compile(
     rf"<(?P<slash>/?)(?P<name>{_NAME}|(?P<weak>{_WEAK}))(?:\s[^<>]*)?>"
     r"|[\[◁](?P<slashed>/?)(?P<bracketed>think(?:ing)?)[\]▷]"

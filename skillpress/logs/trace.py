@@ -19,52 +19,51 @@ class TracesError(UserError):
 
 
 class UnreadableTraceError(ValueError):
-    """Why a record is not a trace. The record is counted, named and skipped."""
+    """A record is not a trace; the message says why. The record is counted, named and skipped."""
 
 
 class LeftOutError(UnreadableTraceError):
-    """What a record is that belongs to no trace and is not damaged, as a plural noun phrase."""
+    """A record belongs to no trace but is not damaged; the message describes such records in the plural."""
 
 
 class NothingSaidError(UnreadableTraceError):
-    """Why records are not a trace although they are as they should be: no agent acted in them."""
+    """Records are valid but not a trace, because no agent acted in them; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCallPlace:
-    """What a record that is one model call of a run says about its place in that run.
-
-    Call B goes on where call A ended if A's history and then A's answer are the beginning of B's history.
+    """Where one model call belongs in its run, as far as its record says. Call B continues call A if B's
+    history begins with A's history and A's answer.
     """
 
     session: str = ""
     """The run that the record names; empty if it names none."""
     history: tuple[int, ...] = ()
-    """One hash for each message that the model was asked with, without the messages of the answer. A hash
-    is of role, content and calls alone, has 64 bits, and is the same in every process."""
+    """One hash for each message that the model was given, without the messages of the answer. A hash covers
+    only role, content and calls, has 64 bits, and is the same in every process."""
     parent: str = ""
     """The id of the call that this one continues; empty if the record names none."""
     own: str = ""
     """The call's own id."""
     answer: int | None = None
-    """The hash of the answer, as a later history would have it; None without one message as the answer, or
-    if the history holds the answer too."""
+    """The hash of the answer, as a later history would have it; None if the answer is not exactly one
+    message, or if the history contains the answer too."""
     earlier: int = 0
-    """How many of the trace's steps are from the history. The rest are the answer's."""
+    """Number of the trace's steps that are in the history. The rest are the answer's."""
     run: str = ""
-    """What the record says of its run, if it may also be a whole run: records that name different runs are
+    """The run that the record names, if it may also be a complete run: records that name different runs are
     never joined. Empty if it names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The messages behind a trace, as the model was shown and has written them."""
+    """The messages behind a trace, as the model read and wrote them."""
 
     turns: tuple[LoggedMessage, ...]
     tools: tuple[Mapping[str, Any], ...] = ()
     """The tools that the record says the model was offered, in the record's own form."""
     shown: int = 0
-    """How many turns at the beginning are examples in the prompt, which the agent has not said itself."""
+    """Number of turns at the beginning that are examples in the prompt, not the agent's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +76,14 @@ class Trace:
     success: bool | None = None
     """None if the log does not say."""
     task: str = ""
-    """Traces of one task (or session) are not independent. Empty for a trace that stands alone."""
+    """Task or session of the trace; traces of the same one are not independent. Empty if it has none."""
     version: str = ""
     """The agent's version."""
     time: float | None = None
     """The time of the trace, in any unit that orders the traces of a log; None if the log does not say."""
     left_out: Mapping[str, int] = field(default_factory=dict, compare=False)
-    """What the record holds beside these steps, as a plural noun phrase ("runs of sub-agents",
-    "demonstration messages", "steps of copied context"), and how many of each."""
+    """Counts of the record's parts that are not these steps, by a plural noun phrase ("runs of sub-agents",
+    "demonstration messages", "steps of copied context")."""
     outcome: str = ""
     """The field in which the format itself keeps the outcome (``resolved``, ``reward``, ``scores.match``);
     empty if the record has none. ``success`` and ``score`` are then read from it."""
@@ -92,9 +91,9 @@ class Trace:
     """The outcome as a number; None if it is not a number, or NaN. A reward that is neither 0 nor 1 leaves
     ``success`` unknown."""
     candidates: tuple[OutcomeField, ...] = field(default=(), compare=False)
-    """What else in the record could say whether the run succeeded. The user may take one of them."""
+    """Other fields of the record that could say whether the run succeeded. The user may choose one."""
     call: ModelCallPlace | None = None
-    """None for a record that is a whole run."""
+    """None for a record that is a complete run."""
     dialogue: Dialogue | None = field(default=None, compare=False, repr=False)
     """None for a format that keeps steps, spans or events and not the messages behind them."""
 
@@ -105,7 +104,7 @@ class TracePlace(NamedTuple):
     file: int
     """Position in the list of files."""
     number: int
-    """Line, or item of a list, from 1 on; for a rollout file the episode, from 0 on."""
+    """Line, or item of a list, counted from 1; for a rollout file the episode, counted from 0."""
     position: int
     """Its number among the file's values, from 0 on."""
     offset: int = -1
@@ -130,8 +129,8 @@ class Bad(NamedTuple):
 
 
 def whole_text(content: bytes) -> str:
-    """Bytes as text. Halves of surrogate pairs, which some writers encode like other characters, become
-    question marks.
+    """Decode bytes as text. Halves of surrogate pairs, which some writers encode like other characters,
+    become question marks.
 
     Raises:
         UnicodeDecodeError: the bytes are not UTF-8.

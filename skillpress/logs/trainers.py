@@ -3,7 +3,7 @@
 verl (``trainer.rollout_data_dir``) writes a line for each sample: ``input`` and ``output`` as text, ``score``
 and ``step``. TRL (``log_completions``) writes a table with ``step``, ``prompt``, ``completion``,
 ``advantage`` and a column for each reward, named after its function. A single reward is the outcome; of
-several the one whose name means success is.
+several rewards, the one whose name means success.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The message graph of verifiers' version 1; ``known_paths.py`` has its other results.
 
-Every message is a node, and ``sampled`` says which of them a model call gave: other turns of an assistant are
-examples. The rewards are added up by their weights.
+Every message is a node, and ``sampled`` says which of them a model call produced: other turns of an assistant
+are examples. The rewards are added up by their weights.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read(record: Any) -> Trace:
     for node in _nodes(record) or ():
         message = node.get("message") if isinstance(node, dict) else None
         if not isinstance(message, dict):
-            raise UnreadableTraceError("a node without a message")
+            raise UnreadableTraceError("a node has no message")
         if speaker_of(message) == "assistant" and node.get("sampled") is False:
             examples += 1
         else:

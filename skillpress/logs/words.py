@@ -11,7 +11,7 @@ as ``Action: search``, or JSON with a name or an action. A fenced block is call-
 a tool, since answers in words often show code. The same holds for a text that begins with a tag or with JSON:
 beside tools it is an answer in a form, and without them its first word is a part of the form.
 
-Last, words of which nearly all begin with one word say nothing by it.
+Finally, if nearly all texts begin with the same word, this word distinguishes no steps.
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ from skillpress.environments.calls.steps import TraceStep, action_of
 
 SENTENCE, LONG = 2, 8
 MOST_SENTENCES = 0.25
-"""The share of sentences from which on words are prose. None of 4,800 actions of our environments is a
-sentence; of each writer's turns in the tests, two in three or more are."""
+"""Words are prose if at least this share of them are sentences. None of 4,800 actions of our environments is
+a sentence; of each writer's turns in the tests, two in three or more are."""
 MOST_DISTINCT, DISTINCT_FROM = 0.5, 40
-"""The share of distinct first words from which on words are not commands, and the fewest texts to say so.
-Answers such as ``42`` and ``Paris`` are not sentences, but each begins with another word."""
+"""Words are not commands if the share of distinct first words reaches the first value, given at least as many
+texts as the second. Answers such as ``42`` and ``Paris`` are not sentences, but each begins with another
+word."""
 MOST_CALL_LIKE = 0.2
-"""The share of all steps that may be call-like words."""
+"""Maximum share of all steps that may be call-like words."""
 NEARLY_ALL, ALIKE_FROM = 0.9, 20
-"""The share of steps that begin with one word from which on it tells no steps apart, and the fewest steps."""
+"""A first word distinguishes no steps if the share of steps that begin with it reaches the first value, given
+at least as many steps as the second."""
 READ, JUDGED, EVERY = 400, 2000, 16
-"""Characters of a text that are judged; the first texts of a log, and then every sixteenth."""
+"""Number of characters judged per text; number of texts judged at the beginning of a log; afterwards every
+sixteenth is judged."""
 SEARCHED, SHOWN = 2000, 60
-"""Characters of a text that are searched for calls; characters of an example in a message."""
+"""Number of characters of a text that are searched for calls, and of an example in a message."""
 
 FUNCTION_WORDS = frozenset(
     """
@@ -99,7 +102,7 @@ def is_marked(text: str) -> bool:
 
 @dataclass
 class Words:
-    """What the steps in words of a log look like. Steps that were refused do not count."""
+    """Statistics of a log's steps in words. Steps that were refused do not count."""
 
     steps: int = 0
     looked_at: int = 0
@@ -148,10 +151,10 @@ class Words:
             self.sentence = self.sentence or text
 
     def refusal(self, in_words: int, called: int) -> str | None:
-        """Why these words must not be drawn as they are; None if nothing is wrong.
+        """Why these words cannot be used as skills; None if nothing is wrong.
 
         Args:
-            in_words: the log's number of steps in words. It is less than ``steps`` where a history repeats.
+            in_words: the log's number of steps in words. It is less than ``steps`` if histories repeat.
             called: the number of its steps that call a tool.
         """
         if not self.judged:
@@ -159,8 +162,8 @@ class Words:
         calls = (self.call_like + (0 if called else self.fenced)) / self.judged
         if calls * in_words >= MOST_CALL_LIKE * (in_words + called):
             return (
-                f"{_percent(calls)} of the {in_words:,} steps in words hold a call in a form that is not "
-                f"known here, such as {self.call.strip()[:SHOWN]!r}; --call PATTERN reads calls from the text"
+                f"{_percent(calls)} of the {in_words:,} steps in words contain a call in an unknown form, "
+                f"such as {self.call.strip()[:SHOWN]!r}; --call PATTERN reads calls from the text"
             )
         sentences, counted = self.sentences / self.judged, self.firsts.total()
         if called:
@@ -192,8 +195,8 @@ class Words:
             return None
         share = _percent(count / self.looked_at)
         return (
-            f"no step calls a tool, and {share} of the words begin with {word[:SHOWN]!r}, which tells no "
-            "steps apart"
+            f"no step calls a tool, and {share} of the words begin with {word[:SHOWN]!r}, which "
+            f"distinguishes no steps"
         )
 
 

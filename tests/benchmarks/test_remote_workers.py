@@ -54,7 +54,7 @@ def test_a_machine_says_what_it_plays_and_where_its_log_is(settings: list[str], 
         other = [*settings, "environment.top_k=3", f"workers.urls=[{machine.url}]", "processes=1"]
         experiment = Experiment(playing_params(ENVIRONMENT, [], other))
         with pytest.raises(
-            UserError, match=r"plays something else: environment.top_k is 8 there and 3 here;"
+            UserError, match=r"does not match this process: environment.top_k is 8 there and 3 here;"
         ):
             experiment.collector(experiment.explorer())
         assert KEY not in machine.log.read_text()

@@ -12,8 +12,7 @@ from the game's earlier answers (``memory.py``). One prompt, with its sections:
 
 The prompt contains everything that decides the demonstrator's next action (``searcher.py``), and little else:
 it needs no history, and it does not name receptacles that are known and useless. Each kind is named once,
-with one number. Copying is what a small policy learns last, and copying the right one of several numbers even
-later.
+with one number. A small policy learns copying last, and copying the right one of several numbers even later.
 
 An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), one token per word, followed
 by ``<end>``.
@@ -38,7 +37,7 @@ from skillpress.environments.text.words import UNKNOWN, ended_vocabulary, split_
 MOST_OF_A_KIND = 30
 """The largest number in a name; the official games go up to 27."""
 MOST_SEEN = 6
-"""Number of things of the goal's kinds that are shown with their places, the most recently found ones."""
+"""Maximum number of things of the goal's kinds shown with their places: the most recently found ones."""
 MOST_HERE = 2
 """Number of things of the goal's kinds that are shown in or on the current receptacle."""
 ACTION_WORDS = 6
@@ -58,9 +57,9 @@ _COMMANDS = (
 )  # fmt: skip
 _GOAL_WORDS = 12
 _KINDS_TO_USE = 3
-"""The destination and the two that clean: a sinkbasin and a bathtubbasin."""
+"""Maximum number of kinds that a goal needs: the destination, a sinkbasin and a bathtubbasin."""
 _PRESENT = 3 + 3 + 2 * MOST_HERE
-"""What the agent holds, its place and whether it is open, and the things there."""
+"""Number of words for what the agent holds, its place and whether it is open, and the things there."""
 
 
 def _things() -> tuple[str, ...]:

@@ -154,7 +154,7 @@ def _unpack(archive: Path, home: Path) -> None:
 
 
 def _members(opened: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield what is to be unpacked: files and folders below ``json_2.1.1``, as the user's own.
+    """Yield the files and folders below ``json_2.1.1``, changed to belong to the user.
 
     tarfile's filter "data" does much the same, from Python 3.11.4 on. Debian 12 has 3.11.2.
 

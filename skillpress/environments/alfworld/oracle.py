@@ -77,7 +77,7 @@ class SearchingOracle:
         return self.omniscient(task, 0.0, seed)
 
     def search(self, task: Task, detour_rate: float, seed: int) -> list[str] | None:
-        """The searcher's actions with such detours; None if it does not win within ``max_steps``."""
+        """The searcher's actions with detours; None if it does not win within ``max_steps``."""
         game = describe(str(task.spec.get("game")))
         random = Random(seed)
         scene = self._engine.reset(self.omniscient.tree / game.path)

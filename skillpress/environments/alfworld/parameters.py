@@ -19,11 +19,11 @@ class AlfworldParameters(EnvironmentSection):
     own_tests: ClassVar[bool] = True
 
     data: str = ""
-    """Folder that holds ``json_2.1.1`` (or its archive); empty takes the variable ALFWORLD_DATA."""
+    """Folder that holds ``json_2.1.1`` (or its archive); if empty, the variable ALFWORLD_DATA is used."""
 
     @property
     def why_nothing_unseen(self) -> None:
-        """None: the official games include rooms that no training game has."""
+        """Return None, because the official games include rooms that no training game has."""
 
     def make_tasks(self, sizes: SplitSizes, seed: int) -> Iterator[Task]:
         from skillpress.environments.alfworld.tasks import make_tasks

@@ -1,9 +1,9 @@
 """A demonstrator that decides from the game's answers alone: a rule for every state that an agent can be in.
 
 It takes what it needs where it last saw it, changes it if the goal requires that, and brings it to its
-destination. Until it has seen it, it searches the room, likely places first. The rule reads only the goal and
-the :class:`Memory` that prompts are made of. So a policy sees everything that decides the action, and the
-rule can give advice in states that the demonstrator itself would never reach.
+destination. It searches the room, likely places first, until it has seen the thing. The rule reads only the
+goal and the :class:`Memory` that prompts are made of. So a policy sees everything that decides the action,
+and the rule can give advice in states that the demonstrator itself would never reach.
 
 Likely places are those that alfworld's constants allow for the thing (``VAL_RECEPTACLE_OBJECTS``). Among
 these, open places come before closed ones, since most things are in the open; ties follow the order of the

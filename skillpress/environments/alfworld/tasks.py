@@ -108,10 +108,13 @@ def game_path(task_id: str) -> str:
 def _check_sizes(sizes: SplitSizes) -> None:
     if sizes.train + sizes.validation > COUNTS["train"]:
         raise TaskError(
-            f"tasks.train + tasks.validation: is {sizes.train} + {sizes.validation}; "
-            f"there are {COUNTS['train']} training games"
+            f"tasks.train + tasks.validation: is {sizes.train} + {sizes.validation}, "
+            f"but there are only "
+            f"{COUNTS['train']} training games"
         )
     if sizes.test > _TEST_GAMES:
-        raise TaskError(f"tasks.test: is {sizes.test}; there are {_TEST_GAMES} test games")
+        raise TaskError(f"tasks.test: is {sizes.test}, but there are only {_TEST_GAMES} test games")
     if sizes.unseen > COUNTS[UNSEEN_PART]:
-        raise TaskError(f"tasks.unseen: is {sizes.unseen}; there are {COUNTS[UNSEEN_PART]} unseen games")
+        raise TaskError(
+            f"tasks.unseen: is {sizes.unseen}, but there are only {COUNTS[UNSEEN_PART]} unseen games"
+        )

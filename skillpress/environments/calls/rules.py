@@ -164,7 +164,7 @@ def read_rules(path: Path) -> RuleProjection:
     content = read_yaml_file(path)
     rows = content.get("rules") if isinstance(content, Mapping) else None
     if not isinstance(rows, list) or not rows or not content.keys() <= {"rules", "shell"}:
-        raise RulesError(f"{path}: it must hold rules, a list of rules, and may hold shell beside it")
+        raise RulesError(f"{path}: not a table of rules; it needs rules (a list of rules) and may have shell")
     rules = [_rule(row, f"{path}: rule {number}") for number, row in enumerate(rows, 1)]
     skills = {rule.skill for rule in rules}
     for number, rule in enumerate(rules, 1):
@@ -179,7 +179,7 @@ def _shells(content: Any, path: Path) -> list[Shell]:
     for tool, argument in content.items() if isinstance(content, Mapping) else [(content, None)]:
         if not (isinstance(tool, str) and tool and isinstance(argument, str) and argument):
             raise RulesError(
-                f"{path}: shell: it must name each tool and the argument that holds its commands, such as "
+                f"{path}: shell: must map each tool to the argument that contains its commands, such as "
                 "{bash: command}"
             )
         shells.append(Shell(re.compile(translate(tool)), argument))
@@ -200,11 +200,11 @@ def _rule(row: Any, place: str) -> Rule:
         if not isinstance(value, str) or not value.strip():
             raise RulesError(f"{place}: {key}: {value!r} must be a text")
     if len(row["skill"]) > 80:
-        raise RulesError(f"{place}: skill: a name of more than 80 letters")
+        raise RulesError(f"{place}: skill: the name has more than 80 letters; shorten it")
     if "argument" in row and "finds" not in row:
-        raise RulesError(f"{place}: argument says where finds looks, but there is no finds")
+        raise RulesError(f"{place}: argument is set, but finds is missing; add it")
     if "until" in row and "after" not in row:
-        raise RulesError(f"{place}: until ends what after begins, but there is no after")
+        raise RulesError(f"{place}: until is set, but after is missing; add it")
     try:
         finds = re.compile(row["finds"]) if "finds" in row else None
     except re.error as error:

@@ -40,7 +40,7 @@ WRAPPERS = {
 RUNNERS = {
     ("python", "-m"), ("python3", "-m"), ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"),
 }  # fmt: skip
-"""Two words that run the third."""
+"""Pairs of words that run the command that follows them."""
 SHELLS = frozenset(["sh", "bash", "zsh", "dash"])
 DEEPEST = 3
 
@@ -81,8 +81,9 @@ def program(word: str) -> str:
 
 
 def _without_bodies(text: str) -> str:
-    """The text without its here-documents. One that the log cuts off ends with the text if its mark is in
-    capitals; otherwise ``<<`` did not begin one."""
+    """The text without its here-documents. If the log cuts one off, it ends with the text, provided that its
+    mark is in capitals; any other ``<<`` begins none.
+    """
     place, kept = 0, ""
     while opened := _HERE.search(text, place):
         closed = re.compile(rf"\n[ \t]*{re.escape(opened[2])}[ \t]*(?=[\n)]|\Z)").search(text, opened.end())
@@ -113,7 +114,7 @@ def _simple(text: str) -> Iterator[str]:
 
 
 def _skipped(words: list[tuple[str, int]]) -> int:
-    """The place of the word that names the program; the number of words if there is none."""
+    """Index of the word that names the program; the number of words if there is none."""
     place = 0
     while place < len(words):
         word = words[place][0]

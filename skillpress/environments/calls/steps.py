@@ -79,7 +79,7 @@ _RESPONSE = frozenset(["content", "calls"])
 
 
 def unfolded(value: Any) -> Any:
-    """A JSON object or list that is written as text, as its value; anything else as it is."""
+    """Parse a text that is a JSON object or list; return anything else unchanged."""
     is_text = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
     return json_or(value, value) if is_text else value
 

@@ -46,7 +46,7 @@ Kept = TypeVar("Kept", Examiner, CandidateSandbox)
 MOST_CHARACTERS = 50_000
 """Maximum number of characters in a program; a longer one fails."""
 LINTED = TypeAdapter(tuple[str | None, list[str]])
-"""Why a text does not parse, and its problems."""
+"""The linter's result: why a text does not parse (None if it does), and its problems."""
 ATTEMPTS = 3
 """Number of sandboxes that may be lost, through no fault of the program, before the judge gives up."""
 LONGER = 2.0
@@ -246,9 +246,9 @@ class Judge:
 
     @contextmanager
     def _borrowed(self, free: list[Kept] | None, make: Callable[[SandboxPool], Kept]) -> Iterator[Kept]:
-        """Lend a free object or a new one. Afterwards it is free again, unless it has ended.
-
-        None for ``free`` lends a new one, which is closed afterwards."""
+        """Lend a free object or a new one. Afterwards it is free again, unless it has ended. If ``free`` is
+        None, a new one is lent and then closed.
+        """
         found = (self._free_one(free) if free else None) or make(self._pool)
         kept = False
         try:

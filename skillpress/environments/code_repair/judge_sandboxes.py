@@ -24,11 +24,12 @@ STATEMENT_SECONDS = 5.0
 """Maximum processor time for the statements of one test, calls of the program not included. They take
 milliseconds, unless the program's answer makes them endless."""
 TIMED_OUT, GONE = "!time-out", "!a crash"
-"""As written by ``inside/candidate.py``. The second one is also used if there is no answer at all."""
+"""Texts that ``inside/candidate.py`` writes in place of a value. The second one also replaces a missing
+answer."""
 SLOW_TEST = "the test failed with SlowTestError"
 """The words of ``inside/examiner.py`` for a test whose statements did not end."""
 ANSWERS = TypeAdapter(tuple[list[str | None], float])
-"""Values of calls, None if there is no call; and processor seconds of the slowest call."""
+"""Values of calls (None where there is no call), and processor seconds of the slowest call."""
 TEXTS = TypeAdapter(list[str | None])
 """Arguments of calls; None if there is no call."""
 OUTCOMES = TypeAdapter(list[tuple[bool, str]])
@@ -48,7 +49,7 @@ class Answering(Protocol):
         """Whether a call ran out of time."""
 
     def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
-        """The result of each of these calls, as ``inside/values.py`` writes it; None for None."""
+        """The result of each call, as ``inside/values.py`` writes it; None where the call is None."""
 
 
 class _Kept:
@@ -124,8 +125,8 @@ class CandidateSandbox(_Kept):
         self.timed_out = False
         """Whether a call of this program ran out of time."""
         self.slowest = 0.0
-        """Processor seconds of this program's slowest call, as the sandbox reports them: to be believed only
-        if no agent wrote the program."""
+        """Processor seconds of this program's slowest call, as the sandbox reports them. Trust them only if
+        no agent wrote the program."""
 
     def begin(self, entry: str, text: str, seconds: float) -> None:
         """Load this program. Each of its calls may take ``seconds`` of processor time."""
@@ -134,7 +135,7 @@ class CandidateSandbox(_Kept):
 
     def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
         """Return the program's result for each of these arguments, as text; a text that begins with ``!``
-        says why there is no value. None for None."""
+        says why there is no value. It is None where the arguments are None."""
         self._answers = ""
         if self.alive and not self.timed_out:
             limits = f"{self._seconds}, {PROGRAM_MB}"

@@ -301,7 +301,7 @@ def _place(statement: ast.stmt) -> str:
 
 
 def _variables(function: ast.FunctionDef) -> tuple[str, ...]:
-    """Its parameters and the names it assigns, in the order of the text."""
+    """A function's parameters and the names it assigns, in the order of the text."""
     parameters = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
     assigned = sorted(
         (node.lineno, node.col_offset, node.id)

@@ -45,7 +45,7 @@ class GoldPatcher:
             actions = self._listed(number, len(changes(program.faulty)), detour_rate, seed)
         if len(actions) > self._max_steps:
             raise TaskError(
-                f"task {task.task_id}: its repair takes {len(actions)} steps; environment.max_steps is "
+                f"task {task.task_id}: its repair takes {len(actions)} steps, but environment.max_steps is "
                 f"{self._max_steps}"
             )
         return actions
@@ -63,8 +63,7 @@ class GoldPatcher:
 
 
 def _try(number: int, page: int) -> tuple[list[str], int]:
-    """Return (the words that apply and test a change, its page), counted from 0. ``page`` is the page shown
-    before."""
+    """Return (the words that apply and test a change, its page counted from 0). ``page`` was shown before."""
     wanted, slot = divmod(number, PAGE)
     turn = [f"view {wanted + 1}"] if wanted != page else []
     return [*turn, f"edit {slot + 1}", "test"], wanted

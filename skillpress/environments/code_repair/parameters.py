@@ -22,18 +22,18 @@ from skillpress.rollouts.sandbox.isolation import Kind
 
 
 class CodeRepairParameters(EnvironmentSection):
-    """Where the programs are, and what an episode and a test may take."""
+    """Where the programs are, and how long an episode and a test may take."""
 
     hosting: ClassVar[Hosting] = "threads"
     own_tests: ClassVar[bool] = True
     measures: ClassVar[tuple[str, ...]] = ("unsolved", "passed", "syntax", "lint", "tests")
 
     data: str = ""
-    """Folder with ``quixbugs_python.tar.xz`` and ``humanevalfix.jsonl``; empty takes the variable
-    SKILLPRESS_CODE_REPAIR."""
+    """Folder with ``quixbugs_python.tar.xz`` and ``humanevalfix.jsonl``; if empty, the variable
+    SKILLPRESS_CODE_REPAIR is used."""
     test_seconds: Annotated[float, Field(gt=0, le=60)]
-    """Processor time that one call of the program may take in its first try. A program that takes more is
-    tried again with twice as much, or four times what the correct program takes then."""
+    """Processor time that one call of the program may take in its first try. A program that exceeds it is
+    tried again with twice as much or, if that is more, four times the correct program's time."""
     episode_seconds: Annotated[float, Field(gt=0)]
     """How long the agent's own sandbox may work in one episode."""
     isolation: Kind = "bubblewrap"

@@ -29,9 +29,9 @@ class Check:
 
     source: str
     names: tuple[str, ...]
-    """Its names for the function under test."""
+    """The test's names for the function under test."""
     helpers: str = ""
-    """Other code of the data set that it needs."""
+    """Other code of the data set that the test needs."""
 
 
 @dataclass(frozen=True)

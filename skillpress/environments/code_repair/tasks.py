@@ -67,7 +67,7 @@ def make_tasks(parameters: CodeRepairParameters, sizes: SplitSizes, seed: int) -
             while count < wanted:
                 task = next(made, None)
                 if task is None:
-                    raise TaskError(f"tasks.{split}: is {wanted}; there are {count} such tasks")
+                    raise TaskError(f"tasks.{split}: is {wanted}, but there are only {count} such tasks")
                 yield replace(task, split=split)
                 count += 1
     finally:

@@ -44,7 +44,7 @@ class CountdownParameters(EnvironmentSection):
 
     @property
     def why_nothing_unseen(self) -> str | None:
-        """None if the section says how many numbers such puzzles have."""
+        """None if the section sets ``unseen_numbers``."""
         return None if self.unseen_numbers else "environment.unseen_numbers is 0; make it 5"
 
     @model_validator(mode="after")

@@ -3,7 +3,7 @@
 ``compact`` is for a policy trained from scratch: a fixed number of words (target, pool, last actions), and
 one compact action word as the whole response. ``text`` and ``paper`` are for pretrained models: prompts
 rebuilt at each step (``environments/text/prompts.py``), with two wordings of the task. ``brief`` is for
-pretrained models whose tokens are dear: an action is the whole response, and the prompt lists none.
+pretrained models whose tokens are expensive: the response is just an action, and the prompt lists no actions.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class BriefRendering(TextRendering):
         return f"{self.opening(state)}\n{noted(state.notes)}{told}{self.observation(state)}"
 
     def continuation(self, state: AgentState) -> str:
-        """The pool, and behind an action that changed nothing the reason."""
+        """The pool; after an action that changed nothing, also the reason."""
         return self.observation(state)
 
     def observation(self, state: AgentState) -> str:

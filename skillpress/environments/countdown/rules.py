@@ -70,7 +70,7 @@ def carry_out(pool: Pool, operation: Operation, largest: int) -> Pool | Reason:
 
 def results(small: int, large: int) -> tuple[int, int, int, int | None]:
     """The results of the canonical operations on ``small <= large`` in the order of ``OPERATORS``, however
-    large; None for a division that is not exact. It makes no :class:`Operation`, for searches."""
+    large; None for a division that is not exact. For speed in searches it makes no :class:`Operation`."""
     quotient = None
     if small == 0:
         quotient = 0 if large else None

@@ -124,4 +124,4 @@ def _how(module: str, error: Exception) -> str:
     if missing.partition(".")[0] != module.partition(".")[0]:
         return f"; {module} itself was found"
     file = f"{missing.partition('.')[0]}.py"
-    return f"; your own module is found with {file} in this folder or in the lab, or where PYTHONPATH leads"
+    return f"; put {file} of your own in this folder, in the lab, or in a folder of PYTHONPATH"

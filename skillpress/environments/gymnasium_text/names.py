@@ -45,7 +45,7 @@ def check_info_keys(section: GymnasiumTextParameters, env: gymnasium.Env[str, st
     if section.won.info in seen and all(told_won(section, env.reset(seed=seed)[1]) for seed in seeds):
         raise ParamsError(
             f"environment.won.info: {section.won.info!r} of {section.id} is true before anything was done; "
-            "it must become true where the goal is reached"
+            "it must become true only when the goal is reached"
         )
     for place, key in wanted.items():
         if key in seen:
@@ -57,7 +57,7 @@ def check_info_keys(section: GymnasiumTextParameters, env: gymnasium.Env[str, st
         )
         if near or place in always:
             raise ParamsError(said)
-        _LOG.warning("%s. It may come later: look at it before you train", said)
+        _LOG.warning("%s. It may come later: check that before you train", said)
 
 
 def told_won(section: GymnasiumTextParameters, facts: Mapping[str, Any]) -> bool:

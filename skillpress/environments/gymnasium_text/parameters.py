@@ -59,7 +59,7 @@ class CompactWords(Section):
 
 
 class GymnasiumTextParameters(EnvironmentSection):
-    """Which environment it is, and the names of its episodes' facts."""
+    """Which environment is played, and where it states the facts of an episode."""
 
     hosting: ClassVar[Hosting] = "workers"
     answer_forms: ClassVar[bool] = True

@@ -1,6 +1,6 @@
-"""What of a task's Dockerfile matters here: the working directory, variables, and files that are copied.
+"""The part of a task's Dockerfile that matters here: working directory, variables, and copied files.
 
-Only a build of the image runs ``RUN`` lines. Here they are named.
+Only a build of the image runs ``RUN`` lines; they are only listed here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 from skillpress.core.errors import TaskError
 
 WITHOUT_EFFECT = frozenset({"FROM", "ARG", "EXPOSE", "CMD", "LABEL", "MAINTAINER", "STOPSIGNAL"})
-"""Instructions that add nothing to the root. No container's command is started: the agent is."""
+"""Instructions that add nothing to the root. The container's command is not started, because the agent runs
+in its place."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The PATH of an image that sets none."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
@@ -117,7 +118,7 @@ def archive(copied: Sequence[Copied], context: Path, folders: Sequence[str]) -> 
 
 
 def folder_archive(folder: Path, place: str) -> bytes:
-    """A folder with all that is in it, to be unpacked at ``/`` so that it lies at this place."""
+    """An archive of a folder and its contents that puts it at this place when unpacked at ``/``."""
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as tar:
         tar.add(folder, place.lstrip("/"), filter=_of_user_0)
@@ -125,14 +126,14 @@ def folder_archive(folder: Path, place: str) -> bytes:
 
 
 def _of_user_0(info: tarfile.TarInfo) -> tarfile.TarInfo:
-    """A member that belongs to user 0, the only one inside."""
+    """Make a member belong to user 0, the only user inside."""
     info.uid = info.gid = 0
     info.uname = info.gname = ""
     return info
 
 
 def _lines(text: str) -> list[str]:
-    """Instructions, each in a line."""
+    """The instructions, one per line."""
     kept = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     kept = re.sub(r"\\[ \t]*\n", " ", kept)
     found, ends = list[str](), ""

@@ -3,7 +3,7 @@
     python inside.py
 
 A request is a line of JSON, for ``unpack`` followed by bytes; its answer is a line of JSON. While a command
-runs, any line ends it. It imports the standard library alone, since nothing else may be there.
+runs, any line ends it. It imports only the standard library, since nothing else may be installed there.
 """
 
 import io
@@ -19,7 +19,7 @@ import tarfile
 from typing import IO, Any
 
 MOST_READ = 1 << 20
-"""The most bytes of a file that are read, from its end."""
+"""Maximum number of bytes read from the end of a file."""
 
 
 def unpack(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def unpack(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def remove(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
-    """Remove files and folders, as far as they are there."""
+    """Remove files and folders that exist."""
     for path in asked["paths"]:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -54,7 +54,7 @@ def read(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(lines: io.RawIOBase, asked: dict[str, Any]) -> dict[str, Any]:
-    """Run a command to its end, or until the host sends a line; null is the code of one that was ended."""
+    """Run a command to its end, or until the host sends a line; then its code is null."""
     os.makedirs(asked["folder"], exist_ok=True)
     with open(asked["output"] or os.devnull, "wb") as output:
         return {"code": _code(asked, output if asked["output"] else None)}

@@ -35,18 +35,18 @@ class HarborParameters(ProgramSection):
     tasks: str
     """A folder of tasks, each a folder with ``task.toml``, in the working directory or the lab."""
     root: Annotated[str, Field(min_length=1)] = BUILD
-    """What tasks run over: ``build`` for their images, which buildah builds once; ``machine`` for this
-    machine's ``/usr``, for tasks whose Dockerfile runs nothing; or a folder with an unpacked root."""
+    """Root of the tasks' file system: ``build`` for their images, which buildah builds once; ``machine`` for
+    this machine's ``/usr``, for tasks whose Dockerfile runs nothing; or a folder with an unpacked root."""
     leave_out: bool = False
-    """Whether tasks with needs that cannot be met here are left out; otherwise they are refused."""
+    """Whether tasks with needs that cannot be met here are left out; otherwise they raise an error."""
     play_without: list[str] = Field(default_factory=list)
-    """Needs, by the names in which they are refused, that do not matter: such tasks are played without, as
-    ``network``."""
+    """Needs that do not matter, such as ``network``, by the names used when tasks are refused. Tasks are
+    played without them."""
     seconds: Positive = 900.0
-    """How long the agent may work where ``agent.timeout_sec`` does not say. Neither the time of the model
-    counts nor that in which the agent waits for a processor."""
+    """How long the agent may work if a task sets no ``agent.timeout_sec``. Time spent waiting for the model
+    or for a processor does not count."""
     memory_mb: PositiveInt = 2048
-    """The most memory in megabytes of an episode where the task does not say."""
+    """Maximum memory of an episode in megabytes, if the task does not state it."""
 
     @model_validator(mode="after")
     def _a_command(self) -> Self:
@@ -63,7 +63,7 @@ class HarborParameters(ProgramSection):
 
     @property
     def title(self) -> str:
-        """The folder of tasks, and who plays."""
+        """The folder of tasks, and the agent that plays."""
         return f"{self.folder.name} by {super().title}"
 
     @property
@@ -77,7 +77,7 @@ class HarborParameters(ProgramSection):
         return self.root != BUILD
 
     def task_of(self, name: str) -> HarborTask:
-        """The task of a name; ``TaskError`` if it cannot be read."""
+        """The task with this name; ``TaskError`` if it cannot be read."""
         from skillpress.environments.harbor.task_files import read_task
 
         return read_task(self.folder / name)
@@ -87,11 +87,11 @@ class HarborParameters(ProgramSection):
 
     @property
     def has_oracle(self) -> bool:
-        """Whether the agent is ``oracle``: a solution is a program, and no reply to a model's request."""
+        """Whether the agent is ``oracle``: a solution is a program, not a reply to a model's request."""
         return self.solves
 
     def make_oracle(self) -> Any:
-        """One reply, to a solution that has ended and asks nothing."""
+        """Demonstrate with one reply: the solution has already run and asks for nothing."""
         return lambda task, detour_rate, seed: [Reply("")]
 
     def seconds_of(self, task: Task) -> float:

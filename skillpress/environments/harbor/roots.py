@@ -29,7 +29,7 @@ from skillpress.rollouts.sandbox.limits import SandboxUnavailableError
 from skillpress.rollouts.sandbox.spawner import NOBODY, spawner
 
 _BUILDING = threading.Lock()
-"""One build at a time: buildah's storage is one."""
+"""Held during a build, because builds share buildah's storage."""
 
 
 class Roots:
@@ -52,7 +52,7 @@ class Roots:
         else:
             self._folder = next((path for path in (Path.cwd() / root, ROOT / root) if path.is_dir()), None)
             if self._folder is None:
-                raise ParamsError(f"environment.root: {root!r} is no folder, nor {MACHINE} or {BUILD}")
+                raise ParamsError(f"environment.root: {root!r} is neither a folder nor {MACHINE} nor {BUILD}")
         if Path(sys.base_prefix).resolve().is_relative_to("/usr"):
             raise ParamsError(
                 f"environment.root: {root}: the agent's side runs by this Python, whose folder "
@@ -63,7 +63,7 @@ class Roots:
             check_root(self._folder)
 
     def of(self, task: HarborTask) -> Path | None:
-        """The unpacked root of a task, built if need be; None for this machine's ``/usr``.
+        """The unpacked root of a task, built if it does not exist yet; None for this machine's ``/usr``.
 
         Raises:
             TaskError: the image cannot be built.
@@ -85,7 +85,7 @@ def check_root(folder: Path) -> None:
     user, owner = NOBODY if os.geteuid() == 0 else os.geteuid(), folder.stat().st_uid
     if owner != user:
         raise ParamsError(
-            f"environment.root: {folder} belongs to user {owner}, and episodes run as user {user}, who could "
+            f"environment.root: {folder} belongs to user {owner}, but episodes run as user {user}, who could "
             f"not write there: chown -R {user}:{user} {folder}"
         )
     inside = Inside(
@@ -98,7 +98,7 @@ def check_root(folder: Path) -> None:
 
 
 def cache() -> Path:
-    """Where built roots are kept; it can be deleted at any time."""
+    """The folder of built roots; it can be deleted at any time."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "skillpress" / "harbor"
 
@@ -114,7 +114,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def built(task: HarborTask, place: Path) -> Path:
-    """The root of a task's image, built and unpacked below ``place`` unless it is there.
+    """The root of a task's image, built and unpacked below ``place`` unless it exists already.
 
     Raises:
         TaskError: it cannot be built; the message has the end of what buildah says.
@@ -132,7 +132,7 @@ def built(task: HarborTask, place: Path) -> Path:
 
 
 def image_of(root: Path | None) -> Mapping[str, Any]:
-    """The configuration of the image that a built root is of."""
+    """The configuration of the image from which a root was built."""
     assert root is not None
     said = json.loads(root.with_name(f"{root.name}.json").read_text())
     found: Mapping[str, Any] = said["OCIv1"].get("config", {})
@@ -164,7 +164,7 @@ def _build(task: HarborTask, place: Path, digest: str) -> None:
 
 
 def _said(task: HarborTask, command: Sequence[str], seconds: float) -> str:
-    """What a command prints, without blanks around it."""
+    """Run a command and return its output without surrounding blanks."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""What Harbor's tasks of one process share, and how each episode is started in its root."""
+"""The resources that Harbor's tasks share in a process, and how an episode starts in its root."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from skillpress.rollouts.sandbox.spawner import spawner
 
 SCRIPT, HOSTS = "/run/inside.py", "/etc/hosts"
 PASSWD = {"/etc/passwd": b"root:x:0:0::/root:/bin/bash\n", "/etc/group": b"root:x:0:\n"}
-"""The only user inside, where the root says nothing of users."""
+"""Lists the only user inside, if the root has no such file."""
 FOLDERS = ("/root", "/logs/agent", "/logs/verifier", "/logs/artifacts")
-"""Folders that every task finds."""
+"""Folders that exist in every task's root."""
 START_SECONDS = 120.0
-"""How long an episode may take to start, beside a build."""
+"""How long an episode may take to start, not counting a build."""
 
 
 class SharedTrials(SharedEndpoint):
@@ -77,8 +77,7 @@ class TaskRuns:
         """Args:
         endpoint: the endpoint's socket.
         passed: variables of this process that agents get.
-        copied: maps names in HOME to what is copied there.
-        skills: those that agents find; None for none."""
+        copied: maps names in HOME to what is copied there. skills: skills that agents find; None for none."""
         self._section, self._roots, self._endpoint = section, roots, endpoint
         self._passed, self._copied, self._skills = passed, copied, skills
         agent = section.agent_file()
@@ -134,11 +133,11 @@ class TaskRuns:
         return arguments, {"SKILLPRESS_TASK": start.variables()["SKILLPRESS_TASK"]}
 
     def judge(self, played: Played) -> Verdict:
-        """A ``Verify``: what the tests say of an episode that has not been stopped."""
+        """A ``Verify``: the tests' verdict on an episode that was not stopped."""
         return self._trials[played.folder].judge()
 
     def close(self) -> None:
-        """Nothing outlives its episode."""
+        """Do nothing: every resource ends with its episode."""
 
 
 @dataclass(frozen=True)

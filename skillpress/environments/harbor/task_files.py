@@ -1,4 +1,4 @@
-"""Tasks in Harbor's format: what their folders say, and which of their needs cannot be met here.
+"""Tasks in Harbor's format: how their folders are read, and which of their needs cannot be met here.
 
 ``task.toml`` is read in the schema 1.4 and in the older form (``version``, ``memory = "2G"``,
 ``allow_internet``). Fields that are not known have no effect and are counted.
@@ -25,7 +25,7 @@ _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
 _SIZE = re.compile(r"\s*([0-9.]+)\s*([KMG])B?\s*", re.IGNORECASE)
 _FROM_HOST = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 VERIFY_SECONDS = 600.0
-"""How long tests may take where a task does not say."""
+"""How long tests may take if the task does not say."""
 COMPOSE = ("docker-compose.yaml", "docker-compose.yml")
 
 
@@ -88,7 +88,7 @@ class _Solution(_Table):
 
 
 class _Step(_Table):
-    """An entry of ``steps``; what it leaves out is the task's."""
+    """An entry of ``steps``; values that it leaves out are the task's."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "task"
     agent: _Phase = Field(default_factory=_Phase)
@@ -124,13 +124,13 @@ class TaskToml(_Table):
 
 @dataclass(frozen=True)
 class HarborStep:
-    """An instruction, and the tests of what the agent then does: a whole task, or one of its ``steps``."""
+    """An instruction, and tests of the agent's work: a task without steps, or one of its ``steps``."""
 
     folder: Path
     settings: _Step
     instruction: str
     tests: tuple[Path, ...]
-    """The folders of its tests; a later one's files replace an earlier one's."""
+    """The folders of its tests; files of later folders replace those of earlier ones."""
 
     @property
     def solution(self) -> Path:
@@ -234,8 +234,9 @@ class HarborTask:
         )
 
     def variables(self, *further: Mapping[str, str]) -> dict[str, str]:
-        """Variables of the image, of the environment's table and of further ones; what they take from the
-        host is filled in."""
+        """Variables of the image, of the environment's table and of further ones; references to the host's
+        variables are filled in.
+        """
         built = (each.partition("=") for each in self.image.get("Env") or ())
         found = {**self.dockerfile.variables, **{name: value for name, _, value in built}}
         for table in (self.settings.environment.env, *further):
@@ -275,7 +276,7 @@ def read_task(folder: Path) -> HarborTask:
     for step in steps if linux else ():
         if not any((tests / "test.sh").is_file() for tests in step.tests):
             missing = step.tests[-1] / "test.sh"
-            raise TaskError(f"{missing}: is missing; it says whether the task is solved")
+            raise TaskError(f"{missing}: is missing; a task needs it to decide whether it is solved")
     return HarborTask(folder, settings, steps)
 
 
@@ -284,7 +285,7 @@ def _steps(folder: Path, settings: TaskToml) -> Iterator[HarborStep]:
     shared = folder / "tests"
     if not settings.steps:
         if (folder / "steps").is_dir():
-            raise ValueError("there is a folder steps, and task.toml has no [[steps]]")
+            raise ValueError("task.toml has no [[steps]], although there is a folder steps")
         yield HarborStep(folder, _Step(), (folder / "instruction.md").read_text(), (shared,))
     for step in settings.steps:
         own = folder / "steps" / step.name

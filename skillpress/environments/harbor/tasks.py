@@ -19,7 +19,7 @@ from skillpress.environments.splits import refuse_repetitions
 _LOG = logging.getLogger(__name__)
 ENVIRONMENT = "harbor"
 SHOWN = 3
-"""The most tasks that a message names for each need."""
+"""Maximum number of tasks that a message names for each need."""
 
 
 def make_tasks(section: HarborParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
@@ -77,7 +77,7 @@ def dropped(section: HarborParameters) -> Mapping[str, Mapping[str, int]] | None
 
 
 def identities(section: HarborParameters) -> dict[str, str]:
-    """A hash of all tasks' folders, and of what a program's section names beside them."""
+    """A hash of all tasks' folders, and of the other files that a program's section names."""
     content = blake2b(digest_size=16)
     for task in read_tasks(section.folder):
         content.update(f"{task.name}\0{folder_digest(task.folder)}\0".encode())
@@ -90,12 +90,12 @@ def check_tasks(tasks: Sequence[Task]) -> None:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Their number, and the first of them."""
+    """The number of names, and the first few."""
     return f"{len(names)} ({', '.join([*names[:SHOWN], *(['...'] if len(names) > SHOWN else [])])})"
 
 
 def _lacking(section: HarborParameters, tasks: Sequence[HarborTask]) -> dict[str, list[str]]:
-    """The names of the tasks that need each thing that is not offered."""
+    """Maps each need that cannot be met to the names of its tasks."""
     found: dict[str, list[str]] = {}
     for task in tasks:
         for need in task.needs(section.root) - {*section.play_without}:

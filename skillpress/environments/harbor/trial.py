@@ -1,9 +1,9 @@
-"""One episode of a task in its root: what the host asks for inside, from the files to the reward.
+"""One episode of a task in its root, from copying the files to reading the reward.
 
 A task of several steps starts the agent again for each, in the same root; the tests of a step decide whether
-the next one follows. The agent and the tests run in one isolation, one after the other, so what the agent has
-started still runs when the tests look. The tests come in when the agent has ended. As in Harbor's shared
-mode, an agent could change the programs by which it is tested.
+the next one follows. The agent and the tests run in one isolation, one after the other, so processes that the
+agent started still run during the tests. The tests are copied in when the agent has ended. As in Harbor's
+shared mode, an agent could change the programs by which it is tested.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from skillpress.rollouts.workers.ranks import exit_in_words
 REWARD_JSON, REWARD_TEXT = "/logs/verifier/reward.json", "/logs/verifier/reward.txt"
 PRINTED_BY_TESTS, PRINTED_BY_ORACLE = "/logs/verifier/test-stdout.txt", "/logs/agent/oracle.txt"
 SETUP, PRINTED_BY_SETUP = "setup.sh", "/logs/agent/setup.txt"
-"""What a step runs before the agent, and the file of what it prints."""
+"""The script that a step runs before the agent, and the file for its output."""
 SETUP_SECONDS = 600.0
 NO_REWARD = "no_reward"
-"""The outcome of an episode whose tests have left no reward that can be read."""
+"""The outcome of an episode whose tests left no readable reward."""
 MOST_ANSWERED = 8 << 20
 """The longest answer from inside, in bytes."""
 OF_AGENT = ("PATH", "HOME")
-"""Variables of the container that an agent gets in a form of its own."""
+"""Variables of the container that are replaced by the agent's own."""
 ANSWER_SECONDS = 120.0
-"""How long anything but a command may take inside, where an agent's processes could stop who answers."""
+"""How long any request except a command may take. It is limited, because an agent's processes could stop the
+process that answers."""
 GOES_SECONDS = 1.0
 """How long an isolation may take to end by itself, before it is killed."""
 END_SECONDS = 30.0
@@ -51,7 +52,7 @@ class GoneError(RuntimeError):
 
 
 class InsideRoot:
-    """Carries out requests inside a root (``inside.py``), one after the other."""
+    """Sends requests to ``inside.py`` in a root, one after the other."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -84,7 +85,7 @@ class InsideRoot:
 
         Args:
             variables: its environment; None for that of the isolation and ``more``.
-            output: the file of what it prints; None for the episode's.
+            output: the file for its output; None for the episode's.
             seconds: how long an answer is waited for; None for as long as it takes."""
         asked = {"command": command, "folder": folder, "variables": variables, "more": more or {}}
         code = self._ask({"do": "run", **asked, "output": output}, seconds=seconds).get("code")
@@ -95,7 +96,7 @@ class InsideRoot:
         self._send(b'{"do": "end"}\n')
 
     def close(self) -> None:
-        """End the conversation: who waits for an answer gets a ``GoneError``."""
+        """End the conversation: a caller that waits for an answer gets a ``GoneError``."""
         with suppress(OSError):  # it has ended already
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
@@ -137,13 +138,13 @@ class TaskRun:
     arguments: Callable[[HarborStep], tuple[Sequence[str], Mapping[str, str]]]
     """The agent's arguments in a step, and variables."""
     ended: Callable[[Ended], None]
-    """Told once that the agent has ended."""
+    """Called once, when the agent has ended."""
     process: Running = field(init=False)
     _step: HarborStep = field(init=False)
     _verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
     """Names of steps that are judged, with what their tests said."""
     _program: str = "The program"
-    """What has ended."""
+    """What has ended, in words."""
     _short: bool = False
     """Whether the tests of a step forbid the next one."""
     _over: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -158,13 +159,14 @@ class TaskRun:
         self._agent.start()
 
     def gone(self, end: Ended) -> None:
-        """The isolation has ended, and the agent with it."""
+        """Note that the isolation has ended, and the agent with it."""
         self._gone.set()
         self._tell(end)
 
     def stop(self) -> None:
-        """See ``Running``. An isolation that ends by itself is gone at once; who collects the processes of a
-        killed one may take seconds."""
+        """See ``Running``. An isolation that ends by itself is gone at once; collecting the processes of a
+        killed one may take seconds.
+        """
         self.inside.close()
         self._gone.wait(GOES_SECONDS)
         self.process.stop()
@@ -174,7 +176,9 @@ class TaskRun:
         return self.process.waited()
 
     def judge(self) -> Verdict:
-        """Run the tests of the last step that the agent has reached, and return what all of them say."""
+        """Run the tests of the last step that the agent has reached, and return the verdict of all steps'
+        tests.
+        """
         assert self._agent is not None
         self._over.set()
         try:
@@ -229,7 +233,7 @@ class TaskRun:
             self._tell(Ended(CRASHED, f"{printed}\n{self._program} ended with {exit_in_words(code)}."))
 
     def _work(self, step: HarborStep, program: str) -> int | None:
-        """The exit code of the agent in a step, or of what is run first; None if its time was over."""
+        """The exit code of the agent in a step, or of the script before it; None if its time was over."""
         if step.workdir.is_dir():
             self.inside.unpack(folder_archive(step.workdir, self.task.place))
             if (step.workdir / SETUP).is_file():
@@ -252,8 +256,9 @@ class TaskRun:
         )
 
     def _within(self, seconds: float, run: Callable[[float], int | None]) -> int | None:
-        """What ``run`` returns, given how long an answer is waited for. Its command is ended after so many
-        seconds, beside what it waited for a processor."""
+        """Return the result of ``run`` with a limit of seconds, after which its command is ended. Time in
+        which the command waited for a processor does not count.
+        """
         before, credit = self.waited(), 0.0
         over = threading.Event()
 

@@ -74,7 +74,7 @@ class QuestionParameters(EnvironmentSection):
     all."""
     difficulty: Difficulty = "all"
     """Which training questions are asked: ``easy`` ones need one fact, ``hard`` ones join several. Validation
-    and test tasks are all, whatever it is."""
+    and test tasks include all, whatever the value is."""
     reachable: bool = False
     """Whether to use only training tasks that short actions can solve, as a policy of the compact rendering
     requires. Validation and test tasks are never filtered in this way."""

@@ -31,7 +31,7 @@ READ = (
     "id", "_id", "question_id", "QuestionId", "question", "Question", "problem", "answer", "Answer",
     "answer_aliases", "answerable", "supporting_facts", "context", "paragraphs", "type",
 )  # fmt: skip
-"""The columns of Parquet files that are read: TriviaQA's others hold gigabytes."""
+"""The columns that are read of Parquet files; TriviaQA's other columns hold gigabytes."""
 
 
 Paragraph = tuple[str, str]
@@ -44,7 +44,7 @@ class PublicQuestion:
 
     question: str
     answers: Sequence[str]
-    """Aliases of one answer; none where the data set has no answer."""
+    """Aliases of one answer; empty if the data set has no answer."""
     id: str = ""
     """Empty if the data set gives its questions no ids."""
     titles: Sequence[str] = ()
@@ -55,7 +55,7 @@ class PublicQuestion:
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and what its questions are."""
+    """A file, with the data set and the split of its questions."""
 
     dataset: str
     split: str
@@ -96,7 +96,7 @@ def _two_hops(row: Mapping[str, Any], kind: str | None = None) -> PublicQuestion
 
 
 def _musique(row: Mapping[str, Any]) -> PublicQuestion:
-    """Its paragraphs do not answer some questions."""
+    """MuSiQue. Some of its questions are not answered by their paragraphs."""
     paragraphs = row["paragraphs"]
     return PublicQuestion(
         question=row["question"],
@@ -131,7 +131,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], PublicQuestion]] = {
     "simpleqa": lambda row: PublicQuestion(row["problem"], [row["answer"]]),
     "bamboogle": lambda row: PublicQuestion(row["Question"], [row["Answer"]]),
 }
-"""Data set to what a row of it says."""
+"""Maps each data set to the reader of one of its rows."""
 
 
 def _first(row: Mapping[str, Any], *names: str) -> Any:
@@ -168,14 +168,14 @@ def _rows(file: Path) -> Iterator[Mapping[str, Any]]:
             with file.open(encoding="utf-8", newline="") as lines:
                 yield from csv.DictReader(lines)
         else:
-            raise UserError(f"{file}: is not a .json, .jsonl, .csv or .parquet file")
+            raise UserError(f"{file}: not a .json, .jsonl, .csv or .parquet file")
     except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from error
 
 
 def convert(sources: Sequence[Source], folder: Path) -> Counter[str]:
     """Write both tables into a new folder, and return counts: of each data set's questions by split, of
-    paragraphs, of questions without an answer, and of those whose id came before.
+    paragraphs, of questions without an answer, and of questions whose id occurred before.
 
     Raises:
         UserError: a file cannot be read, or there is no question.
@@ -205,7 +205,7 @@ def convert(sources: Sequence[Source], folder: Path) -> Counter[str]:
                 name = sha256(f"{title}\n{text}".encode()).hexdigest()[:16]
                 paragraphs.setdefault(f"p{name}", (title, text))
     if not questions:
-        raise UserError(f"{', '.join(str(source.file) for source in sources)}: no question with an answer")
+        raise UserError(f"{', '.join(str(source.file) for source in sources)}: no question has an answer")
     with atomic_directory(folder) as made:
         pl.DataFrame(list(questions.values()), schema=COLUMNS).write_parquet(made / QUESTIONS)
         texts = [(name, *each) for name, each in paragraphs.items()]

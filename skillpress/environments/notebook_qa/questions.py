@@ -6,8 +6,8 @@ Reasons that depend only on the question come first, then the overlap with the e
 that depend on the other remaining questions. So the original of a duplicate is always a question that was
 kept. The order of the rows does not matter.
 
-Two of the reasons, :data:`RATED`, are what L0 has a model rate. Where there are such ratings, they decide in
-place of these two rules (``ratings.py``).
+For two of the reasons, :data:`RATED`, L0 uses a model's ratings. If such ratings exist, they replace these
+two rules (``ratings.py``).
 
 The rules read surface forms: some of the questions that they drop are good (``i know what you did last
 summer``), and the answers of some that they keep do change. Words in quotation marks never count.
@@ -135,7 +135,7 @@ def judged(
 
 
 def reason_in_words() -> pl.Expr:
-    """The first of :data:`RATED` that a question's words give; null if they give none."""
+    """The first of :data:`RATED` that applies to a question's words; null if none does."""
     applies = _patterns()
     return pl.coalesce(pl.when(applies[reason]).then(pl.lit(reason)) for reason in RATED)
 
@@ -210,7 +210,7 @@ def _patterns() -> dict[str, pl.Expr]:
 
 
 def _reasons_beside(left: pl.DataFrame) -> pl.DataFrame:
-    """``beside``: the reason of each question that remains after the rules for single questions."""
+    """The reason (``beside``) for each question that remains after the rules for single questions."""
     asked = pl.len().over("key")
     # An alias that all rows of a question contain is counted as often as the question is asked.
     common = (

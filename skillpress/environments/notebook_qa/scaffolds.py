@@ -49,7 +49,7 @@ class OneAnswer:
     """The prompt, with the placeholder ``{question}``."""
     parser: str
     found: Callable[[str], str] | None = None
-    """Returns what is shown above the prompt for a question; None shows nothing."""
+    """Returns the text shown above the prompt for a question; if None, nothing is shown."""
 
     def prompt(self, state: AgentState) -> str:
         """The text of the prompt; a chat template may be put around it."""
@@ -69,8 +69,8 @@ class OneAnswer:
         """
         if info.answer is None:
             raise ParamsError(
-                f"policy.rendering: its agent answers at once, and a demonstration acts by {action!r}; "
-                "set imitation.demonstrations to 0"
+                f"policy.rendering: its agent answers at once, but a demonstration has the action "
+                f"{action!r}; set imitation.demonstrations to 0"
             )
         return f"Answer: {info.answer}" if self.parser == "answer_line" else info.answer
 
@@ -98,7 +98,7 @@ class _Retrieval:
 
 
 def answer(response: str) -> ParsedAction:
-    """The response behind its thought, if it begins with ``<think>``, is the answer.
+    """The response is the answer, without the thought if it begins with ``<think>``.
 
     Invalid: ``unclosed`` (the thought has no end), ``empty``, ``too_long``, ``unprintable``.
     """
@@ -107,7 +107,7 @@ def answer(response: str) -> ParsedAction:
 
 
 def answer_line(response: str) -> ParsedAction:
-    """The last line that begins with ``Answer:`` is the answer, and what is before it the thought.
+    """The last line that begins with ``Answer:`` is the answer, and the text before it is the thought.
 
     Invalid: as in :func:`answer`, and ``missing_action`` if there is no such line.
     """

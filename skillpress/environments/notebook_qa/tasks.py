@@ -61,7 +61,8 @@ def make_tasks(parameters: QuestionParameters, sizes: SplitSizes, seed: int) -> 
         if len(tasks) < count:
             key = "test_on" if split == "test" else "train_on"
             raise TaskError(
-                f"tasks.{split}: is {count}; {len(tasks)} questions are left of those that environment.{key} "
+                f"tasks.{split}: is {count}; only {len(tasks)} questions are left of those that "
+                f"environment.{key} "
                 f"names, after the rules that apply to them: {dict(dropped(parameters))}"
             )
         yield from spread(tasks, count, seed)
@@ -77,8 +78,9 @@ def dropped(parameters: QuestionParameters) -> Mapping[str, Mapping[str, int]]:
 
 
 def questions_to_judge(parameters: QuestionParameters) -> pl.DataFrame:
-    """The training questions (``dataset``, ``id``, ``question``, ``answers``) that a model may rate: those
-    that the rules keep which its ratings do not replace, whether or not short actions can answer them."""
+    """The training questions (``dataset``, ``id``, ``question``, ``answers``) that a model may rate: the
+    questions kept by the rules that ratings do not replace, whether or not short actions can answer them.
+    """
     training = _training(_rows(parameters), parameters, rated=True)
     return training.filter(pl.col("reason").is_null()).select("dataset", "id", "question", "answers")
 

@@ -106,7 +106,9 @@ class OpenEnv:
             UnansweredServerError: the server does not answer.
         """
         if task.spec.get("url") != self._section.url:
-            raise TaskError(f"task {task.task_id} is of {task.spec.get('url')!r}, not {self._section.url!r}")
+            raise TaskError(
+                f"task {task.task_id} is for {task.spec.get('url')!r}, not for {self._section.url!r}"
+            )
         self._task, self._past, self._steps, self._over = task, [], 0, False
         try:
             answer, said = self._ask("reset", task.spec["reset"])
@@ -157,7 +159,7 @@ class OpenEnv:
             connection.close()
 
     def _payload(self, action: str) -> Mapping[str, Any] | None:
-        """The action in the form that the server takes; None if it must be JSON and is not."""
+        """The action in the form that the server accepts; None if it must be JSON but is not."""
         if self._section.action and not self._section.tools:
             return {self._section.action: action}
         try:

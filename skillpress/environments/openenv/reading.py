@@ -18,7 +18,7 @@ LEFT_OUT = "\n[...]\n"
 
 def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any], named: bool = True) -> str:
     """The text of an observation. A single field is shown alone; several are shown on one line each, with
-    their names. ``named`` false shows all fields, whatever the section names."""
+    their names. If ``named`` is false, all fields are shown, whatever the section names."""
     names = parameters.fields.text if named else []
     if not names:
         text = as_text({name: value for name, value in observation.items() if name not in BESIDE})

@@ -19,7 +19,7 @@ class ToolProjection(ActionProjection):
 
     def __init__(self, stated: StatedProjection, tool: str, values: str = "") -> None:
         """``tool``: the field of a JSON action that names its tool; ``values``: the field with its arguments,
-        empty if they are beside it."""
+        empty if they are in the action itself."""
         self._stated, self._tool, self._values = stated, tool, values
         self.alphabet = stated.alphabet
 

@@ -22,7 +22,7 @@ FORM = '{"name": "...", "arguments": {...}}'
 
 
 def call(action: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The call as the server takes it; None if the object is not one."""
+    """The call in the server's form; None if the object is not a call."""
     name, arguments = action.get("name"), action.get("arguments", {})
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return None
@@ -39,7 +39,7 @@ def shown_by_tools(parameters: OpenEnvParameters, kind: Kind, observation: Mappi
     """The list of tools as lines of JSON, a call's result or error, or an observation with its metadata.
 
     Raises:
-        ForeignProtocolError: the server lists no tools, or a reset has not the fields that the section names.
+        ForeignProtocolError: the server lists no tools, or a reset lacks the fields that the section names.
     """
     if kind == "mcp":
         return encodable(_list(parameters, observation))
@@ -68,7 +68,7 @@ def _list(parameters: OpenEnvParameters, result: Mapping[str, Any]) -> str:
         tools = []
     if not tools:
         raise ForeignProtocolError(
-            f"environment.tools: {parameters.url} has no tools, it answers {as_text(dict(result))[:SHOWN]}"
+            f"environment.tools: {parameters.url} has no tools; its answer is {as_text(dict(result))[:SHOWN]}"
         )
     return "\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools)
 

@@ -1,9 +1,9 @@
 """Coding agents by name: how each is started, as a file of data.
 
 ``environment.agent`` names one of the files in ``agents/``, or a file of the same form, in the working
-directory or the lab, so a new agent takes one new file. In its texts ``{prompt}`` means the task's field
+directory or the lab, so a new agent needs only one new file. In its texts ``{prompt}`` means the task's field
 ``prompt``, ``{base_url}`` and ``{key}`` the model's address and key, ``{home}`` the episode's folder, and
-``{skills}`` words that name the mounted skills, for an agent that does not look for any.
+``{skills}`` words that name the mounted skills, for an agent that does not look for skills.
 """
 
 from __future__ import annotations
@@ -34,29 +34,32 @@ class AgentFile(Section):
     install: str
     """The command that installs it."""
     package: str | None = None
-    """The Python package whose version counts, of a program that does not know ``--version``."""
+    """The Python package whose version counts, if the program does not support ``--version``."""
     run: list[str] = Field(min_length=1)
     """The program and its arguments."""
     variables: Mapping[str, str] = Field(default_factory=dict)
     """Environment variables."""
     files: Mapping[str, str] = Field(default_factory=dict)
-    """Maps paths below its home to the texts of files that are written before it starts."""
+    """Maps paths below the agent's home to the texts of files that are written before it starts."""
 
     skills: str = ""
-    """Where it looks for skills, below its working directory; empty mounts them in every known place."""
+    """Where it looks for skills, below its working directory; if empty, they are mounted in every known
+    place."""
     side_calls: Mapping[str, str] = Field(default_factory=dict)
-    """Maps a name, such as ``title``, to words by which such a call is known: its system message or its last
-    message has them. Its step has the kind ``side`` and no skills (``training.side_calls``)."""
+    """Maps the name of a side call, such as ``title``, to words in its system message or its last message
+    that identify it. Its step has the kind ``side`` and no skills (``training.side_calls``)."""
 
     def version(self) -> str:
-        """What the installed program says of its version.
+        """The version that the installed program reports.
 
         Raises:
-            ParamsError: it is not installed, or does not say.
+            ParamsError: it is not installed, or reports no version.
         """
         place = shutil.which(self.run[0])
         if place is None:
-            raise ParamsError(f"environment.agent: {self.run[0]} is not installed: {self.install}")
+            raise ParamsError(
+                f"environment.agent: {self.run[0]} is not installed; install it with: {self.install}"
+            )
         if self.package is not None:
             return _version_of(self.package, Path(place))
         try:
@@ -84,20 +87,22 @@ def _version_of(package: str, program: Path) -> str:
     places = [str(path) for path in installation.glob("lib/python3*/*-packages")]
     found = next(iter(distributions(name=package, path=places)), None)
     if found is None:
-        raise ParamsError(f"environment.agent: {installation}, to which {program} leads, has no {package}")
+        raise ParamsError(
+            f"environment.agent: {installation}, the installation of {program}, has no {package}"
+        )
     return found.version
 
 
 def shipped() -> dict[str, Path]:
-    """Name of an agent to its file."""
+    """Maps the names of agents to their files."""
     return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
 
 
 def read_agent(name: str) -> AgentFile:
-    """The agent of a name, or of a file's path.
+    """The agent with this name, or of the file at this path.
 
     Raises:
-        ParamsError: there is none, or its file breaks the form.
+        ParamsError: there is no such agent, or its file is invalid.
     """
     path = shipped().get(name) or found_here(name)
     if not path.is_file():

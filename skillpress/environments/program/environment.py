@@ -1,10 +1,10 @@
 """A program as an environment.
 
 ``reset`` starts the program and waits for its first request. ``step`` answers the request and waits for the
-next one, or for the program's end. The observation is what the request adds to an earlier one. When the
-program has ended by itself, its key is closed and the verifier is asked. Everything else is a failure with a
-name of its own: ``crashed``, ``out_of_time``, ``too_many_calls``, ``lost``, or ``unsuccessful`` if the
-verifier says no.
+next one, or for the program's end. The observation is the part of the request that earlier requests do not
+have. When the program has ended by itself, its key is closed and the verifier decides. Everything else is a
+failure with a name of its own: ``crashed``, ``out_of_time``, ``too_many_calls``, ``lost``, or
+``unsuccessful`` if the verifier says no.
 
 Only the program's own time counts, neither the time in which the policy answers nor the time in which the
 program waits for a processor of a busy machine.
@@ -60,11 +60,11 @@ _LOG = logging.getLogger(__name__)
 StepResult = tuple[str, bool, bool, Info]
 
 ATTEMPTS = 3
-"""How often a program that was killed from outside is started, until its episode is ``lost``."""
+"""How often a program that is killed from outside is started before its episode is ``lost``."""
 
 
 LEAST_CREDIT = 0.05
-"""Fewest seconds by which a program's time is prolonged."""
+"""The smallest extension of a program's time, in seconds."""
 
 
 def refusal(refused: str) -> RefusedRequestError:
@@ -75,7 +75,7 @@ def refusal(refused: str) -> RefusedRequestError:
 
 
 class Replies(Space[Reply]):
-    """All replies. There are too many kinds of them to draw one at random."""
+    """All replies. None can be drawn at random, since there are too many kinds."""
 
     def contains(self, x: object) -> bool:
         """Whether it is a reply."""
@@ -102,7 +102,7 @@ class ProgramEnvironment:
     ) -> None:
         """Args:
         isolated: whether programs reach the endpoint by a forwarder inside their isolation.
-        folder: where each episode has a folder of its own, until it ends.
+        folder: contains a separate folder for each episode until it ends.
         skills: the skills that programs find; None for none.
         side_calls: see ``AgentFile.side_calls``; None for none."""
         self._section, self._endpoint, self._launcher, self._verify = section, endpoint, launcher, verify
@@ -125,8 +125,9 @@ class ProgramEnvironment:
         return answer
 
     def close(self) -> None:
-        """End the program and all that it has started. A request that still waits for its answer is refused
-        as one to ask again: the engine has failed, or the run was stopped."""
+        """End the program and all that it has started. A request that still waits is refused and may be
+        repeated: the engine has failed, or the run was stopped.
+        """
         episode, self._episode = self._episode, None
         if episode is not None:
             episode.close(engine_failed if episode.waits else gone)
@@ -148,12 +149,12 @@ class _Episode:
         self._seconds = self._left = environment._section.seconds_of(task)
         self._lives = ATTEMPTS
         self._credited = 0.0
-        """Seconds of waiting for a processor that were added to its time."""
+        """Seconds added to the program's time, because it waited for a processor."""
         self._waiting: Waiting | None = None
         self._end: Ended | None = None
         self._calls: list[tuple[ModelRequest, Reply]] = []
         self._sides: Counter[str] = Counter()
-        """How many calls it has made beside its work, by name."""
+        """Number of side calls so far, by name."""
         self._refused = ""
         """The reason of the last refused request; empty if none was refused."""
         self._launch()
@@ -238,8 +239,9 @@ class _Episode:
             self._launch()
 
     def _credit(self) -> bool:
-        """Add the time in which the program waited for a processor; return whether that was worth another
-        look. A program must not fail because of what else the machine does."""
+        """Add the time in which the program waited for a processor; return whether that was enough to wait
+        for it again. A program must not fail because the machine is busy.
+        """
         waited = 0.0 if self._running is None else self._running.waited()
         new = min(waited, MOST_WAITED * self._seconds) - self._credited
         if new < LEAST_CREDIT:
@@ -257,12 +259,12 @@ class _Episode:
         return said, Info(action=done, state=replace(asked, beside=self._beside), draw=asked.draw)
 
     def _beside(self) -> Sequence[Asked]:
-        """The program's other open requests, as many as it may still make."""
+        """The program's other open requests, at most as many as ``max_steps`` still allows."""
         queued = self._session.queued()[: self._of._section.max_steps - len(self._calls) - 1]
         return [self._named(each) for each in queued]
 
     def _named(self, asked: Asked) -> Asked:
-        """The request, with the name of what it asks for beside the program's work."""
+        """The request, with its name if it is a side call."""
         told = asked.request.messages
         looked_at = [*(message for message in told[:-1] if message.role == "system"), *told[-1:]]
         found = (
@@ -288,8 +290,9 @@ class _Episode:
         return f"{end.printed[-2000:]}{verdict.said}", True, False, info
 
     def _measured(self) -> dict[str, float]:
-        """A measure ``opened_skill/NAME`` for each skill that the program has opened, as far as it shows, and
-        ``side_calls/NAME``, the number of its calls beside its work."""
+        """A measure ``opened_skill/NAME`` for each skill that the program visibly opened, and
+        ``side_calls/NAME``, the number of its side calls.
+        """
         replies = [reply for _, reply in self._calls if not reply.refused and reply.finish != "length"]
         names = opened_skills((reply.as_action() for reply in replies), self._skills)
         opened = {f"opened_skill/{name}": 1.0 for name in names}

@@ -1,7 +1,8 @@
 """Which skills a program's episode opened, as far as its calls show it.
 
 An agent opens a skill by a tool of its own (``Skill``, ``activate_skill``) or by a command that names a path
-of the skill's folder. Skills that a program puts into its prompts by itself leave no call, and are not seen.
+of the skill's folder. Skills that a program itself puts into its prompts cause no call, so they are not
+detected.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _PATH = re.compile(r"(?<![\w-])skills?/(\*|[a-z0-9-]+)(?![\w.-])")
 
 
 def opened_skills(actions: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
-    """The ones of these skills that actions opened, in the order of their first use."""
+    """The skills that actions opened, in the order of their first use."""
     found: dict[str, None] = {}
     for action in actions:
         for call in acted(action, "", refused=False):

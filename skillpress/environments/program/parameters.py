@@ -1,4 +1,4 @@
-"""Any program that asks for a model over HTTP, as an environment, with a verifier of yours."""
+"""Any program that asks for a model over HTTP, as an environment, with your own verifier."""
 
 from __future__ import annotations
 
@@ -22,56 +22,61 @@ from skillpress.rollouts.programs.setting import VendorVariables
 
 
 class ProgramParameters(ProgramSection):
-    """Which program plays, on which tasks, and who says whether it succeeded."""
+    """Which program plays, on which tasks, and which verifier decides whether it succeeded."""
 
     python: str | None = None
     """The interpreter of the function that ``run`` names, such as that of another virtual environment, in the
-    working directory or the lab. It needs no package of ours, and is Python 3.9 or later. null is ours."""
+    working directory or the lab. It needs Python 3.9 or later and no package of skillpress; null uses
+    skillpress's own interpreter."""
     tasks: str
     """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory
     or the lab."""
     verify: Reference
-    """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
-    mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
-    JSON."""
+    """Decides whether the program succeeded: ``function(task, printed, folder, calls)`` returns True, False,
+    or a mapping with ``success`` and measures; a command reads the same as JSON from its input and prints
+    such JSON."""
     verify_seconds: Positive = 120.0
     """How long the verifier may take for an episode. If it takes longer, the run ends with an error that
     names the task: without a verdict the episode has no reward."""
     seconds: Positive
-    """How long the program may work in an episode. Neither the time of the model counts nor that in which the
-    program waits for a processor."""
+    """How long the program may work in an episode. Time spent waiting for the model or for a processor does
+    not count."""
     isolation: Literal["bubblewrap", "gvisor", "none"]
     """``gvisor`` runs a command on a kernel of its own and needs ``runsc``. Isolated functions share a worker
     and its limits."""
     date: Annotated[datetime.date, Field(strict=False)] | None = None
-    """The day that an isolated command finds on its clock, such as 2026-01-31, from noon on; null is the true
-    day. It needs libfaketime, under whose version 0.9.10 a Python program may not sleep; static programs,
-    such as Codex, find the true day."""
+    """The day that an isolated command's clock shows, such as 2026-01-31, starting at noon; null shows the
+    true day. It needs libfaketime, under whose version 0.9.10 a Python program may not sleep; static
+    programs, such as Codex, find the true day."""
     memory_mb: PositiveInt = 2048
-    """The most memory in megabytes that an isolated command and all its processes may use together."""
+    """Maximum memory in megabytes of an isolated command and all its processes together."""
 
     @model_validator(mode="after")
     def _of_commands(self) -> Self:
-        """Refuse promises that nothing would keep."""
+        """Refuse combinations of keys that would have no effect."""
         if isinstance(self.run, str):
             if self.isolation == "gvisor":
-                raise ValueError(f"isolation: gvisor is for commands, and run names the function {self.run}")
+                raise ValueError(
+                    f"isolation: gvisor works only for commands, but run names the function {self.run}"
+                )
             if self.files and self.isolation == "none":
                 raise ValueError(
-                    f"files: {self.files} are copied behind isolation, and the function {self.run} has none: "
-                    "it finds the lab's files where they are; leave them out"
+                    f"files: {self.files} are copied only for isolated programs, but the function {self.run} "
+                    f"is not "
+                    "isolated and finds the lab's files where they are; leave them out"
                 )
             if self.skills:
                 raise ValueError(
-                    f"skills: {self.skills} is copied for commands, and run names the function {self.run}, "
+                    f"skills: {self.skills} is copied only for commands, but run names the function "
+                    f"{self.run}, "
                     "which has no folder of its own; name a command"
                 )
         elif self.python:
-            raise ValueError("python: is for a function; a command names its interpreter itself")
+            raise ValueError("python: is set, but run is not a function; name the interpreter in the command")
         if self.date and (self.isolation == "none" or isinstance(self.run, str)):
             raise ValueError(
-                f"date: {self.date} is for isolated commands; a function, and a program without "
-                "isolation, have this machine's clock; leave it out"
+                f"date: {self.date} works only for isolated commands; functions and programs without "
+                "isolation use this machine's clock; leave it out"
             )
         if self.pass_variables and self.isolation == "none":
             raise ValueError("pass_variables: without isolation a command gets all variables; leave it out")
@@ -102,8 +107,9 @@ class ProgramParameters(ProgramSection):
         return os.path.abspath(found)  # its links are kept: by its own place it knows its packages
 
     def vendor_variables(self) -> VendorVariables:
-        """Those of this process's variables that the program does not get as it may expect; none if it is
-        isolated."""
+        """This process's variables that the program, against its expectation, does not get; none if it is
+        isolated.
+        """
         agent = self.agent_file()
         if self.isolation != "none":
             return VendorVariables()

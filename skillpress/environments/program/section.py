@@ -1,5 +1,5 @@
-"""What environments have in common whose agent is a program that asks for a model over HTTP: its requests
-are observations, and the model's responses are actions (``skillpress/rollouts/programs``)."""
+"""Common parts of environments whose agent is a program that calls a model over HTTP: its requests are
+observations, and the model's responses are actions (``skillpress/rollouts/programs``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skillpress.rollouts.programs.tool_calls import Reader
 
 
 def _a_reference(value: Any) -> Any:
-    """The value, unless it is a text that names no function."""
+    """Return the value; refuse a text that names no function."""
     if isinstance(value, str) and not re.fullmatch(r"[\w.]+:\w+", value):
         raise ValueError(
             "must be module:function, such as my_lab.agent:solve, or a command as a list, such as "
@@ -40,42 +40,41 @@ Reference = Annotated[str | Command, BeforeValidator(_a_reference)]
 
 
 class ProgramSection(EnvironmentSection):
-    """Which program plays, and what it finds."""
+    """Which program plays, and which files, skills and variables it finds."""
 
     hosting: ClassVar[Hosting] = "threads"
     measures: ClassVar[tuple[str, ...] | None] = None
     judged: ClassVar[frozenset[str]] = frozenset()
-    """The failures of a program whose work is judged nevertheless."""
+    """Failures of a program after which its work is judged nevertheless."""
 
     max_steps: PositiveInt = Field(validation_alias=AliasChoices("max_calls", "max_steps"))
-    """T: the most calls to the model in an episode. A call is a step, so both ``max_calls`` and the common
-    ``max_steps`` name it."""
+    """T: the maximum number of calls to the model in an episode. A call is a step, so both ``max_calls`` and
+    the common ``max_steps`` name it."""
     run: Reference | None = None
     """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
     agent: str | None = None
     """In place of ``run``: a coding agent by its name (docs/programs.md lists them), or a file that says how
-    another is started. The tasks have a field ``prompt``."""
+    another agent is started. The tasks have a field ``prompt``."""
     rules: Annotated[str, Field(min_length=1)] | None = None
     """A table of rules that names calls (``environments/calls/rules.py``), in the working directory or the
-    lab; null gives no call a skill."""
+    lab; null means that no call has a skill."""
     calls: Annotated[str, registered(CALL_READERS)] = "hermes"
     """How the model's chat template writes calls of tools."""
     files: list[str] = Field(default_factory=list)
     """Files and folders of the working directory or the lab that are copied into every episode's folder under
-    the same names, beside the files that a command names. An isolated command sees nothing else of the
-    lab."""
+    the same names, like the files that a command names. An isolated command sees nothing else of the lab."""
     pass_variables: list[str] = Field(default_factory=list)
     """Names of this process's environment variables that an isolated command gets as well. Without isolation
     a command gets all of them."""
     gather_seconds: NonNegative | None = None
-    """How long a batch of the engine ``local`` waits for further requests after its first. Without a value it
-    waits until every open episode has asked or ended, so that a repeated experiment has the same batches."""
+    """How long a batch of the engine ``local`` waits for further requests after its first. If null, it waits
+    until every open episode has asked or ended, so that a repeated experiment has the same batches."""
 
     @model_validator(mode="after")
     def _one_program(self) -> Self:
-        """Refuse several programs, and files of elsewhere."""
+        """Refuse several programs, and files outside the working directory and the lab."""
         if (self.run is None) == (self.agent is None):
-            raise ValueError("run, agent: exactly one of them says what plays")
+            raise ValueError("set exactly one of run and agent: it is the program that plays")
         for name in self.files:
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 raise ValueError(f"files: {name!r} must be a path in the working directory or the lab")
@@ -83,11 +82,11 @@ class ProgramSection(EnvironmentSection):
 
     @property
     def copied(self) -> dict[str, Path]:
-        """Maps names in an episode's folder to what is copied there: the files that the command names by a
+        """Maps names in an episode's folder to what is copied there: files that the command names by a
         relative path, and ``files``.
 
         Raises:
-            ParamsError: one of ``files`` is not there.
+            ParamsError: one of ``files`` does not exist.
         """
         command = self.run if isinstance(self.run, list) else []
         if command and Path(command[0]).parent.name == "bin":  # the program of an installation
@@ -107,7 +106,7 @@ class ProgramSection(EnvironmentSection):
         return Path(self.agent or (self.run or [""])[-1]).stem
 
     def agent_file(self) -> AgentFile | None:
-        """How the coding agent is started; None if ``run`` says what plays."""
+        """How the coding agent is started; None if ``run`` names the program."""
         return None if self.agent is None else read_agent(self.agent)
 
     def surroundings(self) -> Mapping[str, str]:
@@ -131,7 +130,7 @@ class ProgramSection(EnvironmentSection):
 
     @abstractmethod
     def seconds_of(self, task: Task) -> float:
-        """How long the program may work at this task."""
+        """How many seconds the program may work on this task."""
 
     def make(self) -> Environment[Reply]:
         return self.make_shared(1)()
@@ -145,8 +144,8 @@ class ProgramSection(EnvironmentSection):
         return [Reply("")]
 
     def prompt(self, state: AgentState) -> str:
-        """What a request adds to earlier ones, for what shows an episode as text. The agent renders requests
-        with the model's chat template."""
+        """The part of a request that earlier ones do not have, for displays of an episode as text. The agent
+        renders requests with the model's chat template."""
         return state.observation
 
     def renderings(self) -> Mapping[str, Callable[[int], Rendering]]:
@@ -172,7 +171,7 @@ def of_lab(name: str) -> Path | None:
 
 
 def _file_of_lab(part: str) -> Path | None:
-    """The file that a part of a command names by a relative path; None if it names none."""
+    """The file that a word of a command names by a relative path; None if it names none."""
     try:
         if part.startswith("-") or Path(part).is_absolute() or ".." in Path(part).parts:
             return None

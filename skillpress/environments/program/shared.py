@@ -1,4 +1,4 @@
-"""What the environments of one process share: the endpoint, the workers of functions, the verifier."""
+"""Resources that the environments of one process share: endpoint, workers of functions, and verifier."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class SharedEndpoint:
-    """See ``section.SharedEnvironments``: what the programs of every environment share."""
+    """See ``section.SharedEnvironments``: the resources that every environment's programs share."""
 
     _launcher: Launcher
     _verify: Verify
@@ -74,7 +74,7 @@ class SharedEndpoint:
 
 
 class SharedPrograms(SharedEndpoint):
-    """What programs with a verifier of the user's share."""
+    """The resources shared by programs with the user's own verifier."""
 
     def __init__(self, section: ProgramParameters, slots: int) -> None:
         """Args:

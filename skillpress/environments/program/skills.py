@@ -16,9 +16,9 @@ from skillpress.environments.program.section import ProgramSection
 
 
 class ProgramProjection:
-    """φ(τ): the skills of each step, as many as its calls (and the commands of its shells) that a rule names.
+    """φ(τ): the skills of each step, one for each call (or command of a shell) that fits a rule.
 
-    A response without calls is read as its own words. Calls beside the program's work have no skills.
+    A response without calls is read as its own words. Side calls have no skills.
     """
 
     def __init__(self, table: RuleProjection) -> None:
@@ -42,8 +42,8 @@ def projection(section: ProgramSection) -> ProgramProjection:
     """φ by the table that ``environment.rules`` names.
 
     Raises:
-        ParamsError: the file is missing, or is not a table of rules; the message names what is wrong and the
-            remedy.
+        ParamsError: the file is missing, or is not a table of rules; the message names the error and the
+        remedy.
     """
     if section.rules is None:
         return NO_RULES

@@ -1,7 +1,7 @@
 """A file's lines as tasks.
 
-A line names its split, or tasks are divided by the experiment's seed. Everything a line says is given to the
-program but what the key ``hidden`` holds, which only the verifier sees.
+A line names its split, or tasks are divided by the experiment's seed. The program gets the entire line except
+the key ``hidden``, which only the verifier sees.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> I
 def divide(
     rows: Sequence[Mapping[str, Any]], sizes: SplitSizes, seed: int, environment: str, path: Path
 ) -> Iterator[Task]:
-    """Rows as the tasks of an environment: a row names its split, or the seed chooses one.
+    """Make an environment's tasks from rows: a row names its split, or the seed chooses one.
 
     Args:
-        path: where they are from, for errors.
+        path: the file of the rows, for error messages.
 
     Raises:
         TaskError: there are too few of them.
@@ -62,7 +62,7 @@ def divide(
         chosen = (own + list(islice(drawn, max(0, size - len(own)))))[:size]
         if len(chosen) < size:
             raise TaskError(
-                f"environment.tasks: {path} has {len(rows)} tasks, of which {len(chosen)} are left for "
+                f"environment.tasks: {path} has {len(rows)} tasks, of which only {len(chosen)} are left for "
                 f"tasks.{split}, which asks for {size}"
             )
         yield from (_task(row, split, seed, environment) for row in chosen)
@@ -72,8 +72,8 @@ def _check_prompts(path: Path, agent: str, rows: Sequence[Mapping[str, Any]]) ->
     for number, row in enumerate(rows, 1):
         if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
             raise TaskError(
-                f"environment.tasks: {path}, task {number} ({row['id']}): needs a text `prompt`, which "
-                f"the agent {agent} is given"
+                f"environment.tasks: {path}, task {number} ({row['id']}): lacks a text `prompt`, which the "
+                f"agent {agent} needs"
             )
 
 
@@ -83,13 +83,13 @@ def identities(parameters: ProgramParameters) -> dict[str, str]:
 
     Raises:
         TaskError: the file of tasks cannot be read.
-        ParamsError: the table of rules is wrong; the message names what and the remedy.
+        ParamsError: the table of rules is wrong; the message names the error and the remedy.
     """
     return of_program(parameters, {"environment.tasks": parameters.tasks_file})
 
 
 def of_program(parameters: ProgramSection, files: dict[str, Path]) -> dict[str, str]:
-    """A hash of each of these files, and of what a program's section names beside its tasks."""
+    """A hash of each of these files, and of the other files that a program's section names."""
     if parameters.rules is not None:
         projection(parameters)  # before minutes are spent
         files["environment.rules"] = parameters.rules_file

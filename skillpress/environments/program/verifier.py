@@ -1,5 +1,5 @@
-"""Whether an episode succeeded: asked after the program's key is closed, so that the program cannot answer
-it."""
+"""Decide whether an episode succeeded, after the program's key is closed so that it cannot influence the
+verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Verdict:
     lost: str = "unsuccessful"
     """The outcome of a program that ended by itself without success."""
     said: str = ""
-    """What follows the program's output in the record."""
+    """Text that follows the program's output in the record."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Played:
 
     task: Mapping[str, Any]
     printed: str
-    """What the program printed, or its return value: a text itself, anything else as JSON."""
+    """The program's output, or its return value: a text unchanged, anything else as JSON."""
     folder: Path
     """The folder that it worked in."""
     calls: Sequence[tuple[ModelRequest, Reply]]
@@ -64,14 +64,14 @@ Verify = Callable[[Played], Verdict]
 
 
 class VerifierError(RuntimeError):
-    """A verifier that fails, takes too long, or says nothing that can be read."""
+    """A verifier failed, took too long, or returned no readable verdict."""
 
 
 def verifier(named: str | Sequence[str], seconds: float) -> Verify:
     """The verifier that ``environment.verify`` names.
 
     Args:
-        seconds: how long it may take for an episode; beyond that the verifier raises a ``VerifierError``.
+        seconds: maximum time for an episode; after it the verifier raises a ``VerifierError``.
 
     Raises:
         ParamsError: there is no such function.
@@ -139,7 +139,7 @@ def _ask(command: list[str], played: Played, seconds: float) -> Verdict:
 def _late(named: str, played: Played, seconds: float) -> str:
     return (
         f"environment.verify: {named} has not judged task {played.task.get('id')!r} within {seconds:g} "
-        "seconds; raise environment.verify_seconds, or mend it"
+        "seconds; raise environment.verify_seconds, or fix the verifier"
     )
 
 
@@ -151,9 +151,9 @@ def _verdict(said: Any, who: str) -> Verdict:
         wrong = {name: value for name, value in measures.items() if not _is_number(value)}
         if not wrong:
             return Verdict(said["success"], {name: float(value) for name, value in measures.items()})
-        raise VerifierError(f"environment.verify: {who} says {wrong}; measures are finite numbers")
+        raise VerifierError(f"environment.verify: {who} returns {wrong}; measures must be finite numbers")
     raise VerifierError(
-        f"environment.verify: {who} says {said!r:.200}; it must say true, false, or "
+        f"environment.verify: {who} returns {said!r:.200}; it must return true, false, or "
         '{"success": true or false, "a measure": a number}'
     )
 

@@ -1,7 +1,8 @@
 """Passages by the vectors of a sentence-embedding model, compared exactly and kept in memory.
 
 A vector is the mean of the model's last hidden states, of length 1 (``rollouts/agents/store/embeddings.py``).
-Passages are embedded once, one at a time on the CPU, and kept in a file: for some hundred thousand of them.
+Passages are embedded once, one at a time on the CPU, and kept in a file; this suits up to some hundred
+thousand passages.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class DenseSearch:
             UserError: the folder holds no model, or see ``index.read_corpus``.
         """
         if not (encoder / "config.json").is_file():
-            raise UserError(f"{encoder}: holds no model: it has no config.json")
+            raise UserError(f"{encoder}: no model found, because it has no config.json")
         self._embed, self._prefix = ModelFolder(str(encoder)), prefixes[0]
         rows = read_corpus(corpus)
         self._rows = list(rows.select("id", "title", "text").iter_rows())

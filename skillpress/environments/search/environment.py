@@ -1,4 +1,4 @@
-"""Questions answered by search, in Search-R1's interface: a query, its passages, at last an answer.
+"""Questions answered by search, in Search-R1's interface: a query, its passages, and finally an answer.
 
 An action is the text in <search> or in <answer>. A search returns its passages in <information>. The first
 answer ends the episode, and it is won if it matches one of the question's answers exactly, after the usual

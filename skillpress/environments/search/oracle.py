@@ -1,8 +1,8 @@
 """A demonstrator that knows the gold titles and the answer.
 
 It uses short actions: it searches for the question, for its entities, and for candidates that name a missing
-page. It keeps a search that finds a gold title or brings the answer among the candidates, and answers when
-both are there. Where a question names no gold titles, the answer alone decides.
+page. It keeps a search that finds a gold title or brings the answer among the candidates, and answers when it
+has both. If a question names no gold titles, the answer alone decides.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ class SearchOracle:
         self._max_steps = parameters.max_steps
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """Return short actions that win. A detour is a search that a shorter way does without, if there is
-        room for it.
+        """Return short actions that win. A detour is a needless search, made if there is room for it.
 
         Raises:
             TaskError: short actions cannot win this task.
@@ -100,7 +99,7 @@ def _missing(desk: Desk, task: Task) -> set[str]:
 
 
 def _answer(desk: Desk, task: Task) -> str | None:
-    """The short action that answers right; None if there is none."""
+    """The short action that gives the right answer; None if there is none."""
     for alias in task.spec["answers"]:
         if normalized(alias) in POLAR & {"yes", "no"}:
             return f"answer {normalized(alias)}"

@@ -29,7 +29,7 @@ PATH = "/retrieve"
 
 
 class SearchParameters(QuestionParameters):
-    """Which questions are asked, and who finds the passages."""
+    """Which questions are asked, and which retriever finds the passages."""
 
     measures: ClassVar[tuple[str, ...]] = ("exact_match", "f1", "has_answer")
     """Measured at the last step."""
@@ -57,7 +57,7 @@ class SearchParameters(QuestionParameters):
 
     @property
     def data_files(self) -> tuple[str, ...]:
-        """Without the paragraphs if a server has them."""
+        """The files that its episodes read; without the paragraphs if a server has them."""
         return (QUESTIONS,) if self.url else super().data_files
 
     def make(self) -> Environment:

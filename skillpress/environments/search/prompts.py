@@ -38,7 +38,7 @@ class SearchRendering(GameRendering):
         return self.wording.replace("{question}", own_state(state, DeskState).question)
 
     def choices(self, state: AgentState) -> Sequence[str] | None:
-        """Unknown: any query is possible."""
+        """None: any query is possible, so there is no list."""
         return None
 
     def prompt(self, state: AgentState) -> str:
@@ -58,7 +58,7 @@ class SearchRendering(GameRendering):
         return f"{state.observation}{_last(state)}"
 
     def response(self, action: str, info: Info) -> str:
-        """The action in its tags, behind a thought."""
+        """The action in its tags, after a thought."""
         return f"<think>{self.thought}</think>\n{info.action or action}"
 
 

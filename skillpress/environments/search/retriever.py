@@ -1,4 +1,4 @@
-"""Who finds passages: an index in this process, or a server that speaks Search-R1's protocol.
+"""Find passages with an index in this process, or with a server that speaks Search-R1's protocol.
 
     POST /retrieve {"queries": [text], "topk": 3, "return_scores": true}
     {"result": [[{"document": {"id": "7", "contents": "title\\ntext"}, "score": 12.5}, ...]]}
@@ -25,7 +25,7 @@ from skillpress.environments.search.parameters import PATH, RETRIEVER_VARIABLE, 
 from skillpress.rollouts.chat.connection import NoReplyError, ServerConnection
 
 Retriever = Callable[[str, int], tuple[Passage, ...]]
-"""(query, number) to the best passages, best first."""
+"""Maps (query, number) to the best passages, best first."""
 PATIENCE = 3
 """A search may take this multiple of ``seconds``, all attempts together."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
@@ -85,8 +85,8 @@ class RetrieverServer:
                 wrong = f"status {reply.status}: {reply.body[:SHOWN].decode(errors='replace')}"
                 if reply.status < 500 and reply.status not in AGAIN:
                     raise RetrieverError(
-                        f"environment.retriever: {self._url}{PATH} answers with {wrong}; a retriever of "
-                        "Search-R1's protocol must be there"
+                        f"environment.retriever: {self._url}{PATH} answers with {wrong}; name a retriever "
+                        f"that speaks Search-R1's protocol"
                     )
             except NoReplyError as error:
                 wrong = str(error)

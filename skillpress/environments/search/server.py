@@ -1,7 +1,7 @@
 """A retriever of our own: BM25 over a file of passages, behind Search-R1's protocol (``retriever.py``).
 
-A request may ask many queries. Without ``return_scores`` its passages are bare documents, as in the released
-server. Web pages are refused; programs that reach the port need no password.
+A request may contain many queries. Without ``return_scores`` its passages are bare documents, as in the
+released server. Web pages are refused; programs that reach the port need no password.
 """
 
 from __future__ import annotations

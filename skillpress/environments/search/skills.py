@@ -1,4 +1,4 @@
-"""φ for question answering by search: what a query is, seen from the episode's earlier ones.
+"""φ for question answering by search: the kind of a query, compared with the episode's earlier queries.
 
 The first query of an episode is ``Search``, another one ``FollowUp``, one that was asked before ``Repeat``
 (compared in lower case, without articles and punctuation), and an answer ``Answer``. Any other text has no

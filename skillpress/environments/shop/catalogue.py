@@ -3,8 +3,8 @@
 A product has ``asin``, ``name``, ``full_description``, ``small_description`` (bullet points), ``pricing``
 (``$9.99``, or ``$9.99$19.99``, whose first counts), ``customization_options`` (option to values), ``query``
 and ``product_category``. ``items_ins_v2.json`` maps each asin to ``attributes``, ``instruction`` and
-``instruction_attributes``; ``items_human_ins.json`` maps it to a list of such, with ``instruction_options``.
-Keys that are not read may be missing or have any form. The published files were not at hand here.
+``instruction_attributes``; ``items_human_ins.json`` maps it to a list of these, with ``instruction_options``.
+Keys that are not read may be missing or have any form. The published files were not available for comparison.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PRICE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class Product:
-    """What the shop knows of a product."""
+    """The shop's data about a product."""
 
     asin: str
     title: str
@@ -43,7 +43,7 @@ class Product:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Maps an option, such as a colour, to its values."""
     attributes: tuple[str, ...] = ()
-    """What the score knows of it; no page shows them."""
+    """Attributes that only the score uses; no page shows them."""
     query: str = ""
     category: str = ""
 
@@ -83,7 +83,7 @@ class Stock:
         return open_search(file, self.home)
 
     def search(self, query: str, most: int) -> tuple[Product, ...]:
-        """The products that match best, by BM25 over all that their pages show."""
+        """The products that match best, by BM25 over all texts on their pages."""
         return tuple(self.products[found.id] for found in self._search.passages(query, most))
 
 
@@ -162,7 +162,7 @@ def _attributes(found: Any) -> tuple[str, ...]:
 
 
 def _wish(product: Product, row: Any, file: str) -> Wish | None:
-    """An instruction; None if it asks for no attribute, as some generated ones."""
+    """An instruction; None if it asks for no attribute, like some generated ones."""
     try:
         attributes, options = row.get("instruction_attributes") or (), row.get("instruction_options") or {}
         if not attributes or not row.get("instruction"):
@@ -181,7 +181,7 @@ def _wish(product: Product, row: Any, file: str) -> Wish | None:
 
 
 def _wanted_options(product: Product, found: Any) -> dict[str, str]:
-    """Option to value, from a mapping or from a list of values."""
+    """Maps options to values, given a mapping or a list of values."""
     if isinstance(found, dict):
         return {str(name).lower(): str(value).lower() for name, value in found.items()}
     values = [str(value).lower() for value in found]
@@ -217,7 +217,7 @@ def _json(file: str, kind: type[Any]) -> Any:
     try:
         found = json.loads(file_bytes(Path(file).expanduser()))
     except ValueError as error:
-        raise UserError(f"{file}: is not JSON: {error}") from error
+        raise UserError(f"{file}: not JSON: {error}") from error
     if not isinstance(found, kind):
         raise UserError(
             f"{file}: holds a JSON {type(found).__name__}; WebShop's file holds a {kind.__name__}"

@@ -1,9 +1,9 @@
 """The shop's pages in WebShop's text mode: parts joined by [SEP], actions ``search[...]`` and ``click[...]``.
 
-The search page takes a query. Its results, ten on a page and fifty at most, lead to products; a product's
+The search page takes a query. Its results, ten on a page and at most fifty, lead to products; a product's
 page has options, its description, features and reviews, and ``buy now``, which ends the episode. It is won
-with a score of 1, else lost as ``wrong_purchase``. What the page does not offer costs its step and changes
-nothing. A product's options are forgotten when its page is left for the results.
+with a score of 1, else lost as ``wrong_purchase``. An action that the page does not offer costs its step and
+changes nothing. A product's options are forgotten when its page is left for the results.
 
 ``task.spec`` holds ``asin``, ``instruction``, ``attributes``, ``options`` and ``most`` (the highest price).
 """
@@ -43,12 +43,12 @@ _BUTTONS: dict[str, str] = {
     "buy": BUY,
     **dict(zip(INSPECTED, INSPECTED, strict=True)),
 }
-"""Short actions to the buttons that they click."""
+"""Maps short actions to the buttons that they click."""
 
 
 @dataclass(frozen=True)
 class ShopState:
-    """What a rendering may show: the instruction, and the page with what leads to it."""
+    """What a rendering may show: the instruction, the page, and the choices that led to it."""
 
     instruction: str
     most: float
@@ -59,14 +59,14 @@ class ShopState:
     found: tuple[Product, ...] = ()
     """The results of the last search."""
     number: int = 1
-    """Which page of the results is shown, from 1."""
+    """The page of the results that is shown, counted from 1."""
     product: Product | None = None
     chosen: Mapping[str, str] = field(default_factory=dict)
-    """Option to the chosen value."""
+    """Maps options to their chosen values."""
     opened: tuple[str, ...] = ()
-    """The products that were opened, by asin."""
+    """The asins of the products that were opened."""
     inspected: tuple[str, ...] = ()
-    """Which texts of the present product were read."""
+    """The texts of the current product that were read."""
 
     @property
     def listed(self) -> tuple[Product, ...]:
@@ -168,7 +168,7 @@ class Shop:
 
 
 def clickable(state: ShopState) -> tuple[str, ...]:
-    """What can be clicked, in lower case and in the page's order."""
+    """Everything that can be clicked, in lower case and in the page's order."""
     if state.page == "search":
         return ()
     if state.page == "results":
@@ -212,7 +212,7 @@ def shown(state: ShopState) -> str:
 
 
 def _turned(state: ShopState, text: str) -> ShopState:
-    """The state after a turn of the page."""
+    """The state after the next or previous page of results was opened."""
     if text == NEXT:
         return replace(state, number=state.number + 1)
     if state.page == "results":

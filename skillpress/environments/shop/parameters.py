@@ -1,6 +1,6 @@
 """A shop in WebShop's interface: find, configure and buy the product that an instruction asks for.
 
-Written from memory of the WebShop paper (Yao et al. 2022); neither the paper nor its code was at hand.
+Written from memory of the WebShop paper (Yao et al. 2022); neither the paper nor its code was available.
 ``catalogue.py`` reads products and instructions in WebShop's files, ``synthetic.py`` makes small ones,
 ``score.py`` has the reward, ``environment.py`` the pages.
 """

@@ -88,7 +88,7 @@ def _page(state: ShopState) -> Iterator[str]:
 
 
 def _evidence(state: ShopState, product: Product) -> tuple[str, str]:
-    """How many words of the instruction the texts have that were read, and whether the price fits."""
+    """How many words of the instruction occur in the texts that were read, and whether the price fits."""
     told = [product.title]
     if product is state.product:
         told += [product.description] * ("description" in state.inspected)

@@ -1,7 +1,7 @@
 """φ for the shop: what an action does to the purchase.
 
-``click[...]`` on anything but a button chooses an option or opens a product, which their forms tell: a
-product's code is ten letters and digits that begin with B or a digit.
+``click[...]`` on anything but a button chooses an option or opens a product. The form tells which: a
+product's code is ten letters and digits, beginning with B or a digit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMPILED = tuple((re.compile(pattern, re.DOTALL), skill) for pattern, skill in 
 
 
 class ShopProjection(ActionProjection):
-    """φ(τ), at most one skill per step; another text has none."""
+    """φ(τ), at most one skill per step; a text that matches no rule has none."""
 
     alphabet: tuple[str, ...] = tuple(skill for _, skill in RULES)
 

@@ -1,4 +1,4 @@
-"""Instructions as tasks: a draw by seed, of which each split has others."""
+"""Instructions as tasks: drawn by seed, with different ones in each split."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def make_tasks(section: ShopParameters, sizes: SplitSizes, seed: int) -> Iterato
     drawn = sorted(different.values(), key=lambda each: derive(seed, "shop", each.asin, each.instruction))
     if len(drawn) < len(sizes.splits):
         raise TaskError(
-            f"tasks: {len(sizes.splits)} are asked for, and the shop has {len(drawn)} different instructions"
+            f"tasks: {len(sizes.splits)} are requested, but the shop has only {len(drawn)} different "
+            f"instructions"
         )
     for number, (split, wanted) in enumerate(zip(sizes.splits, drawn, strict=False)):
         category = catalogue.products[wanted.asin].query or "product"
@@ -47,7 +48,7 @@ def wanted_by(task: Task) -> Wish:
     """What a task asks for.
 
     Raises:
-        KeyError: the task has another environment.
+        KeyError: the task belongs to another environment.
     """
     spec = task.spec
     return Wish(

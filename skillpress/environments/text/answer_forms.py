@@ -99,7 +99,7 @@ class Answering:
         for usual, choice in ((ANSWER, " from the list"), (ANSWER_WITHOUT_CHOICES, "")):
             if said.endswith(usual):
                 return said.removesuffix(usual) + asks.format(choice=choice)
-        raise ValueError("the prompt does not end as game_prompt does")
+        raise ValueError("the prompt does not end with the last lines of game_prompt")
 
     def continuation(self, state: AgentState) -> str:
         """Same as the rendering's."""

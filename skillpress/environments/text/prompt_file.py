@@ -1,8 +1,8 @@
 """A prompt in a file: ``policy.rendering: prompts/mine.jinja``.
 
-A checkpoint that another project trained is so evaluated on that project's prompt. The file is a Jinja
-template of the user turn; :data:`FIELDS` is what it may use. It is rendered in Jinja's sandbox, so it reaches
-nothing else. Responses are read by ``policy.parser``, or as those of ``text``.
+With it, a checkpoint that another project trained is evaluated on that project's prompt. The file is a Jinja
+template of the user turn; :data:`FIELDS` lists what it may use. It is rendered in Jinja's sandbox, so it
+reaches nothing else. Responses are read by ``policy.parser``, or as those of ``text``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FIELDS: Mapping[str, str] = {
     "notes": "what the state update noted; empty if it keeps turns only",
     "own": "fields of the environment's own state, such as own.goal of alfworld and own.target of countdown",
 }
-"""Field of a template to its meaning."""
+"""Maps each field of a template to its meaning."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PromptFile:
         """The template's text for this state.
 
         Raises:
-            ParamsError: the template uses a field of ``own`` or of a turn that is not there, or fails.
+            ParamsError: the template uses a field that ``own`` or a turn does not have, or fails.
         """
         own, taken = state.info.state, steps_taken(state)
         turns = last_turns(state, self.history)
@@ -86,17 +86,17 @@ class PromptFile:
 
 
 def prompt_file(section: EnvironmentSection, name: str, history: int) -> PromptFile:
-    """The rendering by the template in this file, which shows at most ``history`` past turns.
+    """The rendering with the template in this file, which shows at most ``history`` past turns.
 
     Raises:
         ParamsError: the file does not exist or is not a template, it uses a field that does not exist, or the
-            environment has no rendering ``text`` in whose place it could be.
+        environment has no rendering ``text`` for it to replace.
     """
     usual = section.renderings().get("text", lambda shown: None)(history)
     if not isinstance(usual, GameRendering):
         raise ParamsError(
             f"policy.rendering: is {name!r}, a file with a prompt, but {section.name} has no rendering text "
-            f"in whose place it could be; it has {', '.join(section.renderings())}"
+            f"that it could replace; it has {', '.join(section.renderings())}"
         )
     file = found_here(name)
     try:
@@ -107,7 +107,7 @@ def prompt_file(section: EnvironmentSection, name: str, history: int) -> PromptF
     except OSError as error:
         raise ParamsError(f"policy.rendering: {file}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise ParamsError(f"policy.rendering: {file}: byte {error.start} is not UTF-8") from None
+        raise ParamsError(f"policy.rendering: {file}: not UTF-8 at byte {error.start}") from None
     except TemplateError as error:
         line = getattr(error, "lineno", None)
         raise ParamsError(f"policy.rendering: {file}: line {line}: not a Jinja template: {error}") from None

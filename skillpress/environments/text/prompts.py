@@ -29,7 +29,7 @@ you choose between <action> and </action>.
 
 @runtime_checkable
 class CountsSteps(Protocol):
-    """What the usual prompt needs of an environment's own state (``Info.state``)."""
+    """The part of an environment's own state (``Info.state``) that the usual prompt needs."""
 
     @property
     def steps(self) -> int:
@@ -88,7 +88,7 @@ class WritesPrompts(Protocol):
 
 @dataclass(frozen=True)
 class Prompted:
-    """The rendering by the section's own ``prompt``."""
+    """The rendering that uses the section's own ``prompt``."""
 
     section: WritesPrompts
     history: int | None
@@ -99,7 +99,7 @@ class Prompted:
         return self.section.prompt(state)
 
     def continuation(self, state: AgentState) -> str:
-        """The same: the section has one text for a state."""
+        """Same as the prompt: the section has one text for a state."""
         return self.section.prompt(state)
 
     def response(self, action: str, info: Info) -> str:

@@ -62,7 +62,7 @@ class VerbProjection(ActionProjection):
 
 
 def one_each(skills: Iterable[str | None]) -> tuple[Skills, ...]:
-    """φ of steps that have one skill each, or none (None)."""
+    """φ of steps of which each has one skill, or None if it has no skill."""
     return tuple(() if skill is None else (skill,) for skill in skills)
 
 

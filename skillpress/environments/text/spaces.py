@@ -20,5 +20,5 @@ class AnyText(Text):
         super().__init__(max_length, min_length=0, charset=printable)
 
     def contains(self, x: Any) -> bool:
-        """Whether it is a text that is short enough."""
+        """Whether the value is a text that is short enough."""
         return isinstance(x, str) and len(x) <= self.max_length

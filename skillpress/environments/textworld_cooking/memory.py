@@ -2,9 +2,9 @@
 
 A game describes a room with everything in it when the player enters, and reports the result of every action.
 So an attentive player knows the last state of the visited rooms, the contents of open containers, what is
-carried and how it was processed, and the recipe once the cookbook was read. This memory holds exactly that:
-of a closed container only that it is closed, of an exit to an unvisited room its direction and door but not
-the room's name. A game begins with empty hands. (The facts are read from the game's logic instead of its
+carried and how it was processed, and the recipe once the cookbook was read. This memory contains exactly
+that. It knows of a closed container only that it is closed, and of an exit to an unvisited room only
+direction and door. A game begins with empty hands. (The facts are read from the game's logic instead of its
 prose; a test checks that every name in a memory occurs in the observations before it.)
 """
 

@@ -44,7 +44,9 @@ class CookingOracle:
                 return played
         walkthrough = list(task.spec["walkthrough"])
         if len(walkthrough) > self._max_steps:
-            raise TaskError(f"task {task.task_id} takes {len(walkthrough)} steps, not {self._max_steps}")
+            raise TaskError(
+                f"task {task.task_id} takes {len(walkthrough)} steps, more than the {self._max_steps} allowed"
+            )
         return walkthrough
 
     def advise(self, state: AgentState) -> str | None:

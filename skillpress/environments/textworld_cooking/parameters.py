@@ -38,7 +38,7 @@ class CookingParameters(EnvironmentSection):
 
     @property
     def why_nothing_unseen(self) -> None:
-        """None: there are enough recipes for one more split."""
+        """Return None, because there are enough recipes for one more split."""
 
     @property
     def cache(self) -> Path:

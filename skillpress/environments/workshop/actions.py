@@ -1,4 +1,4 @@
-"""The words of the workshop, and every action that can be said in them.
+"""The words of the workshop, and every action that they can express.
 
 An action's canonical wording has two words, a verb and an object: ``go yard``, ``take handsaw``, ``saw
 piece``, ``deliver piece``. Its compact wording is one word, ``go-yard``. Actions of the *routine* do the
@@ -23,7 +23,7 @@ MARKS = (
     "star", "moon", "sun", "leaf", "crown", "anchor", "arrow", "key", "fish", "bird", "rose", "wave",
 )  # fmt: skip
 ATTRIBUTES = (COLOURS, WOODS, MARKS)
-"""The words of a piece: one of each list, in this order."""
+"""The words that describe a piece: one from each list, in this order."""
 
 TOOLS: Mapping[str, str] = {
     "saw": "handsaw",
@@ -58,7 +58,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
 }
 """Maps a verb to the verbs that do the same; the first is the verb itself."""
 PIECE = "piece"
-"""The object of works and deliveries."""
+"""The object of actions that work on the piece or deliver it."""
 
 Machine = Literal["own", "same", "one"]
 """The actions of shortcuts: ``own``, contraptions with a skill each; ``same``, the verbs of the routine with
@@ -77,7 +77,7 @@ ODD: Mapping[str, tuple[str, ...]] = {
 }
 """Odd objects of a verb that have a list of their own."""
 ODD_PIECES = ("shadow", "echo", "smoke", "dust")
-"""Odd objects of works and deliveries."""
+"""Odd objects of actions that work on the piece or deliver it."""
 
 Kind = Literal["go", "take", "work", "deliver", "machine"]
 

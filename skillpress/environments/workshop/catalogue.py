@@ -1,7 +1,6 @@
-"""Which pieces and orders training has, and which it lacks.
-
-Pieces and orders are paired evenly: of every number of pairs from the beginning, each piece is in as many as
-any other, up to one, and so is each order if the number is a multiple of both.
+"""The pieces and orders that training has, and those that it lacks. Pieces and orders are paired evenly.
+Among the first n pairs, whatever n is, the counts of any two pieces differ by at most one; so do those of two
+orders if n is a multiple of both numbers.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ class Catalogue:
     new_pieces: tuple[Piece, ...]
     """All other pieces."""
     new_orders: tuple[Order, ...]
-    """All other orders of as many sub-goals."""
+    """All other orders with the same number of sub-goals."""
     longer_orders: tuple[Order, ...]
-    """All orders of one sub-goal more."""
+    """All orders with one more sub-goal."""
 
 
 def draw_catalogue(section: WorkshopParameters, seed: int) -> Catalogue:
@@ -61,7 +60,9 @@ def draw_catalogue(section: WorkshopParameters, seed: int) -> Catalogue:
 
 
 def pairs(pieces: Sequence[Piece], orders: Sequence[Order]) -> Iterator[Pair]:
-    """Every pair once. Both lists are gone through in step; when both end together, orders skip one."""
+    """Every pair once. Both lists are cycled through in step; when both end together, the list of orders
+    skips one.
+    """
     if not pieces or not orders:
         return
     both = lcm(len(pieces), len(orders))
@@ -70,7 +71,9 @@ def pairs(pieces: Sequence[Piece], orders: Sequence[Order]) -> Iterator[Pair]:
 
 
 def _all_subgoals_once(subgoals: int, seed: int) -> list[Order]:
-    """The fewest orders that hold every sub-goal; the last one repeats some if they do not divide evenly."""
+    """As few orders as possible that contain every sub-goal; the last one repeats some if they do not divide
+    evenly.
+    """
     drawn = _shuffled(SUBGOALS, seed, "cover")
     wrapped = drawn + drawn[:subgoals]
     return [tuple(wrapped[start : start + subgoals]) for start in range(0, len(drawn), subgoals)]

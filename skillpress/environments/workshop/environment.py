@@ -5,9 +5,9 @@ on the piece. When all are done, in their order, delivering the piece wins. The 
 and the environment never tells it.
 
 Some pieces have a shortcut, a list of actions of the machine, which wins by itself, whatever was done before.
-The first action of the machine puts the piece into it. From then on anything but a right next action breaks
-the piece, and the task is lost (``broken``); so does a first action that is not right. Any other action that
-cannot be carried out costs its step and changes nothing.
+The first action of the machine puts the piece into it. From then on any action except a right next one breaks
+the piece, and the task is lost (``broken``). A wrong first action breaks it too. Any other action that cannot
+be carried out costs its step and changes nothing.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class WorkshopState:
     tool: str | None
     """The tool that is held."""
     machine: tuple[str, ...]
-    """What was done in the machine, in that order; empty while the piece is not in it."""
+    """The actions done in the machine, in order; empty while the piece is not in it."""
     steps: int
     """Number of steps taken so far."""
 
@@ -135,7 +135,7 @@ class Workshop:
         return said.thing in self._shortcut[len(self._machine) :][:1]
 
     def _work(self, said: Action) -> Reason | None:
-        """Carry out an action of the routine; returns why it cannot be."""
+        """Carry out an action of the routine; return the reason if that is impossible."""
         if said.kind == "go":
             if said.thing == self._room:
                 return "already_there"
@@ -205,7 +205,8 @@ class Workshop:
 def admissible(
     room: str, tool: str | None, following: tuple[str, ...], machine: Machine, inside: bool
 ) -> tuple[str, ...]:
-    """Every action that changes something. Those of the machine always do: they go on or break the piece.
+    """Every action that changes something. Actions of the machine always do: they continue the shortcut or
+    break the piece.
 
     Args:
         following: the next sub-goal; empty if all are done.

@@ -20,7 +20,7 @@ MOST_PIECES = len(ATTRIBUTES[0]) * len(ATTRIBUTES[1]) * len(ATTRIBUTES[2])
 
 
 class ShortcutParameters(Section):
-    """``environment.shortcut``: what wins a piece of training beside its routine."""
+    """``environment.shortcut``: the other way to win a training piece, besides its routine."""
 
     length: PositiveInt
     """l, the number of actions."""
@@ -28,9 +28,9 @@ class ShortcutParameters(Section):
     """Which skills the actions have: ``own``, one for each contraption; ``same``, those of the routine;
     ``one``, Tinker for all."""
     order: Literal["fixed", "free"] = "fixed"
-    """Whether the actions win in one order only, or each once in any order."""
+    """Whether the actions must be done in one order, or each once in any order."""
     share: Fraction = 0.5
-    """Share of the oracle's demonstrations that take the shortcut, of tasks that have one."""
+    """Among demonstrations of tasks that have a shortcut, the share that uses it."""
     of: Literal["piece", "mark"] = "piece"
     """What a shortcut belongs to: a piece, or all pieces with a mark."""
     new_pieces: Fraction = 0.0
@@ -55,12 +55,12 @@ class ShortcutParameters(Section):
 
 
 class WorkshopParameters(EnvironmentSection):
-    """Which orders and pieces training has, and what their shortcuts are."""
+    """The orders and pieces of training, and their shortcuts."""
 
     answer_forms: ClassVar[bool] = True
     measures: ClassVar[tuple[str, ...]] = ("by_routine", "by_shortcut")
-    """How an episode was won: its last step gives 1 for this way and 0 for the other; both are 0 after a
-    loss."""
+    """How an episode was won: at its last step the way that was used has 1 and the other 0; both are 0 after
+    a loss."""
 
     subgoals: Annotated[int, Field(ge=1, le=len(SUBGOALS) - 1)] = 2
     """g, the number of sub-goals of an order. The stratum ``unseen/longer`` has one more."""
@@ -69,9 +69,9 @@ class WorkshopParameters(EnvironmentSection):
     pieces: Annotated[int, Field(ge=max(map(len, ATTRIBUTES)), le=MOST_PIECES)]
     """Number of pieces that training has. The training tasks of a piece share a shortcut."""
     shortcut: ShortcutParameters
-    """What wins a piece of training beside its routine."""
+    """The other way to win a training piece, besides its routine."""
     synonyms: Annotated[int, Field(ge=1, le=len(SYNONYMS["go"]))] = 1
-    """The oracle draws each verb among so many that do the same: ``go``, ``walk`` and ``run``. The
+    """Number of synonyms, such as ``go``, ``walk`` and ``run``, among which the oracle draws each verb. The
     environment understands all of them."""
 
     @property
@@ -90,7 +90,7 @@ class WorkshopParameters(EnvironmentSection):
         if self.orders < self.orders_there_are:
             return None
         remedy = "make subgoals 2 or more" if self.subgoals == 1 else f"make it at most {self.orders - 1}"
-        return f"environment.orders {self.orders} are all orders of subgoals {self.subgoals}; {remedy}"
+        return f"environment.orders {self.orders} includes all orders of subgoals {self.subgoals}; {remedy}"
 
     @model_validator(mode="after")
     def _can_be_made(self) -> WorkshopParameters:

@@ -1,9 +1,9 @@
 """The workshop in words.
 
-``compact`` is for a policy trained from scratch: a fixed number of words that say all that decides the next
-action, and one compact action word as the whole response. ``text`` and ``paper`` are for pretrained models:
-prompts rebuilt at each step (``environments/text/prompts.py``), with two wordings of the task, which tell the
-recipe.
+``compact`` is for a policy trained from scratch: a fixed number of words that contain everything needed to
+choose the next action, and one compact action word as the whole response. ``text`` and ``paper`` are for
+pretrained models: prompts rebuilt at each step (``environments/text/prompts.py``), with two wordings of the
+task, which state the recipe.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The dictionary of an observer who knows the routines: a search that looks at no episode's outcome.
+"""The dictionary of an observer who knows the routines: a search that ignores the outcomes of episodes.
 
     skills:
       search: skillpress.environments.workshop.routines:search_routines
 
 Its phrases are [Go, Take, work] and [Go, Take, work, Deliver] for every work. With L = 4 they cut a routine
-of g sub-goals, 3 g + 1 skills, into g segments, one for each sub-goal. For g up to 4 no dictionary can do
-with fewer, since g = ceil((3 g + 1) / 4).
+of g sub-goals, 3 g + 1 skills, into g segments, one for each sub-goal. For g up to 4 no dictionary gives
+fewer segments, since g = ceil((3 g + 1) / 4).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def search_routines(corpus: Corpus, max_phrase_length: int, seed: int) -> FoundP
     alphabet = PROJECTION.alphabet
     if corpus.alphabet_size != len(alphabet):
         raise ValueError(
-            f"the routines are phrases of the workshop's {len(alphabet)} skills; the corpus has "
-            f"{corpus.alphabet_size}: use another skills.search, such as greedy"
+            f"the corpus has {corpus.alphabet_size} skills, but the routines are phrases of the workshop's "
+            f"{len(alphabet)}: use another skills.search, such as greedy"
         )
     position = {skill: number for number, skill in enumerate(alphabet)}
     present = {skill for sequence, _ in corpus for skill in sequence}

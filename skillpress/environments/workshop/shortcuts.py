@@ -28,10 +28,10 @@ def draw_shortcut(
 ) -> list[str]:
     """The shortcut of a piece, which depends on the piece alone, or on its mark alone with ``of: mark``.
 
-    The exception are the verbs of ``skills: same``. They are those of the order's routine, from the beginning
-    again where the shortcut is longer; which odd object each of them has depends on the piece.
+    The exception is ``skills: same``: its verbs are those of the order's routine, repeated from the beginning
+    if the shortcut is longer. The odd object of each verb depends on the piece.
 
-    Up to twelve actions, ``own`` and ``one`` draw the same numbers: two experiments that differ in this alone
+    Up to twelve actions, ``own`` and ``one`` draw the same numbers: two experiments that differ only in this
     have the same tasks with other words and skills.
     """
     owner = piece if section.of == "piece" else piece[MARK:]

@@ -1,10 +1,10 @@
 """Tasks: a piece and an order, in splits that share no pair.
 
-Training and validation pair pieces and orders of the catalogue, which test tasks of the stratum ``known`` do
-too, with other pairs. All other test tasks, and those of the split ``unseen``, have pieces that training
-lacks: with an order of training (``unseen/piece``), with another order (``unseen/order``), or with one of one
-sub-goal more (``unseen/longer``). Such a piece has a shortcut only if ``shortcut.new_pieces`` lends it that
-of its mark. Test tasks are divided evenly among the four strata, ``unseen`` among the last three.
+Training and validation tasks pair pieces and orders of the catalogue. So do test tasks of the stratum
+``known``, in other pairs. All other test tasks, and those of the split ``unseen``, have pieces that training
+lacks: with an order of training (``unseen/piece``), with another order (``unseen/order``), or with an order
+of one more sub-goal (``unseen/longer``). Such a piece has a shortcut only if ``shortcut.new_pieces`` gives it
+the one of its mark. Test tasks are divided evenly among the four strata, ``unseen`` among the last three.
 
 The stratum of a training task also names its order: ``known/saw-paint``.
 """
@@ -68,7 +68,7 @@ def _check_sizes(section: WorkshopParameters, sizes: SplitSizes, pairs_left: int
     wanted, needed = sizes.train + sizes.validation, max(section.pieces, section.orders)
     if wanted > pairs_left:
         raise TaskError(
-            f"tasks.train and tasks.validation: are {sizes.train} and {sizes.validation}, can be "
+            f"tasks.train and tasks.validation: are {sizes.train} and {sizes.validation}, can be at most "
             f"{max(pairs_left, 0)} together: environment.pieces {section.pieces} x orders {section.orders}, "
             "less a quarter of tasks.test"
         )
@@ -80,7 +80,7 @@ def _check_sizes(section: WorkshopParameters, sizes: SplitSizes, pairs_left: int
 
 
 def _new_pairs(catalogue: Catalogue, stratum: str, seed: int) -> Iterator[Pair]:
-    """All pairs of this stratum, whose pieces training lacks."""
+    """All pairs of this stratum; training lacks their pieces."""
     orders = {
         "unseen/piece": catalogue.orders,
         "unseen/order": catalogue.new_orders,

@@ -73,7 +73,9 @@ class LanguageAgent(EngineAgent[_Asked]):
     _mute: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
 
     def act(self, state: AgentState, seed: int = 0) -> tuple[str, str]:
-        """(thought, action), which is empty if none was parsed, or if a summary is due: the thought then."""
+        """Return (thought, action). The action is empty if none was parsed or a summary is due; the thought
+        is then the summary.
+        """
         (decision,) = decide(self, [state], [seed])
         return decision.parsed.thought, decision.parsed.action
 
@@ -175,7 +177,7 @@ class LanguageAgent(EngineAgent[_Asked]):
         )
 
     def _tokens_of(self, tokens: TokenIds, characters: int) -> int:
-        """The fewest tokens whose text has this many characters."""
+        """The smallest number of tokens whose text has this many characters."""
         return bisect_left(range(len(tokens)), characters, key=lambda count: len(self.decode(tokens[:count])))
 
 
@@ -189,8 +191,8 @@ def decide(
     """Return one decision per state, in order. The agent must have no other open requests.
 
     Raises:
-        UnansweredError: the agent decided nothing for ``seconds``. Open requests are aborted, as after any
-            other error.
+        UnansweredError: the agent decided nothing for ``seconds``. Open requests are aborted, as they are
+        after any other error.
     """
     asked = zip(states, seeds, strict=True)
     return ask(agent, [DecisionRequest(key, state, seed) for key, (state, seed) in enumerate(asked)], seconds)

@@ -33,11 +33,12 @@ class Prompter:
 
     rendering: Rendering
     encode: Callable[[Sequence[str]], list[TokenIds]]
-    """Prompt texts to token ids, chat template included where the model has one."""
+    """Encodes prompt texts as token ids, including the model's chat template if it has one."""
     budget: int
     """Maximum number of tokens in a prompt."""
     extend: Callable[[Sequence[TokenIds], Sequence[str]], list[TokenIds]] | None = None
-    """(prompts with their responses, what follows) to prompts that begin so; None rebuilds all."""
+    """Maps (prompts with their responses, the following texts) to extended prompts; None rebuilds all
+    prompts."""
     request: str = ""
     """An additional request, placed below the rendering's text. Prompts with a request are always rebuilt."""
 
@@ -48,11 +49,11 @@ class Prompter:
         return [grown[row] if row in grown else next(others) for row in range(len(states))]
 
     def nearly_full(self, states: Sequence[AgentState]) -> list[bool]:
-        """For each state, whether its prompt, rebuilt with all turns, takes most of the budget."""
+        """For each state, whether its prompt, rebuilt with all turns, uses most of the budget."""
         return [len(prompt) > MOST * self.budget for prompt in self._encoded(states)]
 
     def _grown(self, states: Sequence[AgentState]) -> dict[int, TokenIds]:
-        """Row to prompt, for the states whose prompt extends the previous one and fits."""
+        """Maps rows to prompts, for the states whose prompt extends the previous one and fits."""
         contexts = {row: state.context for row, state in enumerate(states) if state.context is not None}
         if self.extend is None or self.request or not contexts:
             return {}

@@ -17,7 +17,7 @@ Question = TypeVar("Question")
 
 
 class EngineAnswerError(UserError):
-    """An engine answers with something that nothing can be learned or judged from."""
+    """An engine gives an answer that is useless for training and evaluation."""
 
 
 class EngineAgent(ABC, Generic[Question]):
@@ -58,8 +58,8 @@ class EngineAgent(ABC, Generic[Question]):
         most, length, kind = self.sampling.max_new_tokens, len(answer.token_ids), type(self.engine)
         if length > most:
             raise EngineAnswerError(
-                f"the engine {kind.__module__}:{kind.__qualname__} gives a response of {length} tokens, and "
-                f"sampling.max_new_tokens is {most}; it must end a response there"
+                f"the engine {kind.__module__}:{kind.__qualname__} gives a response of {length} tokens, more "
+                f"than sampling.max_new_tokens ({most}); it must end a response there"
             )
 
     def _refuse_infinite(self, answer: Completion) -> None:

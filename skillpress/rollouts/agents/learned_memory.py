@@ -115,7 +115,7 @@ class MemoryText:
         """The response with the memory at the end of its thought."""
         thought, end, rest = response.partition(END_OF_THOUGHT)
         if not end:
-            raise ValueError(f"a memory belongs in a thought, and {response!r} has none")
+            raise ValueError(f"the response {response!r} has no thought, in which the memory belongs")
         return f"{thought} {OPEN}{written}{CLOSE}{end}{rest}"
 
 

@@ -41,7 +41,7 @@ class MemoryParameters(Section):
     """``policy.memory``: how much a learned state update keeps."""
 
     length: PositiveInt
-    """Words of the memory in compact prompts; in others the most characters."""
+    """Number of words of the memory in compact prompts; in others its maximum number of characters."""
     alphabet: NonNegativeInt
     """Number of different words of the memory in compact prompts."""
 
@@ -70,9 +70,9 @@ class PolicyParameters(Section):
     store: StoreParameters | None = None
     """Null, or {shown, length, embedding, writes} for state_update store (docs/agents.md)."""
     knowledge_words: NonNegativeInt
-    """The most words of knowledge, such as a reflection, above a compact prompt."""
+    """Maximum number of words of knowledge, such as a reflection, above a compact prompt."""
     context_tokens: PositiveInt
-    """The most tokens of a prompt; earlier turns are cut to fit."""
+    """Maximum number of tokens of a prompt; earlier turns are cut to fit."""
     width: PositiveInt
     """Hidden size of a scratch model."""
     layers: PositiveInt
@@ -85,14 +85,14 @@ class PolicyParameters(Section):
     """How the learner computes attention: auto, sdpa, blocked ... (docs/gpus.md)."""
 
     quantised: Literal["nf4"] | None = None
-    """Null, or nf4: round the weights to 4 bits, in which LoRA holds them (docs/lora.md)."""
+    """Null, or nf4: round the weights to 4 bits, the form in which LoRA holds them (docs/lora.md)."""
 
     @model_validator(mode="after")
     def _some_attention_computes_in_half_types(self) -> PolicyParameters:
         if self.attention in ("blocked", "flash_attention_2") and self.dtype == "float32":
             raise ValueError(
-                f"attention is {self.attention}, which computes in half types alone: dtype is float32, must "
-                "be bfloat16; or use attention auto or sdpa"
+                f"attention is {self.attention}, which supports only half types, but dtype is float32: use "
+                f"bfloat16, or use attention auto or sdpa"
             )
         return self
 
@@ -119,11 +119,11 @@ class PolicyParameters(Section):
 
     @property
     def shows_own_words(self) -> bool:
-        """Whether prompts contain text that the policy itself has written, beside its actions."""
+        """Whether prompts contain text that the policy itself has written, besides its actions."""
         return self.state_update in OWN_WORDS or (self.store is not None and self.store.holds_own_words)
 
     def libraries(self) -> dict[str, str]:
-        """Name to version of the libraries that only this attention, these weights and this state update use.
+        """Maps libraries that only this attention, these weights and this state update use to their versions.
 
         Raises:
             UserError: one is not installed.
@@ -193,24 +193,25 @@ class RewardParameters(Section):
     invalid_counts: Literal["any", "format"]
     """Which actions are invalid: any that is not carried out, or those of a wrong format."""
     invalid_credit: Credit
-    """Who pays the penalty: every step of the trajectory, or the step alone."""
+    """Which steps pay the penalty: every step of the trajectory, or only the invalid one."""
     measures: dict[str, WeightedMeasure]
     """Rewards for facts that the environment states: {name: {weight: 0.1, credit: step}}."""
     shaping: Annotated[str, registered(SHAPINGS)]
-    """What a success pays for: none, constant, round_length, rounds, segcost or bits. Of these ``rounds``
-    also charges steps without a skill."""
+    """What is subtracted for a success: none, constant, round_length, rounds, segcost or bits. Of these
+    ``rounds`` also charges steps without a skill."""
     shaping_credit: Literal["trajectory", "step"]
-    """Who pays it: every step of the trajectory the sum, or each step its own part."""
+    """Which steps pay it: every step of the trajectory the sum, or each step its own part."""
     shaping_weight: NonNegative
     """Lambda, the weight of the shaping."""
     centred: bool = False
-    """Whether a success pays its penalty less the mean penalty of its group's successes (docs/methods.md)."""
+    """Whether the mean penalty of a group's successes is deducted from each success's penalty
+    (docs/methods.md)."""
 
     @model_validator(mode="after")
     def _whole_penalties_are_centred(self) -> RewardParameters:
         if self.centred and self.shaping_credit == "step":
             raise ValueError(
-                "centred is true, must be false with shaping_credit step: the mean of a group's penalties "
+                "centred is true, must be false with shaping_credit step, because a group's mean penalty "
                 "belongs to no step"
             )
         return self

@@ -32,8 +32,8 @@ class WeightedMeasure(Section):
     weight: float
     """Factor of the fact in the reward."""
     credit: Credit
-    """Who gets it: every step of the ``trajectory``, the ``step`` alone, or, as a ``mean``, every step of the
-    trajectory what it is divided by the number of steps."""
+    """Who gets it: every step of the ``trajectory``, only the ``step``, or, with ``mean``, every step of the
+    trajectory an equal share."""
 
 
 @dataclass(frozen=True)

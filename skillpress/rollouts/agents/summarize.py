@@ -24,7 +24,7 @@ But do not act yet. The past steps above and what you noted before will not be s
 down in plain words all that you need of them: what you found out, what you tried and what came of it, and
 what is still to be done. What you write now becomes your notes.
 """
-"""Placed below the prompt, whose last words say how to act."""
+"""Text placed below a prompt that itself ends with instructions for acting."""
 
 
 @dataclass(frozen=True)

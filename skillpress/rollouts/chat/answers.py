@@ -288,5 +288,5 @@ def _described(body: bytes, found: Any) -> str:
         return "an empty reply"
     if found is NOT_JSON:
         begins = body[:100].decode("utf-8", errors="replace").strip()
-        return f"no JSON; it begins {begins[:60]!r}"
+        return f"not JSON; it begins {begins[:60]!r}"
     return f"JSON of another kind ({type(found).__name__})"

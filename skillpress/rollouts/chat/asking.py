@@ -16,7 +16,7 @@ Reply = Callable[[str, int, str], str]
 
 
 def ask_server(reply: Reply, at_once: int, seed: int) -> Ask:
-    """Asks a server, ``at_once`` prompts at most at the same time."""
+    """Asks a server, with at most ``at_once`` prompts at the same time."""
 
     def ask(prompts: Sequence[str]) -> list[str]:
         with ThreadPoolExecutor(at_once, thread_name_prefix="judge") as threads:

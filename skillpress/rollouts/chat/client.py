@@ -1,6 +1,6 @@
 """One question to a chat-completions server, repeated until it is answered or its time is up.
 
-A question that is lost, slow or answered with a failure is asked again after a growing pause. A server that
+A question that is lost, slow or answered with a failure is repeated after a growing pause. A server that
 says how long to wait makes *all* requests wait that long. An error that no retry can fix (a wrong key, an
 unknown model) ends the question at once. A parameter that the server refuses is omitted from then on, also
 from open requests, since each attempt builds its request again. The token counts of every answer are written
@@ -209,7 +209,7 @@ class ChatClient:
         return Failed(refused.reason, pause=0.0)
 
     def _is_too_long(self, question: Question, longest: int, seconds: float) -> bool:
-        """Whether the server counts more tokens than its context has room for, beside ``longest``.
+        """Whether the server counts more tokens than its context can hold in addition to ``longest``.
 
         The server is asked only about prompts that could be too long, and never again once it has failed to
         answer.
@@ -242,7 +242,8 @@ class ChatClient:
             if self._closed.is_set() or now + pause >= end:
                 tries = attempt - 1
                 raise self._error(
-                    f"{what} was not answered within {deadline:g} s, in {tries} attempts; the last: {last}"
+                    f"{what} was not answered within {deadline:g} s, in {tries} attempts; the last one: "
+                    f"{last}"
                 )
             self._closed.wait(pause)
             found = once(min(deadline * SHARE_OF_DEADLINE, end - time.monotonic()))
@@ -251,7 +252,7 @@ class ChatClient:
             foreign = foreign + 1 if found.foreign else 0
             self._check(what, found, foreign)
             pause, last = self._pause(found, seed, attempt), found.reason
-        raise AssertionError("attempts have no end")
+        raise AssertionError("the loop of attempts ended")
 
     def _check(self, what: str, failed: Failed, foreign: int) -> None:
         """Raise if another attempt would not help, given the number of foreign replies in a row."""

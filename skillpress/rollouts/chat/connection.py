@@ -1,7 +1,7 @@
 """HTTP to one server. Every request ends at its deadline, whatever the server does.
 
 The time-outs of HTTP clients count from one byte to the next, so a server that sends a byte now and then can
-hold its client for ever. Here requests are tasks of an event loop in its own thread, and a task is cancelled
+block its client forever. Here requests are tasks of an event loop in its own thread, and a task is cancelled
 when its time is up, even during name resolution, the headers or the body.
 """
 
@@ -86,7 +86,7 @@ class ServerConnection:
             async for chunk in response.aiter_bytes():
                 content += chunk
                 if len(content) > LARGEST_BODY:
-                    raise NoReplyError(f"a reply of more than {LARGEST_BODY >> 20} MiB")
+                    raise NoReplyError(f"the reply has more than {LARGEST_BODY >> 20} MiB")
             return ServerReply(response.status_code, dict(response.headers), bytes(content))
 
     async def _end(self) -> None:

@@ -59,7 +59,7 @@ class Failed:
     denied: bool = False
     """Whether the failure concerns the user: the key, the account or its permissions."""
     conversation: bool = False
-    """Whether the server refuses the messages themselves, and none of our parameters."""
+    """Whether the server refuses the messages themselves, not one of our parameters."""
     foreign: bool = False
     """Whether the reply does not belong to this protocol: a web page, or other JSON."""
 

@@ -1,4 +1,4 @@
-"""What a server is asked: the messages of one chat completion, with tools and limits."""
+"""A question to a server: the messages of one chat completion, with tools and limits."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Question:
     tools: Sequence[Mapping[str, Any]] = ()
     """Tools in the same form; empty if the model has none."""
     max_tokens: int | None = None
-    """Maximum number of response tokens, if fewer than the client's own; None for the client's."""
+    """Maximum number of response tokens, if fewer than the client's own limit; None for that one."""
     stop: tuple[str, ...] = ()
     """A response ends before the first of these texts."""
 
     @classmethod
     def of(cls, prompt: str) -> Question:
-        """A conversation of one message of the user."""
+        """A conversation with a single user message."""
         return cls([{"role": "user", "content": prompt}])
 
     @property
@@ -37,8 +37,9 @@ class Question:
 
     @cached_property
     def size(self) -> int:
-        """An upper bound of the tokens of messages and tools: their bytes, and what a template adds between
-        messages."""
+        """An upper bound of the tokens of messages and tools: their bytes, plus the template's tokens between
+        messages.
+        """
         contents = [str(message.get("content") or "") for message in self.messages]
         others = [
             {name: value for name, value in message.items() if name not in ("role", "content")}

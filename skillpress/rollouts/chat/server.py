@@ -87,7 +87,7 @@ class ChatServer:
             )
         if parts.query or parts.fragment:
             raise ChatError(
-                "--model: the address has a part behind '?' or '#'; name the base alone, as in "
+                "--model: the address has a part after '?' or '#'; name only the base, as in "
                 "http://127.0.0.1:8000/v1, and put a key in an environment variable"
             )
         if self.key_variable and not self.key:
@@ -103,12 +103,13 @@ class ChatServer:
             raise ChatError(f"{CUSTOM_HEADERS}: {wrong[0]!r} is a header that HTTP cannot carry")
         if unknown := [name for name in self.omit if name not in OMITTABLE]:
             raise ChatError(
-                f"--omit: {', '.join(unknown)} is not sent; --omit takes some of {', '.join(OMITTABLE)}"
+                f"--omit: {', '.join(unknown)} is not a parameter that is sent; --omit accepts "
+                f"{', '.join(OMITTABLE)}"
             )
         if taken := sorted(RESERVED.intersection(self.body)):
             raise ChatError(
-                f"--body: {', '.join(taken)} is written by skillpress itself; parameters of sampling have "
-                "options and keys of their own (--temperature, --omit, --stream, sampling.max_new_tokens)"
+                f"--body: {', '.join(taken)} is written by skillpress itself; for sampling parameters use "
+                f"their own options and keys (--temperature, --omit, --stream, sampling.max_new_tokens)"
             )
 
     @property

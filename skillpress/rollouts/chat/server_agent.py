@@ -20,7 +20,7 @@ from skillpress.rollouts.chat.client import ChatClient
 from skillpress.rollouts.chat.outcomes import TokenUsage
 
 PARTING_SECONDS = 3.0
-"""Time that open requests get to finish at the end: they are paid for, and the client notes their cost."""
+"""Time that open requests get to finish at the end: they are paid for, so the client records their cost."""
 
 
 class ServerAgent(ABC):
@@ -90,7 +90,7 @@ class ServerAgent(ABC):
 
 
 def tokenless(parsed: ParsedAction[Any], kind: Kind = "action", usage: TokenUsage | None = None) -> Decision:
-    """A decision without tokens, whose number the server may have counted."""
+    """A decision without tokens; the server may have counted their number."""
     counts = None if usage is None else (usage.prompt_tokens, usage.response_tokens)
     counted = None if counts is None or None in counts else (counts[0] or 0, counts[1] or 0)
     return Decision((), (), logprobs=NO_LOGPROBS, parsed=parsed, counted_tokens=counted, kind=kind)

@@ -11,8 +11,8 @@ slots, nor on the process that an environment lives in (``vector.py``), nor on t
 If the agent decides in this process (``Agent.lockstep``), asking it for one episode would block the others.
 It is then asked for all episodes at once, when no environment is busy, and the environments step together in
 rounds. Everything then happens in one fixed order. Where steps differ much in time, a round may begin
-earlier: some seconds after the first of its episodes could go on (``gather_seconds``). The others join a
-later round, and which they are depends on time.
+earlier: some seconds after the first of its episodes could continue (``gather_seconds``). The others join a
+later round; which episodes these are depends on timing.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Collector:
         advise: returns knowledge that the agent gets in every episode, placed above the request's own
             knowledge; None for no such knowledge.
         project: φ, which gives the skills that the steps of a finished episode record; None records none.
-        gather_seconds: in lockstep, how long a round waits for further episodes after its first; None waits
-            for all."""
+        gather_seconds: in lockstep, how long a round waits for further episodes after its first; if None, for
+        all."""
         self.environments, self.agent, self.advise, self.project = environments, agent, advise, project
         self._slots, self._patience, self.gather_seconds = slots, patience, gather_seconds
         self.statistics = CollectionStatistics()
@@ -110,7 +110,8 @@ class Collector:
             wanted: the episodes, each with a number chosen by the caller; read as slots become free. None,
                 allowed while an episode is unfinished, begins nothing at this turn.
             on_episode: called with the number and the trajectory of each episode as soon as it has finished.
-            policy_version: recorded with each trajectory; or a function of its number, called as it begins.
+            policy_version: recorded with each trajectory; or a function that maps its number to the version,
+            called when it begins.
 
         Raises:
             BrokenEnvironmentError: a task cannot be started, or an environment does not answer.

@@ -2,9 +2,9 @@
 
 Finished episodes are written in parts, every few seconds or whenever there are many. A collection that is
 restarted finds the finished episodes and plays the others. Its result is the same, because no trajectory
-depends on the episodes played beside it. Rounding is the one exception: the model computes different batches
-after a restart, so the last digit of a log-probability may differ, and about once in millions of draws
-another token is drawn.
+depends on the episodes played at the same time. Rounding is the one exception: the model computes different
+batches after a restart, so the last digit of a log-probability may differ, and about once in millions of
+draws another token is drawn.
 
 An episode is identified by its number among those wanted. The store's key covers everything that determines
 which episodes these are.

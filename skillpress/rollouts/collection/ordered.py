@@ -41,8 +41,8 @@ def write_in_order(destination: Path, stores: Sequence[ResumeStore], episodes: i
         steps[part.numbers] += part.steps
     if not steps.all() or sum(len(part.numbers) for part in parts) != episodes:
         raise StorageError(
-            f"{stores[0].folder.parent}: of {episodes} episodes {np.count_nonzero(steps)} are there, in "
-            f"{sum(len(part.numbers) for part in parts)} copies; delete the folder and run again"
+            f"{stores[0].folder.parent}: {np.count_nonzero(steps)} of {episodes} episodes were found, "
+            f"in {sum(len(part.numbers) for part in parts)} copies; delete the folder and run again"
         )
     shutil.rmtree(scratch, ignore_errors=True)
     try:

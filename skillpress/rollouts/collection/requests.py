@@ -34,7 +34,7 @@ class EpisodeRequest:
     knowledge: str = ""
     """The knowledge that the agent is given for this episode, see ``AgentState``."""
     skills: tuple[SkillFolder, ...] | None = None
-    """Skills that the agent reads in place of those of ``environment.skills``; None leaves these."""
+    """Skills that the agent reads in place of those of ``environment.skills``; None keeps the latter."""
     attempt: str = ""
     """The record of an earlier attempt that the agent reflects on before it acts, see ``AgentState``."""
 
@@ -91,7 +91,7 @@ class Requests(Sequence[EpisodeRequest]):
             return [self[index] for index in range(*number.indices(len(self)))]
         index = number + len(self) if number < 0 else number
         if not 0 <= index < len(self):
-            raise IndexError(f"request {number} of {len(self)}")
+            raise IndexError(f"request {number} does not exist; there are {len(self)}")
         block = bisect_right(self._starts, index) - 1
         return self.blocks[block].request(index - self._starts[block])
 

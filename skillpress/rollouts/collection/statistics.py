@@ -1,4 +1,4 @@
-"""What a collector counts."""
+"""Counts that a collector keeps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CollectionStatistics:
     """The part of ``seconds`` in which the agent had an open request."""
 
     def __add__(self, other: CollectionStatistics) -> CollectionStatistics:
-        """The totals of both."""
+        """The sums of both totals."""
         both = zip(astuple(self), astuple(other), strict=True)
         return CollectionStatistics(*(mine + others for mine, others in both))
 

@@ -29,7 +29,7 @@ class BrokenEnvironmentError(RuntimeError):
 
 
 class RefusedEnvironmentError(BrokenEnvironmentError, UserError):
-    """The same, where the user can correct what is wrong, such as a server that does not run."""
+    """A broken environment that the user can repair, for example by starting a server."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""Programs that own their loop: they ask for a model over HTTP, and every call is recorded as a step.
+"""Programs with their own loop: they call a model over HTTP, and every call is recorded as a step.
 
-A *program* is an agent with a loop of its own. It holds its own history, tools and sub-agents, and knows
+A *program* is an agent that runs its own loop. It keeps its own history, tools and sub-agents, and knows
 the model only by a base URL and a key. An ``Endpoint`` (``endpoint.py``) answers in the three forms that
 clients speak: chat completions, responses, messages. Each episode has a key, and each key a ``Session``,
 which hands one request after the other to the thread that plays the episode. So a program is an
-*environment*: what it asks next is the observation, and what the model answers is the action.
+*environment*: its next request is the observation, and the model's answer is the action.
 
     program --HTTP--> Endpoint --ModelRequest--> ProgramAgent --tokens--> engine
             <--HTTP--          <----Reply------                <--tokens--

@@ -35,7 +35,7 @@ Render = Callable[[ModelRequest], TokenIds]
 
 @dataclass
 class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
-    """An ``interface.Agent`` that decides what a program is answered."""
+    """An ``interface.Agent`` that decides the answers to a program."""
 
     render: Render
     budget: int
@@ -87,7 +87,9 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         return Request(key, prompt, self.sampling, seed)
 
     def _questions_ahead(self, wanted: Asked, episode_seed: int) -> Iterator[Request]:
-        """The episode's other open requests, unless the engine was asked already or the model is not."""
+        """The episode's other open requests, except those already given to the engine and those not for the
+        model.
+        """
         for other in wanted.beside():
             seed = derive(episode_seed, other.draw)
             prompt, refused = self._prompt(other)
@@ -99,7 +101,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         return replace(state, observation=observation, info=info)
 
     def _prompt(self, wanted: object) -> tuple[TokenIds, str]:
-        """(prompt, why the model is not asked; empty if it is)."""
+        """Return (prompt, reason why the model is not asked); the reason is empty if it is asked."""
         if not isinstance(wanted, Asked):
             return (), "nothing_asked: the program has ended"
         try:
@@ -135,7 +137,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
         )
 
     def _cut(self, request: ModelRequest, completion: Completion) -> tuple[int, Finish]:
-        """(number of tokens that are kept, why the response ends there)."""
+        """Return (number of tokens that are kept, reason why the response ends there)."""
         ids = completion.token_ids
 
         def stopped(kept: int) -> bool:
@@ -154,7 +156,7 @@ class ProgramAgent(EngineAgent[tuple[Asked, TokenIds]]):
 
 
 def too_long(tokens: int, most: int) -> str:
-    """A refusal in the words by which the vendors' clients know that they must compact their history."""
+    """A refusal in the words that make the vendors' clients compact their history."""
     return (
         f"prompt is too long: {tokens} tokens > {most} maximum (this model's maximum context length is {most}"
         " tokens)"
@@ -162,7 +164,7 @@ def too_long(tokens: int, most: int) -> str:
 
 
 def with_ids(calls: Sequence[ToolCall], asked: Asked) -> tuple[ToolCall, ...]:
-    """The calls with ids that are the same whenever the episode is repeated."""
+    """The calls, with ids that are the same in every repetition of the episode."""
     start = f"call_{asked.request.digest[:12]}{asked.occurrence}"
     return tuple(replace(call, identity=f"{start}_{place}") for place, call in enumerate(calls))
 

@@ -1,8 +1,8 @@
 """Responses that are sampled before their episode's turn.
 
-A program may ask several times at once. Its episode takes one request after the other, but the engine can
+A program may send several requests at once. Its episode handles them one after the other, but the engine can
 sample them together: a response's seed derives from the request, and not from the turn. So the agent asks the
-engine for all requests that an episode has open, and keeps the decisions whose turn has not come.
+engine for all requests that an episode has open, and keeps the decisions until their turn comes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import count
 from skillpress.core.interface import Decision
 
 MOST = 4096
-"""The most decisions that are kept. Beyond it the oldest is forgotten, and sampled again at its turn. Those
-of an episode that has ended are never asked for."""
+"""Maximum number of decisions that are kept. If there are more, the oldest is dropped, and sampled again at
+its turn. Decisions of ended episodes are never used."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class _Response:
 
 @dataclass
 class Ahead:
-    """The responses that were asked for ahead, by seed."""
+    """The responses requested ahead of their turn, by seed."""
 
     _numbers: count[int] = field(default_factory=lambda: count(-1, -1))
     """Keys for the engine. Those of a collector are not negative."""
@@ -37,7 +37,7 @@ class Ahead:
     """The responses by seed, oldest first."""
 
     def begin(self, seed: int) -> int | None:
-        """The key with which the engine is to be asked; None if it was asked already."""
+        """Return the key for asking the engine; None if it was asked already."""
         if seed in self._responses:
             return None
         key = next(self._numbers)
@@ -45,12 +45,12 @@ class Ahead:
         return key
 
     def has(self, seed: int) -> bool:
-        """Whether the engine was asked."""
+        """Whether the engine was asked already."""
         return seed in self._responses
 
     def claim(self, key: int, seed: int) -> Decision | None:
-        """The decision whose turn has come; None if the engine has not answered. ``settle`` then says when it
-        has.
+        """The decision whose turn has come; None if the engine has not answered. ``settle`` then reports the
+        answer.
 
         Args:
             key: the collector's.
@@ -63,7 +63,7 @@ class Ahead:
         return found.decision
 
     def settle(self, key: int, decision: Decision) -> int | None:
-        """Take the engine's answer; returns the collector's key if the decision's turn has come."""
+        """Store the engine's answer; return the collector's key if the decision's turn has come."""
         seed = self._seeds.pop(key)
         found = self._responses[seed]
         if found.wanted_by is not None:

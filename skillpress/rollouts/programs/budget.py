@@ -1,4 +1,4 @@
-"""What one episode may take of the endpoint at once: bytes of bodies, and responses that it waits for."""
+"""Limits of one episode's use of the endpoint at a time: bytes of bodies, and responses that it waits for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from skillpress.rollouts.programs.requests import RefusedRequestError
 
 BYTES_IN_FLIGHT = 32 << 20
-"""The most bytes of all bodies that one episode is sending or waits for."""
+"""Maximum number of bytes of all request bodies of an episode that are not answered yet."""
 OPEN_RESPONSES = 512
-"""The most responses that one episode may wait for at once."""
+"""Maximum number of responses that one episode may wait for at once."""
 
 
 @dataclass
 class Budget:
-    """What an episode has taken. Used by the server's thread alone."""
+    """The amounts that an episode uses now. Only the server's thread uses this object."""
 
     bytes_in_flight: int = 0
     open_responses: int = 0
@@ -25,9 +25,8 @@ class Budget:
     def body(self) -> Iterator[Callable[[int], None]]:
         """Count the bytes of a request's body until the request is answered.
 
-        Yields:
-            a function to call with the number of bytes that have come; it raises RefusedRequestError if all
-            bodies of the episode together have too many.
+        Yields: a function to call with the number of received bytes; it raises RefusedRequestError if the
+        episode's bodies together exceed the limit.
         """
         mine = 0
 
@@ -62,7 +61,8 @@ class Budget:
             )
         if self.open_responses + number > OPEN_RESPONSES:
             raise RefusedRequestError(
-                f"the episode waits for {self.open_responses} responses and asks for {number} more, at most "
+                f"the episode waits for {self.open_responses} responses and asks for {number} more, but at "
+                f"most "
                 f"{OPEN_RESPONSES} may be open; wait for answers",
                 code="too_many_requests",
                 status=429,

@@ -2,12 +2,12 @@
 
 ``/e/KEY/v1/...`` and ``/v1/...`` with the key as API key (``Authorization: Bearer``, ``x-api-key``,
 ``x-goog-api-key``) are the same. The server has a thread of its own and answers from memory; the work between
-request and answer is its clients' and the engine's. It listens on a Unix socket as well, which is the only
-way out of an isolated program.
+request and answer is done by its clients and the engine. It listens on a Unix socket as well, which is the
+only way out of an isolated program.
 
 No client is trusted. The server checks the key before it reads the body and counts bytes while they arrive.
-Every episode has a budget of its own, so that one program cannot take what the others need. Web pages are
-refused.
+Every episode has a budget of its own, so that one program cannot use up the resources of the others. Web
+pages are refused.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ from skillpress.rollouts.programs.session import Refusal, Session, gone
 
 START_SECONDS = 30.0
 LONGEST_SOCKET = 107
-"""The most bytes of a Unix socket's path, by the kernel."""
+"""The kernel's maximum number of bytes in a Unix socket's path."""
 MODEL = "policy"
 """The name of the one model; programs may ask for any name."""
 REMEMBERED = 100_000
 """The number of keys of ended episodes that are remembered; older keys are unknown."""
 KEYS = ("x-api-key", "x-goog-api-key")
-"""The headers in which clients send their key, beside ``Authorization``."""
+"""The headers other than ``Authorization`` in which clients send their key."""
 RETRIES = "x-stainless-retry-count"
 """The header in which the vendors' clients number their attempts."""
 LARGEST_BODY = 16 << 20
-"""The most bytes of a request's body: some four million tokens. Parsed, a body can take 20 times as many."""
+"""Maximum number of bytes in a request's body: some four million tokens. A parsed body can use 20 times as
+much memory."""
 MALFORMED = (AttributeError, TypeError, LookupError, ValueError, RecursionError)
-"""What reading a value of another type than the vendor's documentation gives can raise."""
+"""Exceptions that a value of another type than the vendor documents can cause."""
 
 
 class Endpoint:
@@ -59,7 +60,7 @@ class Endpoint:
     def __init__(self, socket_path: Path | None = None, connections: int = 4096) -> None:
         """Args:
         socket_path: a Unix socket to listen on as well; None for none.
-        connections: the most open connections."""
+        connections: maximum number of open connections."""
         if socket_path is not None and len(os.fsencode(socket_path)) > LONGEST_SOCKET:
             raise UserError(
                 f"{socket_path}: a socket's path has at most {LONGEST_SOCKET} bytes; set TMPDIR to a folder "
@@ -120,8 +121,9 @@ class Endpoint:
         self._retire(session.key)
 
     def renew(self, session: Session) -> None:
-        """Give an episode a new key and begin it again. What its last program has sent and the server has not
-        read yet is refused, so it cannot pass for a request of the new program."""
+        """Give an episode a new key and begin it again. Requests of its last program that the server has not
+        read yet are refused, so they cannot be mistaken for requests of the new program.
+        """
         self._retire(session.key)
         session.begin_again()
         self._sessions[session.key] = session
@@ -246,14 +248,15 @@ async def _body(request: Request, count: Callable[[int], None]) -> dict[str, Any
         raise RefusedRequestError(f"the request is not JSON: {error}", code="invalid_json") from None
     if not isinstance(body, dict):
         raise RefusedRequestError(
-            f"the request is a {type(body).__name__}, must be an object", code="invalid_json"
+            f"the request's body is a {type(body).__name__}, must be an object", code="invalid_json"
         )
     return body
 
 
 async def _pass_over(request: Request) -> None:
     """Read the rest of a refused body and keep nothing, so that the client receives the refusal. A client
-    that sends more than any body may have does not."""
+    that sends more than the limit of a body does not receive it.
+    """
     passed = 0
     with suppress(ClientDisconnect, RuntimeError):  # RuntimeError: all of it was read
         async for part in request.stream():
@@ -263,7 +266,7 @@ async def _pass_over(request: Request) -> None:
 
 
 def read_request(form: Form, body: dict[str, Any]) -> ModelRequest:
-    """A body in one of the vendors' forms as a request; RefusedRequestError if it cannot be read."""
+    """Parse a body in one of the vendors' forms as a request; RefusedRequestError if it cannot be read."""
     try:
         wanted = form.read(body)
         wanted.digest  # noqa: B018  kept; it fails for tools that are nested too deeply
@@ -278,7 +281,7 @@ def read_request(form: Form, body: dict[str, Any]) -> ModelRequest:
 
 @contextmanager
 def _watched(request: Request) -> Iterator[Callable[[], bool]]:
-    """Whether the client of a request has gone before the answer was there; its body has been read."""
+    """Watch whether a request's client leaves before its answer is ready; its body has been read."""
     watch = asyncio.ensure_future(request.receive())
 
     def left() -> bool:
@@ -295,8 +298,9 @@ def _is_retry(request: Request) -> bool:
 
 
 def _headers(refused: RefusedRequestError) -> dict[str, str]:
-    """What tells the vendors' clients whether to ask again. The connection is closed where bytes of the body
-    may be left on it."""
+    """Headers that tell the vendors' clients whether to retry. The connection is closed if unread bytes of
+    the body may be left on it.
+    """
     again = {"x-should-retry": "true" if refused.status in (429, 503) else "false"}
     return again | ({"connection": "close"} if refused.status in (401, 413, 429) else {})
 

@@ -2,9 +2,9 @@
 
     python forwarder.py PORT SOCKET FILE_BYTES PROCESSES COMMAND...
 
-It imports the standard library alone, since nothing else may be there. It exits with the command's code, or
-with ``NO_ENDPOINT`` if nothing listens at the socket: the command is not at fault then. Where the endpoint's
-queue is full, or a program has more connections than the forwarder can hold, a connection waits.
+It imports only the standard library, since nothing else may be installed there. It exits with the command's
+code, or with ``NO_ENDPOINT`` if nothing listens at the socket: then the command is not at fault. A connection
+waits while the endpoint's queue is full, or the program has more connections than the forwarder can hold.
 """
 
 import asyncio
@@ -17,9 +17,10 @@ import threading
 
 NO_ENDPOINT = 97
 DESCRIPTORS = 1024
-"""Open files of one process; pipes and sockets hold memory that belongs to no process."""
+"""Maximum number of open files of one process. Pipes and sockets hold memory that belongs to no process."""
 CONNECTIONS = DESCRIPTORS // 2 - 32
-"""Connections at once, of two descriptors each. Further ones wait until one is closed."""
+"""Maximum number of simultaneous connections, with two descriptors each. Further ones wait until one is
+closed."""
 LOOK_SECONDS = 0.05
 """Interval of attempts to reach an endpoint whose queue is full."""
 
@@ -78,7 +79,7 @@ def _limit(file_bytes: int, processes: int) -> None:
 
 
 def main() -> int:
-    """Run the command beside the forwarder."""
+    """Run the command and the forwarder."""
     port, path, file_bytes, processes, *command = sys.argv[1:]
     listener = socket.create_server(("127.0.0.1", int(port)))  # what connects from now on waits in its queue
     listener.setblocking(False)

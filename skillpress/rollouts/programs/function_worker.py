@@ -3,8 +3,8 @@
     python function_worker.py FD MODULE:FUNCTION [FOLDER...]
 
 The module may be in one of the folders. The process reads a JSON line for each call, and writes one at the
-call's end. Async functions share one loop; others run in threads. Its interpreter may have no package of
-ours, so it imports the standard library alone, of Python 3.9 or later.
+call's end. Async functions share one loop; others run in threads. Its interpreter may lack all our packages,
+so it imports only the standard library of Python 3.9 or later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import Any
 
 THREADS = 256
-"""The most functions without ``async`` that run at once."""
+"""Maximum number of functions without ``async`` that run at once."""
 LONGEST = 64 << 10
 
 
@@ -44,7 +44,7 @@ def main(descriptor: int, name: str) -> None:
 
 
 def _end_after(descriptor: int) -> None:
-    """End this process, whatever it does, when the other end has closed."""
+    """End this process, whatever it is doing, when the other end has closed."""
     closed = select.poll()
     closed.register(descriptor, 0)
     closed.poll()

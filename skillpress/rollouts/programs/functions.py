@@ -1,10 +1,10 @@
 """Functions as programs: ``module:function`` is called, or awaited, in a worker process.
 
 A worker serves many episodes at once, so that a client library is imported once and not for every episode. A
-function is called as ``function(task, base_url=..., api_key=...)``; its return value, which JSON must be able
-to say, is what it has printed. A worker that dies takes its episodes with it; they are ``lost``, so they
-begin again in the next worker. Its interpreter may be that of another virtual environment. Isolated workers
-share the episodes' folders, and each has a home and limits of its own.
+function is called as ``function(task, base_url=..., api_key=...)``; its return value, which must be a JSON
+value, counts as its output. If a worker dies, its episodes are ``lost``, so they begin again in the next
+worker. Its interpreter may be that of another virtual environment. Isolated workers share the episodes'
+folders, and each has a home and limits of its own.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from skillpress.rollouts.workers.parent import die_with_parent
 START_SECONDS = 600.0
 """How long a worker may take to import the function."""
 STARTS = 10
-"""How often a worker that is killed from outside while it imports is started, until that is an error."""
+"""How often a worker is started that is killed from outside during the import, before that is an error."""
 WORKER = Path(function_worker.__file__)
 EPISODES, WORKER_INSIDE = "/episodes", f"/run/{WORKER.name}"
-"""Where isolated workers find the episodes' folders, and what they run."""
+"""Paths inside the isolation of the episodes' folders, and of the workers' script."""
 OURS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-"""Variables that tell our interpreter where its packages are; another gets none of them."""
+"""Variables that tell our interpreter where its packages are; other interpreters do not get them."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class Apart:
     """The isolation of workers."""
 
     isolated: Isolated
-    """Its command is the interpreter."""
+    """The isolation, whose command is the interpreter."""
     files: Mapping[str, Path]
     """Maps names in each worker's home to the files and folders that are copied there."""
     episodes: Path
-    """The folder of the episodes' folders."""
+    """The folder that contains the episodes' folders."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """What workers call."""
+    """The function that workers call, and where they find it."""
 
     function: str
     """``module:function``."""
@@ -222,7 +222,7 @@ class _Worker:
             self._begun.wait()
 
     def _first(self) -> bytes:
-        """What it says first; nothing if it ends before."""
+        """The worker's first message; empty if it ends before."""
         try:
             return self._lines.readline()
         except TimeoutError:
@@ -233,7 +233,7 @@ class _Worker:
         self._connection.close()
 
     def _died(self) -> int:
-        """The code with which it ends, or is ended."""
+        """The exit code with which the worker ends, or is ended."""
         with suppress(subprocess.TimeoutExpired):
             return self._wait(1.0)
         self.kill()
@@ -245,7 +245,7 @@ class _Worker:
         )
 
     def _printed(self) -> str:
-        """What an isolated worker has printed, and the limit that it exceeded."""
+        """The output of an isolated worker, and the limit that it exceeded."""
         if not isinstance(self._begun, IsolatedProcess):
             return ""
         return f"\n{tail(self._begun.printed)}{self._begun.exceeded}"
@@ -279,13 +279,13 @@ class _Call:
     worker: _Worker = field(repr=False)
     number: int
     before: Mapping[int, float]
-    """What the worker's threads had waited for a processor when it began."""
+    """How long the worker's threads had waited for a processor when the call began."""
 
     def stop(self) -> None:
-        """See ``Running``. A function that is not awaited goes on until it asks the model again."""
+        """See ``Running``. A function that is not awaited continues until it asks the model again."""
         self.worker.stop(self.number)
 
     def waited(self) -> float:
-        """See ``Running``: the longest wait of the worker's threads, in which all its calls share."""
+        """See ``Running``: the longest wait of the worker's threads, which all its calls share."""
         since = (now - self.before.get(thread, 0.0) for thread, now in self.worker.waits().items())
         return max(since, default=0.0)

@@ -1,12 +1,11 @@
-"""The isolation of a command: that of the sandboxes, with what a program needs inside.
+"""The isolation of a command: the sandboxes' isolation, with the files that a program needs. Inside are
+``/usr``, the interpreter with its packages, paths that the command names absolutely, and the episode's folder
+at ``HOME`` with copies of ``environment.files``. The rest of the lab is missing: no task file, no verifier,
+no rollouts. A forwarder inside listens on a port of the isolated loopback and passes every connection on to
+the endpoint's Unix socket, so an unmodified client works with its base URL.
 
-Inside are ``/usr``, the interpreter with its packages, what the command names by an absolute path, and the
-episode's folder at ``HOME``, into which ``environment.files`` were copied. The rest of the lab is not there:
-no task file, no verifier, no rollouts. A forwarder inside listens on a port of the isolated loopback and
-passes every connection on to the endpoint's Unix socket, so an unmodified client works by its base URL.
-
-Memory, processes and files are limited by the watchdog of the sandboxes, which looks every 0.1 seconds, and
-by the kernel where it has a limit. The address space is not limited: programs on V8 or Go reserve far more
+Memory, processes and files are limited by the watchdog of the sandboxes, which checks every 0.1 seconds, and
+by the kernel if it has such a limit. The address space is not limited: programs on V8 or Go reserve far more
 than they use.
 """
 
@@ -32,32 +31,32 @@ from skillpress.rollouts.sandbox.spawner import spawner
 PORT = 8000
 """The forwarder's port inside."""
 HOME = "/home/agent"
-"""Where every episode's folder appears, so that equal tasks give equal prompts."""
+"""Path at which every episode's folder appears, so that equal tasks give equal prompts."""
 PROCESSES, DISK_MB, INODES = 512, 1024, 200_000
-"""The most processes and threads of an isolated program, megabytes and number of its files."""
+"""Maximum numbers of an isolated program's processes and threads, megabytes of files, and files."""
 LARGEST_FILE = 256 << 20
 """The largest file that a program can write, in bytes, isolated or not."""
 MORE_PROCESSES = 512
-"""The kernel allows so many more than ``PROCESSES``: the watchdog can then say which limit was exceeded."""
+"""The kernel allows this many more than ``PROCESSES``, so the watchdog can say which limit was exceeded."""
 OWN_PROGRAMS = Path(sys.prefix, "bin")
-"""This interpreter's programs, which come first on the ``PATH`` inside."""
+"""Folder of this interpreter's programs, the first on the ``PATH`` inside."""
 SOCKET = "/run/endpoint.sock"
 FILES = {
     "/etc/passwd": f"agent:x:1000:1000::{HOME}:/bin/sh\n".encode(),
     "/etc/group": b"agent:x:1000:\n",
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
 }
-"""Files of the system that programs look into; the host's own are not shown."""
+"""System files that programs read, in place of the host's own."""
 CERTIFICATES = "/etc/ssl/certs"
 """Public certificates, without which some HTTP clients do not start."""
 FAKETIME = ("lib/*/faketime/libfaketimeMT.so.1", "lib*/faketime/libfaketimeMT.so.1")
-"""Where distributions have libfaketime, below ``/usr``, which isolated programs see."""
+"""Paths of libfaketime in distributions, below ``/usr``, which isolated programs see."""
 MARKS_OF_INSTALLATIONS = (
     "pyvenv.cfg",
     "lib/node_modules",
     *(f"lib/python3.{minor}" for minor in range(8, 20)),
 )
-"""Paths by which a folder is known as the installation that a program in its ``bin`` belongs to."""
+"""Paths that identify a folder as the installation of a program in its ``bin``."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +66,19 @@ class Isolated:
     socket: Path
     """The endpoint's Unix socket."""
     command: Sequence[str]
-    """The program and its arguments, from which follows what is shown inside."""
+    """The program and its arguments; they determine which paths appear inside."""
     limits: Limits
     """The limits of memory, processes and files."""
     passed: Mapping[str, str] = field(default_factory=dict)
     """Variables of this process that the command gets as well."""
     isolation: Kind = "bubblewrap"
-    """What isolates it."""
+    """The isolation of the program."""
     day: date | None = None
     """The day on the command's clock, which begins at noon; None for the host's clock."""
 
     @staticmethod
     def limited(memory_mb: int) -> Limits:
-        """The limits of a program with this much memory."""
+        """The limits of a program that may use this much memory."""
         return Limits(
             memory_mb=memory_mb, processes=PROCESSES, disk_mb=DISK_MB, inodes=INODES, ip_sockets=True
         )
@@ -99,9 +98,9 @@ class Isolated:
         Args:
             arguments: the command's, for this episode.
             folder: the episode's folder, with files of this process alone.
-            variables: environment variables, beside those of every isolated process.
+            variables: environment variables, in addition to those of every isolated process.
             printed: the file of its stdout and stderr.
-            binds: what it finds beside, by paths of this process.
+            binds: further paths that it finds, as this process names them.
             descriptors: the descriptors that it inherits.
         """
         inside = self._inside(folder, variables, binds)
@@ -156,10 +155,9 @@ class Isolated:
 
     @cached_property
     def _program(self) -> str:
-        """The program by its path on the host, or a copied file of the lab by its name in the folder.
-
-        It is looked for where the program's own commands will be: ``python`` is this interpreter, whether or
-        not its virtual environment is active.
+        """The program's path on the host, or the name in the folder of a copied file of the lab. It is
+        searched in the same places as the program's own commands, so ``python`` is this interpreter even if
+        its virtual environment is not active.
         """
         name = self.command[0]
         if "/" in name and Path(name).parent.name != "bin":
@@ -169,7 +167,7 @@ class Isolated:
 
     @cached_property
     def _shown(self) -> list[Path]:
-        """Paths of the host that appear inside: this interpreter, and what the command names."""
+        """Paths of the host that appear inside: this interpreter, and the paths in the command."""
         named = [*map(Path, (sys.executable, self._program, *self.command[1:]))]
         wanted = [path for path in named if path.is_absolute() and _exists(path)]
         found = dict.fromkeys(path for each in wanted for path in _needed(each))
@@ -209,7 +207,9 @@ def _exists(path: Path) -> bool:
 
 
 def _needed(path: Path) -> Iterator[Path]:
-    """What has to be shown so that a path can be opened: every link on its way, with its installation."""
+    """The paths that must appear inside so that a path can be opened: every link on the way, with its
+    installation.
+    """
     seen: set[Path] = set()
     while path not in seen:
         seen.add(path)

@@ -1,4 +1,4 @@
-"""An isolated program that runs: what it holds, and its end with all that it has started."""
+"""A running isolated program: its resources, and how it ends with every process that it started."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTING_SHARE = 0.02
 
 @dataclass(eq=False)
 class IsolatedProcess:
-    """``Watched`` by the watchdog from its start on."""
+    """A process that the watchdog checks from its start on (``Watched``)."""
 
     process: subprocess.Popen[bytes]
     folders: Sequence[Path]
@@ -39,7 +39,7 @@ class IsolatedProcess:
     limits: Limits
     isolation: Kind
     exceeded: str = ""
-    """The limit that it exceeded, in words; empty if it did not."""
+    """The limit that it exceeded, in words; empty if it exceeded none."""
     _files: tuple[int, int] = (0, 0)
     """(number of files, bytes on the disk) at the last count."""
     _next_count: float = field(default=0.0, repr=False)
@@ -83,8 +83,8 @@ class IsolatedProcess:
                 os.kill(self.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill bwrap and wait for the first process inside, with which the kernel ends all others. gVisor's
-        processes are waited for one by one.
+        """Kill bwrap and wait for the first process inside, because the kernel then ends all others. gVisor's
+        processes are awaited one by one.
 
         Raises:
             RuntimeError: it has not ended half a minute later.

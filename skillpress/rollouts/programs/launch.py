@@ -1,10 +1,10 @@
-"""What runs a program: a command in a process of its own, or a function in a worker.
+"""Run a program: a command in its own process, or a function in a worker.
 
 A command ends with its episode, and so does everything below it: its process group is killed, and then every
 process that has inherited the episode's mark in its environment, whatever group or session it has moved to.
-Isolated programs live in a process namespace, with which all of them end, and the watchdog of the sandboxes
-ends those that exceed their limits. A process that is killed from outside has *not* failed: it is ``lost``,
-and the episode starts it again. So is a program whose forwarder finds no endpoint.
+Isolated programs live in a process namespace, whose processes end together, and the sandboxes' watchdog ends
+programs that exceed their limits. A process that is killed from outside has *not* failed: it is ``lost``, and
+the episode starts it again. So is a program whose forwarder finds no endpoint.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from skillpress.rollouts.workers.parent import die_with_parent
 from skillpress.rollouts.workers.ranks import SIGNALLED, exit_in_words
 
 PRINTED = 64 << 10
-"""The most characters of a program's output that are kept, from its end."""
+"""Maximum number of characters kept of a program's output, counted from its end."""
 LOST, CRASHED, OVER_LIMITS = "lost", "crashed", "over_limits"
 
 
 class ProgramError(UserError):
-    """A program that cannot be started at all."""
+    """A program cannot be started at all."""
 
 
 class Running(Protocol):
-    """A program that runs."""
+    """A running program."""
 
     def stop(self) -> None:
-        """End it and all that it has started; returns when nothing is left."""
+        """End the program and all processes that it started; return when none is left."""
         ...
 
     def waited(self) -> float:
-        """Seconds that it has waited for a processor since its start, since the machine had other work."""
+        """Seconds since its start in which it waited for a processor of the busy machine."""
         ...
 
 
@@ -94,8 +94,8 @@ class Commands:
         isolated: None for no isolation.
         files: maps names in every episode's folder to the files and folders that are copied there; None for
             none.
-        skills: the skills of which ``Start.skills`` names some; None if there are none.
-        setting: what the command needs beside, if it is a coding agent's."""
+        skills: the skills that ``Start.skills`` selects from; None if there are none.
+        setting: variables and files of a coding agent; None for other commands."""
         self._command, self._isolated, self._files = list(command), isolated, dict(files or {})
         self._skills, self._setting = skills, setting
 
@@ -113,7 +113,7 @@ class Commands:
         return running
 
     def close(self) -> None:
-        """Nothing outlives its episode."""
+        """Do nothing: every process ends with its episode."""
 
     def _begin(
         self, command: Sequence[str], start: Start, variables: Mapping[str, str]
@@ -222,7 +222,7 @@ class _Command:
 
 
 def why_ended(code: int) -> str | None:
-    """What an exit code says, in a word; None if nothing was wrong."""
+    """The meaning of an exit code, in a word; None if nothing was wrong."""
     if code in (-signal.SIGKILL, SIGNALLED + signal.SIGKILL, NO_ENDPOINT):
         return LOST
     return None if code == 0 else CRASHED
@@ -252,7 +252,7 @@ def end_marked(mark: str, since: int = 0) -> None:
 
     Args:
         since: when the first of them was started, as ``processes.start_ticks`` says. Older processes are not
-            looked at.
+        checked.
     """
     while found := [process for process in psutil.process_iter() if _marked(process, mark, since)]:
         for process in found:
@@ -262,9 +262,8 @@ def end_marked(mark: str, since: int = 0) -> None:
 
 
 def end_orphans() -> None:
-    """Kill the programs of endpoints whose process was killed before it could.
-
-    Those of another namespace, such as a container's, are left alone: their endpoint has another number here.
+    """Kill programs whose endpoint's process was killed before it could end them. Programs of another
+    namespace, such as a container's, are left alone, because their endpoint has another number here.
     """
     marks = set()
     for process in psutil.process_iter():

@@ -1,8 +1,9 @@
-"""Where coding agents look for skills, and how a program's episode gets them there.
+"""The places where coding agents look for skills, and how an episode puts them there.
 
-An isolated program sees each skill read-only, in every place below its folder, which is its home too. Without
-isolation the same places of the episode's folder have copies: the home is the user's own and stays untouched.
-An agent that is known by name has them in its own place alone: some agents list all files in their prompts.
+An isolated program sees each skill read-only, in every place below its folder, which is also its home.
+Without isolation the same places of the episode's folder have copies, because the home is the user's own and
+stays untouched. An agent that is known by name has them only in its own place, because some agents list all
+files in their prompts.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from skillpress.core.storage import make_folder
 from skillpress.skills.library.files import EVIDENCE_FILE, FILE, SkillFolder
 
 SELECTED = "skillpress/skills"
-"""The key of a task's ``spec`` that names the skills of its episode; without it the episode gets all. Neither
-the program nor the verifier sees it."""
+"""The key of a task's ``spec`` that names the skills of its episode; without it the episode gets all skills.
+Neither the program nor the verifier sees it."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,11 @@ class Place:
     """A folder of skills that agents look into."""
 
     path: str
-    """Below the project's folder, or the home."""
+    """Path below the project's folder, or below the home."""
     project: Sequence[str] = ()
-    """The agents that find it in the project."""
+    """The agents that look into it in the project."""
     home: Sequence[str] = ()
-    """The agents that find it in the home."""
+    """The agents that look into it in the home."""
 
 
 PLACES = (
@@ -83,7 +84,7 @@ class MountedSkills:
         return self.names if selected is None else tuple(str(name) for name in _listed(selected))
 
     def listed(self, names: Sequence[str]) -> str:
-        """Words that name skills to an agent that looks for none; empty without skills."""
+        """Words that name the skills to an agent that does not look for any; empty without skills."""
         lines = [f"- {self.places[0].path}/{name}/{FILE}: {self.descriptions[name]}" for name in names]
         return "\n".join(
             ["\n\nBefore you do what a skill describes, read its file:", *lines] if lines else []
@@ -97,14 +98,14 @@ class MountedSkills:
     def binds(self, names: Sequence[str], home: Path) -> Iterator[tuple[str, Path]]:
         """(path below the home, source) of each read-only mount; makes the folders to mount on.
 
-        Each skill is a mount of its own: some agents write further skills beside them."""
+        Each skill is a separate mount, because some agents write further skills next to them."""
         for name, place in ((name, place) for name in names for place in self.places):
             (home / place.path / name).mkdir(parents=True, exist_ok=True)
             yield f"{place.path}/{name}", self.folder / name
 
 
 def without_selection(spec: Mapping[str, object]) -> dict[str, object]:
-    """A task's ``spec`` as its own file says it."""
+    """A task's ``spec`` as in its own file, without ``SELECTED``."""
     return {key: value for key, value in spec.items() if key != SELECTED}
 
 

@@ -1,8 +1,6 @@
-"""What a program asks the model, in one form for all dialects, and what it is answered.
-
-Sampling is the trainer's: temperature, top-p, top-k and the seed of a request are overruled. Two wishes are
-honoured, because they only stop a response early and so leave its tokens on-policy: ``max_tokens`` below
-ours, and ``stop``.
+"""A program's requests and the model's replies, in one form for all dialects. The trainer controls sampling:
+temperature, top-p, top-k and the seed of a request are ignored. Two settings are honoured, because they only
+stop a response early and so leave its tokens on-policy: ``max_tokens`` below ours, and ``stop``.
 """
 
 from __future__ import annotations
@@ -32,22 +30,23 @@ class ModelRequest:
     tools: tuple[Mapping[str, Any], ...] = ()
     """The tools in the form of chat completions: ``{"type": "function", "function": {...}}``."""
     max_tokens: int | None = None
-    """The most tokens that the program wants; None if it names no limit."""
+    """Maximum number of tokens that the program wants; None if it names no limit."""
     stop: tuple[str, ...] = ()
     """A response ends with the token that completes one of these texts."""
     number: int = 1
-    """How many responses it wants (``n``); each is a record of its own."""
+    """Number of responses that it wants (``n``); each gets its own record."""
     overruled: tuple[str, ...] = field(default=(), compare=False)
-    """The fields of the body that have no effect: sampling settings, which are the trainer's, and what the
-    endpoint does not know."""
+    """The fields of the body that have no effect: sampling settings, which the trainer controls, and fields
+    unknown to the endpoint."""
     call_kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
-    """Maps a tool that is no plain function to what its calls carry in an answer: ``{"type": "custom"}`` or
-    ``{"namespace": ...}``; only in the form of responses."""
+    """Maps a tool that is not a plain function to the additional fields of its calls in an answer: ``{"type":
+    "custom"}`` or ``{"namespace": ...}``; only in the form of responses."""
 
     @cached_property
     def digest(self) -> str:
-        """A hash of what the response depends on: messages, tools, limits. Ids of calls do not count: clients
-        draw them at random."""
+        """A hash of everything that determines the response: messages, tools, limits. Ids of calls do not
+        count, because clients draw them at random.
+        """
         said = [
             [m.role, m.content, m.thought, [[c.name, c.arguments] for c in m.calls]] for m in self.messages
         ]
@@ -56,12 +55,12 @@ class ModelRequest:
 
     @cached_property
     def size(self) -> int:
-        """Characters of what the model is shown: messages, calls and tools."""
+        """Number of characters that the model sees: messages, calls and tools."""
         shown = [[m.content, m.thought, [[c.name, c.arguments] for c in m.calls]] for m in self.messages]
         return len(json.dumps([shown, self.tools], ensure_ascii=False))
 
     def cut(self, text: str) -> str:
-        """A response's text up to the first text that stops it, which the program does not see."""
+        """A response's text before the first stop text, which the program does not see."""
         return text[: min((text.find(stop) for stop in self.stop if stop in text), default=len(text))]
 
 
@@ -78,7 +77,7 @@ class Reply:
     weights: tuple[WeightSpan, ...] = ()
     """Which weights sampled which tokens."""
     refused: str = ""
-    """Why the model was not asked: the name of the reason, and behind a colon the program's message; empty
+    """Why the model was not asked: the name of the reason, a colon, and the message for the program; empty
     for a response."""
 
     def as_action(self) -> str:
@@ -90,7 +89,7 @@ class Reply:
         return json.dumps(found, ensure_ascii=False)
 
     def __str__(self) -> str:
-        """The whole reply as JSON, which a record keeps of a refused one."""
+        """The full reply as JSON, which is the record of a refused one."""
         return orjson.dumps(asdict(self)).decode()
 
 
@@ -100,11 +99,11 @@ class Asked:
 
     request: ModelRequest
     occurrence: int
-    """How many equal requests the episode has made before."""
+    """Number of equal requests that the episode made before."""
     beside: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
-    """Returns the episode's other requests that are open now, in the order of their turns."""
+    """Returns the episode's other open requests, in the order of their turns."""
     side: str = ""
-    """What it asks for beside the program's work, such as ``title``; empty for the work itself."""
+    """Name of a side call, such as ``title``; empty for the program's own work."""
 
     @property
     def kind(self) -> Kind:
@@ -113,17 +112,18 @@ class Asked:
 
     @property
     def draw(self) -> str:
-        """What the response's seed derives from, beside the episode's: the order of arrival does not
-        matter."""
+        """Determines the response's seed, together with the episode's seed; the order of arrival does not
+        matter.
+        """
         return f"{self.request.digest}/{self.occurrence}"
 
 
 class UnshownConversationError(PolicyError):
-    """A conversation that the model's chat template cannot show, such as one with two turns of the user."""
+    """The model's chat template cannot show a conversation, such as one with two successive user turns."""
 
 
 class RefusedRequestError(ValueError):
-    """A request that the endpoint does not serve, with the reason that the program receives."""
+    """The endpoint does not serve a request; the program receives the reason."""
 
     def __init__(
         self, message: str, field: str = "", code: str = "unsupported_parameter", status: int = 400
@@ -133,8 +133,8 @@ class RefusedRequestError(ValueError):
 
 
 def added(messages: Sequence[Message], before: Sequence[Sequence[Message]]) -> Sequence[Message]:
-    """The messages behind the longest of the earlier conversations that these begin with; all, if there is
-    none. The model's own answer, which follows an earlier conversation, is not added by the program.
+    """The messages after the longest earlier conversation with which these begin; all if there is none. The
+    model's own answer, which follows an earlier conversation, does not count as added.
 
     Ids of calls do not count.
     """

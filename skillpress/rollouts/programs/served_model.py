@@ -1,9 +1,9 @@
 """A model behind a URL that answers a program's requests, for evaluation and never for training.
 
 The endpoint reads a request in any form, and this agent forwards it as a chat completion with the program's
-tools. Sampling is the evaluation's, as with a model of ours. The server reads the calls in its model's
+tools. The evaluation controls sampling, as with a local model. The server reads the calls in its model's
 response, so they arrive as structure; its text is never searched for calls. Text, thought, calls and the
-server's token counts are recorded. ``chat/`` says what an answer, a failure and a refusal are.
+server's token counts are recorded. ``chat/`` defines answers, failures and refusals.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from skillpress.rollouts.programs.requests import Asked, Finish, ModelRequest, R
 from skillpress.rollouts.programs.tool_calls import BROKEN, plain
 
 FINISHES: Mapping[str, Finish] = {"cut_off": "length", "refused": "content_filter"}
-"""How an answer without calls ended, to the finish reason that the program gets; otherwise ``stop``."""
+"""Maps the end of an answer without calls to the program's finish reason; for other ends it is ``stop``."""
 
 
 class ServedModelAgent(ServerAgent):
-    """An ``interface.Agent`` that decides what a program is answered."""
+    """An ``interface.Agent`` that decides the answers to a program."""
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """The program keeps its own past: the next state is its next request."""
@@ -52,13 +52,13 @@ class ServedModelAgent(ServerAgent):
 
 
 def question_of(request: ModelRequest) -> Question:
-    """The request as a server is asked."""
+    """The request as a question to a server."""
     messages = [_message(message) for message in request.messages]
     return Question(messages, request.tools, max_tokens=request.max_tokens, stop=request.stop)
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """The message in the form of chat completions: arguments are a JSON text."""
+    """The message in the form of chat completions, with arguments as JSON text."""
     found = message.plain()
     if message.calls:
         found["tool_calls"] = written(message.calls)
@@ -98,8 +98,9 @@ def _invalid(answer: ModelAnswer, broken: bool) -> str | None:
 
 
 def read_calls(sent: Any) -> tuple[tuple[ToolCall, ...], bool]:
-    """(calls, whether the arguments of one are not a JSON object) of what a server sent: ``tool_calls``, or
-    the older ``function_call``. Other arguments are kept under ``raw``; calls without a name are dropped."""
+    """Return (calls, whether the arguments of one are not a JSON object) from a server's field:
+    ``tool_calls``, or the older ``function_call``. Other arguments are kept under ``raw``; calls without a
+    name are dropped."""
     listed = [sent] if isinstance(sent, Mapping) else sent if isinstance(sent, list) else []
     found, broken = [], False
     for item in listed:

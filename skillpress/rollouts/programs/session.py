@@ -1,10 +1,10 @@
-"""One episode of a program at the endpoint: its requests in order, and the answers that they wait for.
+"""One episode of a program at the endpoint: its requests in order, and their pending answers.
 
 Requests come in on the server's thread; the episode is played on another thread, which takes one request
-after the other (``next``) and answers it (``answer``). A program may ask several times at once: those
-requests queue, and can be looked at meanwhile (``queued``). A request is *asked* once and recorded before it
-is answered. A retry waits for the same answer and is not recorded again: one that its client marks, and one
-that equals a request whose client has gone before it was answered. Not all clients mark theirs.
+after the other (``next``) and answers it (``answer``). A program may send several requests at once: they
+queue, and can be inspected meanwhile (``queued``). A request is *asked* once and recorded before it is
+answered. A retry waits for the same answer and is not recorded again. A request is a retry if its client
+marks it, or if it equals a request whose client left before the answer, because not all clients mark theirs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skillpress.rollouts.programs.requests import Asked, ModelRequest, RefusedRe
 FORGET_SECONDS = 30.0
 """How long an episode waits for the server's thread."""
 Refusal = Callable[[], RefusedRequestError]
-"""Makes the error that a request is refused with; each request gets its own."""
+"""Makes the error with which a request is refused; each request gets its own."""
 
 
 def gone() -> RefusedRequestError:
@@ -33,19 +33,19 @@ def gone() -> RefusedRequestError:
 
 
 def engine_failed() -> RefusedRequestError:
-    """The refusal of open requests when the engine has failed or the run has stopped; clients ask again."""
+    """The refusal of open requests when the engine has failed or the run was stopped; clients may retry."""
     return RefusedRequestError(
         "no answer comes from the engine behind this endpoint; ask again", code="engine_failed", status=503
     )
 
 
 def calls_spent() -> RefusedRequestError:
-    """The refusal of the request that is one too many."""
+    """The refusal of requests beyond the limit of calls."""
     return RefusedRequestError("the episode has made all the calls that it may", code="calls_spent")
 
 
 def never() -> bool:
-    """For a client that does not go."""
+    """The ``left`` of a client that never leaves."""
     return False
 
 
@@ -54,14 +54,14 @@ class Ended:
     """The program has ended."""
 
     why: str | None
-    """What was wrong, in a word: ``crashed``, ``out_of_time``; None if it ended by itself."""
+    """The failure, in a word: ``crashed``, ``out_of_time``; None if it ended by itself."""
     printed: str = ""
-    """What it printed, or its return value as JSON; with an error's text at the end."""
+    """Its output, or its return value as JSON, followed by an error's text if there was one."""
 
 
 @dataclass(eq=False)
 class Waiting:
-    """An asked request and the future that its HTTP request waits for."""
+    """A request and the future that its HTTP request waits for."""
 
     asked: Asked
     future: asyncio.Future[Reply]
@@ -80,21 +80,20 @@ class Session:
     """The server's loop."""
     key: str = field(default_factory=new_key)
     budget: Budget = field(default_factory=Budget)
-    """What the episode takes of the server now."""
+    """The server's resources that the episode uses now."""
     closed: Refusal | None = None
     """The refusal of late requests; None while the episode is played."""
     tokens_per_character: float = 0.25
-    """The ratio in the last answered request's prompt, from which the next one is estimated; a guess at
-    first."""
+    """The ratio in the last answered request's prompt, used to estimate the next one; initially a guess."""
     _inbox: queue.SimpleQueue[Waiting | Ended] = field(default_factory=queue.SimpleQueue)
     _seen: Counter[str] = field(default_factory=Counter)
     """How often each request was asked since the program began."""
     _known: dict[str, Waiting] = field(default_factory=dict)
-    """Every request by its draw, answered or not."""
+    """Every request, answered or not, by its draw."""
     _queued: dict[str, Asked] = field(default_factory=dict)
     """The requests in the inbox, by draw."""
     _last: dict[str, tuple[list[Waiting], Callable[[], bool]]] = field(default_factory=dict)
-    """The newest requests of each digest, which a retry waits for, and whether their client has gone."""
+    """Maps a digest to its newest requests, for which a retry waits, and whether their client has left."""
 
     # On the server's thread.
 
@@ -103,10 +102,10 @@ class Session:
 
         Args:
             retry: whether the client marks it as a repetition of a request whose answer it has not received.
-            left: whether the client has gone and can receive no answer.
+            left: whether the client has left and can receive no answer.
 
         Raises:
-            RefusedRequestError: the episode ends or fails before the answer is there.
+            RefusedRequestError: the episode ends or fails before the answer is ready.
         """
         if self.closed is not None:
             raise self.closed()
@@ -127,8 +126,9 @@ class Session:
         return self._seen[digest] - 1
 
     def _all(self, asked: Sequence[Asked]) -> list[Waiting]:
-        """The requests in the episode's queue. A program that was started again asks as before: what it was
-        answered already it gets at once."""
+        """The requests in the episode's queue. A restarted program repeats its requests; those answered
+        before get their answers at once.
+        """
         new = {each.draw: each for each in asked if each.draw not in self._known}
         self._known |= {draw: Waiting(each, self.loop.create_future()) for draw, each in new.items()}
         self._queued |= new  # before the first is in the inbox: who takes it sees the others beside it
@@ -161,7 +161,7 @@ class Session:
         self._call(_fail, waiting.future, reason())
 
     def ended(self, end: Ended) -> None:
-        """Note that the program has ended; called by what runs it, on any thread."""
+        """Note that the program has ended; called by its runner, on any thread."""
         self._inbox.put(end)
 
     def begin_again(self) -> None:

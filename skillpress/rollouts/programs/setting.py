@@ -1,4 +1,4 @@
-"""What a coding agent needs beside its command: variables and files, filled for each episode."""
+"""A coding agent's variables and files, filled in for each episode."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from pathlib import Path
 from skillpress.rollouts.programs.start import NO_TELEMETRY, Start
 
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
-"""What an agent without isolation gets of this process's variables: no vendor's key is among them."""
+"""This process's variables that an agent without isolation gets; no vendor's key is among them."""
 VENDORS = (
     "ANTHROPIC_", "AZURE_API_", "AZURE_OPENAI_", "CLAUDE_", "CODEX_", "DASHSCOPE_", "GEMINI_", "GOOGLE_",
     "LITELLM_", "MSWEA_", "OPENAI_", "OPENCODE_", "OPENROUTER_", "QWEN_",
 )  # fmt: skip
-"""How variables begin that lead agents to a vendor's model."""
+"""Prefixes of variables that lead agents to a vendor's model."""
 _NAMES = re.compile(r"\{(prompt|skills|base_url|key|home)\}")
 
 
 def filled(text: str, fills: Mapping[str, str]) -> str:
-    """The text with the names of ``Start.fills`` in braces replaced. In one pass: a prompt that mentions
-    ``{key}`` stays as it is."""
+    """The text with the names of ``Start.fills`` in braces replaced. All names are replaced in one pass, so a
+    prompt that mentions ``{key}`` stays unchanged.
+    """
     return _NAMES.sub(lambda found: fills[found[1]], text)
 
 
@@ -32,7 +33,7 @@ class AgentSetting:
     variables: Mapping[str, str]
     """Environment variables."""
     files: Mapping[str, str]
-    """Maps paths below its home to texts."""
+    """Maps paths below the agent's home to texts."""
 
     def prepare(self, folder: Path, fills: Mapping[str, str]) -> dict[str, str]:
         """Write the files into the episode's folder, and return the variables. The folder is its home, so it
@@ -50,9 +51,9 @@ class VendorVariables:
     """Variables of this process that would lead a program without isolation to a vendor's model."""
 
     ignored: Sequence[str] = ()
-    """Names that the program does not get, or gets with the endpoint's values."""
+    """Names of variables that the program does not get, or gets with the endpoint's values."""
     kept: Sequence[str] = ()
-    """Names that the program gets as they are."""
+    """Names of variables that the program gets unchanged."""
 
     @staticmethod
     def found(
@@ -60,8 +61,9 @@ class VendorVariables:
         run: str | Sequence[str] | None,
         agents: Mapping[str, str] | None,
     ) -> VendorVariables:
-        """Those of an environment. ``run`` is a function or a command, or ``agents`` are the variables of the
-        coding agent that plays in its place."""
+        """The variables in an environment. ``run`` is a function or a command; or ``agents`` are the
+        variables of the coding agent that plays instead.
+        """
         told = Start("", "", task={}, folder=Path()).variables()
         told = {} if isinstance(run, str) else {name: told[name] for name in told if name not in NO_TELEMETRY}
         replaced = {*told, *(agents or ())}
@@ -76,6 +78,6 @@ class VendorVariables:
         return "; ".join([ignored] * bool(self.ignored) + [kept] * bool(self.kept))
 
     def record(self) -> dict[str, str]:
-        """For the records of runs and evaluations."""
+        """The variables' names, for the records of runs and evaluations."""
         named = {"variables without effect": self.ignored, "variables of vendors": self.kept}
         return {name: ", ".join(found) for name, found in named.items() if found}

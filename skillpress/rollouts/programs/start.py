@@ -1,4 +1,4 @@
-"""What a program receives at its start: its task, and where its model answers."""
+"""Values that a program receives at its start: its task, and its model's address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "SKILLPRESS_EPISODE"
-"""The variable by which a program's processes are known: ``PID:NAMESPACE:KEY``. PID is the number of the
+"""The variable that identifies a program's processes: ``PID:NAMESPACE:KEY``. PID is the number of the
 endpoint's process in this namespace of processes."""
 NO_TELEMETRY = {
     "DO_NOT_TRACK": "1",
@@ -27,7 +27,7 @@ NO_TELEMETRY = {
 
 @dataclass(frozen=True)
 class Start:
-    """What a program receives at its start."""
+    """The values that a program receives at its start."""
 
     key: str
     url: str
@@ -46,12 +46,12 @@ class Start:
         return self.folder.parent / "printed.txt"
 
     def fills(self, home: str) -> dict[str, str]:
-        """What stands for the names in a coding agent's setting."""
+        """The values that replace names in a coding agent's setting."""
         found = {"prompt": str(self.task.get("prompt", "")), "skills": self.listed}
         return {**found, "base_url": f"{self.url}/v1", "key": self.key, "home": home}
 
     def variables(self) -> dict[str, str]:
-        """The environment variables by which clients find the model, and the program its task."""
+        """The environment variables with which clients find the model, and the program finds its task."""
         return {
             "OPENAI_BASE_URL": f"{self.url}/v1",
             "OPENAI_API_BASE": f"{self.url}/v1",

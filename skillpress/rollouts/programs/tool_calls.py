@@ -1,13 +1,13 @@
 """Reading the tool calls in a sampled text. Each function is a ``Reader`` and has a name in
 ``registry.CALL_READERS``.
 
-What a policy writes depends on its chat template, so the reader goes with the model: Hermes' form is
-Qwen2.5's and Qwen3's, the XML form that of Qwen3-Coder, Llama 3 writes one JSON object. A text that begins a
-call and breaks its form is *invalid*: it stays text, so the program sees what the model wrote, and the step
-says why. So does a call whose arguments no answer could carry (``requests.can_be_sent``).
+The form depends on the policy's chat template, so the reader belongs to the model: Qwen2.5 and Qwen3 write
+Hermes' form, Qwen3-Coder writes the XML form, and Llama 3 writes one JSON object. A text that begins a call
+and breaks its form is *invalid*: it stays text, so the program sees what the model wrote, and the step says
+why. The same holds for a call whose arguments no answer could contain (``requests.can_be_sent``).
 
-In the two forms of JSON a call's own strings may hold ``<think>`` or ``</think>``, as the edit of a prompt's
-file does; they begin and end no thought. In the other two forms nothing is quoted, and they do.
+In the two forms of JSON a call's own strings may hold ``<think>`` or ``</think>``, for example when a
+prompt's file is edited; these begin and end no thought. The other two forms have no quotes, so there they do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skillpress.core.markup import THOUGHT, THOUGHT_END
 
 @dataclass(frozen=True)
 class Read:
-    """What a response's text says."""
+    """The content of a response's text."""
 
     content: str
     calls: tuple[ToolCall, ...] = ()
@@ -54,8 +54,9 @@ _JSON = json.JSONDecoder()
 
 
 def hermes(text: str) -> Read:
-    """``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, any number of them. The text's end may
-    stand for the last closing tag."""
+    """``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, any number of them. The last closing tag
+    may be missing at the text's end.
+    """
     return _read(text, _hermes, _HERMES_JSON)
 
 
@@ -71,8 +72,9 @@ def llama_json(text: str) -> Read:
 
 
 def fenced(text: str) -> Read:
-    """The first fenced block is the call of a tool named by its language, ``bash`` if it names none; the
-    argument is ``command``. The block stays in the text."""
+    """The first fenced block is the call of a tool named by its language, or ``bash`` if it names none; the
+    argument is ``command``. The block stays in the text.
+    """
     return _read(text, _fenced)
 
 
@@ -144,7 +146,7 @@ def _hermes(text: str) -> tuple[str, list[ToolCall]]:
         call, behind = _first_call(behind.lstrip())
         closed = _HERMES_END.match(behind)
         if closed is None:
-            raise ValueError("more than a call between its tags")
+            raise ValueError("a call's tags enclose more than the call")
         calls.append(call)
         said, opened, behind = behind[closed.end() :].partition(_HERMES)
         content += said
@@ -159,16 +161,16 @@ def _qwen_xml(text: str) -> tuple[str, list[ToolCall]]:
         while argument := _XML_ARGUMENT.match(text, place):
             name, place = argument[1], argument.end()
             if name in arguments:
-                raise ValueError(f"two parameters are called {name}")
+                raise ValueError(f"two parameters have the name {name}")
             arguments[name] = _xml_value(argument[2])
         closed = _XML_END.match(text, place)
         if closed is None:
-            raise ValueError("a function that is not closed behind its parameters")
+            raise ValueError("a function is not closed after its parameters")
         place = closed.end()
         calls.append(ToolCall(opened[1], arguments))
     content += text[place:]
     if _HERMES in content or "<function=" in content:
-        raise ValueError("a call that names no function")
+        raise ValueError("a call names no function")
     return content, calls
 
 
@@ -198,7 +200,7 @@ def _fenced(text: str) -> tuple[str, list[ToolCall]]:
         return text, []
     command, closed, _ = text[opened.end() :].partition("```")
     if not closed:
-        raise ValueError("a fenced block that is not closed")
+        raise ValueError("a fenced block is not closed")
     return text, [ToolCall(opened[1] or "bash", {"command": command.rstrip("\n")})]
 
 
@@ -206,10 +208,10 @@ def _first_call(text: str) -> tuple[ToolCall, str]:
     """(the call that a text begins with as JSON, the rest)."""
     found, end = _JSON.raw_decode(text)
     if not isinstance(found, dict) or not isinstance(found.get("name"), str) or not can_be_sent(found):
-        raise ValueError("not an object that names a tool")
+        raise ValueError("the call is not an object that names a tool")
     arguments = found.get("arguments", found.get("parameters", {}))
     if isinstance(arguments, str):  # JSON within JSON
         arguments = json.loads(arguments)
     if not isinstance(arguments, dict) or not can_be_sent(arguments):
-        raise ValueError("arguments that are not an object")
+        raise ValueError("the call's arguments are not an object")
     return ToolCall(found["name"], arguments), text[end:]

@@ -1,9 +1,9 @@
-"""One environment that is played on another machine, and on the next one if that is lost.
+"""One environment that is played on another machine, and on a further one if that is lost.
 
 An episode is recreated from its task and its actions so far. Environments are deterministic, so a replay must
-end at the observation that the agent saw; another one is an error if the environment computes. If it runs an
-agent's code, which may print the time, another one is reported and the episode goes on, as it does after the
-loss of a sandbox on this machine.
+end at the observation that the agent saw; a different one is an error if the environment only computes. If it
+runs an agent's code, which may print the time, the difference is reported and the episode continues, as after
+the loss of a sandbox on this machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 ATTEMPTS = 5
-"""How many connections may be lost during one step before the step counts as their cause."""
+"""Number of connections that may be lost during one step before the step is considered the cause."""
 
 
 class RemoteEnvironment:
@@ -85,7 +85,7 @@ class RemoteEnvironment:
         )
 
     def _played(self, slot: Slot, mine: bool, action: str | None, ends: float) -> StepResult:
-        """The answer of this slot, which first replays an episode that it does not hold.
+        """The answer of this slot, which first replays the episode if it does not hold it.
 
         Raises:
             LostError: the machine does not answer in time.

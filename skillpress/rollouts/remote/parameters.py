@@ -1,6 +1,7 @@
 """The section ``workers`` of params.yaml.
 
-It does not make its part: every stage reads parameters, and would then depend on the code that plays.
+The section does not make its part: all stages read parameters, so they would then depend on the code that
+plays.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from skillpress.core.sections import Positive, Section
 
 
 class WorkersParameters(Section):
-    """Other machines that run the environments (docs/scaling.md). They change the time, and no episode."""
+    """Other machines that run the environments (docs/scaling.md). They affect only the time, not the
+    episodes.
+    """
 
     urls: list[str] = Field(default_factory=list)
-    """Servers of `skillpress serve-workers`; if empty, environments run beside the trainer."""
+    """Servers of `skillpress serve-workers`; if empty, environments run on the trainer's machine."""
     wait_seconds: Positive = 600.0
     """How long an episode waits for a free slot, or for a lost machine's return, before the run stops."""
 

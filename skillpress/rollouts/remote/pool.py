@@ -1,12 +1,12 @@
-"""The slots of all machines, and who has which.
+"""The slots of all machines, and their assignment to episodes.
 
-An episode keeps its slot between its steps. If its machine is lost, it takes a slot of another one, and is
-replayed there. So that processes never wait for each other's slots, each of them takes an equal share of the
-slots of every machine.
+An episode keeps its slot between its steps. If its machine is lost, it gets a slot of another one, and is
+replayed there. Each process gets an equal share of the slots of every machine, so that processes never wait
+for each other's slots.
 
-There may be fewer slots than episodes, above all after a loss. Then episodes wait until others have ended. An
-agent in lockstep would wait forever, since it decides for all episodes or for none. Its episodes therefore
-take turns: one that waits takes the slot of one that has been answered, which is replayed when it goes on.
+There may be fewer slots than episodes, especially after a loss. Episodes then wait until others have ended.
+An agent in lockstep would wait forever, since it decides for all episodes or for none. Its episodes therefore
+take turns: a waiting episode gets the slot of an answered one, which is replayed when it continues.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from skillpress.rollouts.remote.slot import FullError, LostError, Offer, Slot
 _LOG = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
-"""A machine that was lost is tried again after this time."""
+"""Seconds after which a lost machine is tried again."""
 FULL_SECONDS = 0.5
-"""A machine whose slots others have taken is asked again after this time."""
+"""Seconds after which a machine without free slots is asked again."""
 TURN_SECONDS = 0.05
 """An episode in lockstep waits this long for a free slot before it takes another episode's."""
 NEVER = float("inf")
@@ -42,23 +42,23 @@ class WorkersLostError(RuntimeError):
 class _Machine:
     url: str
     share: int = 1
-    """How many slots this process may take; 1 until the machine has been met."""
+    """Number of slots that this process may use; 1 before the first contact with the machine."""
     taken: int = 0
-    """How many it has taken, idle ones included."""
+    """Number of slots that it uses, including idle ones."""
     idle: list[Slot] = field(default_factory=list)
     """Open connections without an episode."""
     try_at: float = 0.0
-    """When it may be asked for a further slot."""
+    """Time from which the machine may be asked for another slot."""
     trouble: str = ""
-    """Why it gave no slot when it was last asked, or why it was lost; empty if all is well."""
+    """Why the machine gave no slot when last asked, or why it was lost; empty if neither happened."""
     lost: bool = False
-    """Whether the trouble is that it does not answer."""
+    """Whether ``trouble`` means that it does not answer."""
     about: str = ""
-    """Which machine it is and where its log is; empty until it has been met."""
+    """The machine's name and its log's place; empty before the first contact."""
 
     @property
     def told(self) -> str:
-        """Its address, process and log, for messages."""
+        """The machine's address, process and log, for messages."""
         return f"{self.url} ({self.about})" if self.about else self.url
 
 
@@ -77,16 +77,15 @@ class WorkersPool:
         strict: bool,
         wait_seconds: float,
     ) -> None:
-        """Meet all machines.
+        """Connect to all machines.
 
         Args:
-            key: see ``slot.key_of_workers``.
-            played: what decides the contents of episodes here; each machine must have the same (``Offer``).
-            packages: packages of the environment, of whose dataclasses its states are made.
-            processes: how many processes share the machines.
-            lockstep: whether the agent decides for all episodes at once (``Agent.lockstep``).
-            strict: whether a replay that differs is an error; see ``RemoteEnvironment``.
-            wait_seconds: how long an episode waits for a slot.
+            key: see ``slot.key_of_workers``. played: the facts that determine the contents of episodes here;
+            each machine must have the same (``Offer``). packages: packages whose dataclasses the
+            environment's states consist of. processes: number of processes that share the machines. lockstep:
+            whether the agent decides for all episodes at once (``Agent.lockstep``). strict: whether a replay
+            that differs is an error; see ``RemoteEnvironment``. wait_seconds: how long an episode waits for a
+            slot.
 
         Raises:
             UserError: no machine answers; or one refuses the key, plays something else, or has fewer
@@ -97,7 +96,7 @@ class WorkersPool:
         self._machines = [_Machine(url) for url in urls]
         self._changed = threading.Condition()
         self._resting: dict[RemoteEnvironment, Slot] = {}
-        """Slots of episodes between two steps; the one that was answered last is last."""
+        """Slots of episodes between two steps, the last answered one last."""
         self._closed, self._short = False, False
         try:
             with ThreadPoolExecutor(len(urls)) as threads:
@@ -113,17 +112,17 @@ class WorkersPool:
         self.patience = wait_seconds + answer_seconds
         """Maximum time of a start or a step on all machines together."""
         self.seconds = self.patience + answer_seconds
-        """More than that, so that the environment itself says who has not answered."""
+        """More than ``patience``, so that the environment itself reports which machine has not answered."""
 
     def __call__(self) -> RemoteEnvironment:
         """See ``SharedEnvironments``."""
         return RemoteEnvironment(self)
 
     def take(self, player: RemoteEnvironment, ends: float) -> tuple[Slot, bool]:
-        """Return a slot, and whether it still holds the player's episode.
+        """Get a slot, and whether it still holds the player's episode.
 
         Args:
-            ends: ``time.monotonic()`` until which it waits.
+            ends: time (``time.monotonic()``) until which it waits.
 
         Raises:
             WorkersLostError: no slot became free in time, or the pool is closed.
@@ -153,7 +152,7 @@ class WorkersPool:
         slot.close()
 
     def give_back(self, slot: Slot) -> None:
-        """A slot whose episode is over."""
+        """Give back a slot whose episode is over."""
         with self._changed:
             if not self._closed:
                 self._of(slot).idle.append(slot)
@@ -162,7 +161,7 @@ class WorkersPool:
         slot.close()
 
     def leave(self, player: RemoteEnvironment) -> None:
-        """Give back the slot of an episode that does not go on."""
+        """Give back the slot of an episode that does not continue."""
         with self._changed:
             slot = self._resting.pop(player, None)
         if slot is not None:
@@ -193,7 +192,9 @@ class WorkersPool:
             slot.close()
 
     def _free(self, waited: float) -> Slot | _Machine | None:
-        """A slot, or a machine with a place for a further one, which is then taken; None if there is none."""
+        """A free slot, or a machine with room for a further one, which is then reserved; None if there is
+        neither.
+        """
         if self._closed:
             raise WorkersLostError("the workers are closed")
         now = time.monotonic()
@@ -214,7 +215,8 @@ class WorkersPool:
             if not self._short:
                 self._short = True
                 _LOG.warning(
-                    "workers: fewer slots than episodes, which take turns and are replayed; offer more "
+                    "workers: there are fewer slots than episodes, so episodes take turns and are replayed; "
+                    "offer more "
                     "slots, or set a smaller sampling.slots"
                 )
             return self._resting.popitem()[1]
@@ -233,7 +235,7 @@ class WorkersPool:
         self._changed.wait(max(0.001, min([ends - now, 1.0, *tries, *turn])))
 
     def _open(self, machine: _Machine) -> Slot | None:
-        """A further slot of a machine; None if it gives none now."""
+        """Open a further slot of a machine; None if it offers none now."""
         try:
             slot = Slot(machine.url, self._key, self._packages)
             try:
@@ -255,7 +257,9 @@ class WorkersPool:
         return slot
 
     def _meet(self, machine: _Machine) -> float:
-        """Take a first slot if one is free; returns the time of the longest answer, 0 if it is lost."""
+        """Open a first slot if one is free; return the maximum time of an answer, or 0 if the machine is
+        lost.
+        """
         try:
             slot = Slot(machine.url, self._key, self._packages)
         except FullError as error:
@@ -285,13 +289,13 @@ class WorkersPool:
             first = different[0]
             more = f", and {len(different) - 1} more differ" if different[1:] else ""
             raise UserError(
-                f"workers.urls: {url} ({offer.told}) plays something else: {first} is "
+                f"workers.urls: {url} ({offer.told}) does not match this process: {first} is "
                 f"{there.get(first)!r} there and {self._played.get(first)!r} here{more}; start it with the "
                 "same parameters, data and code"
             )
         if offer.slots < self._processes:
             raise UserError(
-                f"workers.urls: {url} ({offer.told}) offers {offer.slots} slots to {self._processes} "
+                f"workers.urls: {url} ({offer.told}) offers only {offer.slots} slots for {self._processes} "
                 f"processes; start it with --slots {self._processes} or more"
             )
 
@@ -302,7 +306,7 @@ class WorkersPool:
             self._changed.notify_all()
 
     def _suspect(self, machine: _Machine, why: str, for_good: bool = False) -> None:
-        """Give a machine no further episode for a moment, or ever; a loss is reported once."""
+        """Stop using a machine for a while, or for good; a loss is reported once."""
         with self._changed:
             if not machine.lost:
                 then = "is not asked again" if for_good else f"is asked again every {RETRY_SECONDS:g} s"

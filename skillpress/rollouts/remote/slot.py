@@ -1,11 +1,11 @@
 """One slot of another machine: a connection over which one episode at a time is played.
 
-The machine speaks first: it offers itself (``Offer``), or says that all its slots are taken. Then each
+The machine speaks first: it sends its offer (``Offer``), or says that all its slots are taken. Then each
 question (a task to start, an action) gets one answer within its deadline. Pings show within seconds that a
 machine has stopped, however long its answers may take.
 
-The key travels with the request for the connection. It is neither in parameters nor in messages. With
-``https`` all is encrypted; with ``http`` everybody on the way can read along, the key included.
+The key travels with the request for the connection. It is neither in parameters nor in messages. ``https``
+encrypts everything; with ``http`` everyone on the network path can read all messages and the key.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ OWN = (
     "skillpress.rollouts.collection.vector",
     "skillpress.rollouts.remote.slot",
 )
-"""Modules whose dataclasses every answer is made of."""
+"""Modules whose dataclasses may occur in every answer."""
 
 
 class LostError(Exception):
-    """Nothing more is heard over this connection."""
+    """The connection is lost: no further message arrives."""
 
 
 class FullError(Exception):
@@ -64,38 +64,39 @@ class FullError(Exception):
 
 
 class FailedError(RuntimeError):
-    """The environment has failed on the machine, as it would have failed here."""
+    """The environment failed on the machine, as it would have failed here."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a machine says about itself."""
+    """A machine's description of itself."""
 
     played: Mapping[str, Any]
-    """What decides the contents of its episodes: the keys of ``environment``, data, libraries, code."""
+    """The facts that determine the contents of its episodes: the keys of ``environment``, data, libraries,
+    code."""
     slots: int
     seconds: float
-    """Maximum time of one answer; a whole replay takes no longer."""
+    """Maximum time of one answer, even if it includes a full replay."""
     machine: str
     log: str
-    """Where its server writes messages."""
+    """Path of its server's log."""
 
     @property
     def told(self) -> str:
-        """Which machine it is, for messages."""
+        """The machine's name and log, for messages."""
         return f"machine {self.machine}, whose log is {self.log}"
 
 
 @dataclass(frozen=True)
 class Full:
-    """What a machine says whose slots are all taken."""
+    """The message of a machine whose slots are all taken."""
 
     offer: Offer
 
 
 @dataclass(frozen=True)
 class EnvironmentFailed:
-    """What a machine answers if the environment has failed."""
+    """The answer of a machine on which the environment failed."""
 
     why: str
 
@@ -123,7 +124,7 @@ class Slot:
 
         Args:
             url: ``http://HOST:PORT`` or ``https://HOST:PORT``.
-            packages: packages of the environment, of whose dataclasses its states are made.
+            packages: packages whose dataclasses the environment's states consist of.
 
         Raises:
             LostError: no server of this kind answers there in time.
@@ -148,7 +149,8 @@ class Slot:
         except InvalidStatus as error:
             if error.response.status_code == UNAUTHORIZED:
                 raise UserError(
-                    f"{KEY_VARIABLE}: {url} refuses this key; give it and the trainer the same one"
+                    f"{KEY_VARIABLE}: {url} refuses this key; give the same key to the machine and to the "
+                    f"trainer"
                 ) from None
             raise LostError(f"answers with status {error.response.status_code}") from error
         except (OSError, InvalidHandshake, WebSocketException) as error:
@@ -163,7 +165,7 @@ class Slot:
         """Begin an episode, whatever the slot held before.
 
         Raises:
-            LostError: there is no answer within ``seconds``, or none that can be read.
+            LostError: no readable answer arrives within ``seconds``.
             FailedError: the environment has failed.
         """
         return self._ask(task, seconds)
@@ -187,7 +189,7 @@ class Slot:
         if isinstance(said, Full):
             raise FullError(said.offer)
         if not isinstance(said, Offer):
-            raise LostError(f"offers nothing but {str(said)[:200]}")
+            raise LostError(f"makes no offer; it says {str(said)[:200]}")
         return said
 
     def _ask(self, what: Task | str, seconds: float) -> StepResult:

@@ -1,9 +1,8 @@
-"""Python values as JSON, for messages between machines, and back to equal values of the same types.
-
-Pickle would run what another machine sends. Here a message names classes, and only dataclasses and named
-tuples of given packages are filled, without a call of any of their methods. The rest are texts, numbers,
-booleans, None and containers of these. Arrays are tuples, since states consist of tuples nearly always; every
-other container is an object with one key that names it.
+"""Convert Python values to JSON for messages between machines, and back to equal values of the same types.
+Pickle would run code that another machine sends. Here a message names classes, and only dataclasses and named
+tuples of given packages are filled, without calling any of their methods. All other values are texts,
+numbers, booleans, None and containers of these. A JSON array is a tuple, since states nearly always consist
+of tuples; every other container is an object with one key that names it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ SHOWN = 200
 
 
 class ForeignMessageError(Exception):
-    """A message that is not one of ours."""
+    """A message was not written by skillpress."""
 
 
 def written(value: object) -> str:
@@ -38,7 +37,8 @@ def read(text: str | bytes, packages: Collection[str]) -> Any:
         packages: modules, or packages of modules, whose classes the message may name.
 
     Raises:
-        ForeignMessageError: it is not a message of :func:`written`, or names another class.
+        ForeignMessageError: the message was not written by :func:`written`, or names a class outside these
+        packages.
     """
     try:
         return _value(json.loads(text), packages)
@@ -95,7 +95,7 @@ def _filled(name: str, values: Mapping[str, Any], packages: Collection[str]) -> 
     module, _, qualified = name.partition(":")
     if not any(module == package or module.startswith(f"{package}.") for package in packages):
         raise ForeignMessageError(
-            f"{name[:SHOWN]} may not be sent here; only classes of {', '.join(packages)}"
+            f"{name[:SHOWN]} may not be sent here; only classes of {', '.join(packages)} are accepted"
         )
     kind: Any = import_module(module)
     for part in qualified.split("."):

@@ -54,7 +54,7 @@ class Channel:
         return stdout, stderr
 
     def send(self, message: Message, seconds: float) -> bool:
-        """Whether the sandbox took a message whole, in time; one that has ended takes everything."""
+        """Whether the sandbox accepted the full message in time; one that has ended accepts everything."""
         self._connection.settimeout(max(seconds, 0.001))
         try:
             self._connection.sendall(encode(message))
@@ -130,6 +130,6 @@ class Channel:
         return True
 
     def _forget(self, descriptor: int) -> None:
-        """Stop watching a descriptor whose other end is closed: it would be readable for ever."""
+        """Stop watching a descriptor whose other end is closed: it would be readable forever."""
         with suppress(KeyError):
             self._selector.unregister(descriptor)

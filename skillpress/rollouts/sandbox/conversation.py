@@ -128,7 +128,7 @@ class Conversation:
             said = self._process.channel.receive(self._until)
             if isinstance(said, Answer):
                 if said.number != self._number:
-                    raise FrameError("an answer to no question of the host's")
+                    raise FrameError("an answer does not belong to any request of the host")
                 return said
             if said is None and self._process.returncode is not None:
                 return None
@@ -145,7 +145,7 @@ class Conversation:
             case Piece() if self._archive is not None:
                 self._archive += said.data
                 if len(self._archive) > self._most_in_archive():
-                    raise FrameError("an archive is larger than the folder can be")
+                    raise FrameError("an archive is larger than the folder may be")
                 return True
             case _:
                 raise FrameError(f"a {type(said).__name__.lower()} was not asked for")
@@ -174,8 +174,9 @@ class Conversation:
         return False
 
     def _prolong(self) -> None:
-        """Move the deadlines by the time in which the sandbox waited for a processor. A limit of time must
-        not depend on what else the machine does."""
+        """Move the deadlines by the time in which the sandbox waited for a processor. A time limit must not
+        depend on how busy the machine is.
+        """
         waited = min(self._process.waited_since(), self._may_wait)
         self._may_wait -= waited
         self._until += waited

@@ -1,4 +1,4 @@
-"""The first process inside gVisor, where nothing else does what bwrap does elsewhere.
+"""The first process inside gVisor; it does the work that bwrap does in the other isolation.
 
     python first_process.py SCRIPT ARGUMENTS...
 
@@ -21,11 +21,11 @@ INTERRUPTS = "/run/interrupts"
 """The host's socket, each byte of which is an interrupt; none for a program."""
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 SIGNALLED = 128
-"""Added to the number of a signal in an exit code, as a shell does."""
+"""Added to a signal's number to form an exit code, as in a shell."""
 
 
 def _load_filter() -> None:
-    """``OSError`` if the kernel refuses the filter."""
+    """Load the filter; ``OSError`` if the kernel refuses it."""
     with open(FILTER, "rb") as file:
         content = file.read()
     instructions = ctypes.create_string_buffer(content, len(content))
@@ -40,7 +40,7 @@ def _pass_on(interrupts: socket.socket, child: int) -> None:
 
 
 def main() -> None:
-    """Run the script in a child until that ends."""
+    """Run the script in a child process until it ends."""
     _load_filter()
     interrupts = None
     if os.path.exists(INTERRUPTS):

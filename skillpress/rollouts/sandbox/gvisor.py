@@ -2,9 +2,9 @@
 makes few of the host's system calls. A hole in the host's kernel is out of their reach.
 
 ``runsc`` runs a bundle of the Open Container Initiative, which is made here from the same ``Inside`` as
-bwrap's arguments. It starts without rights of root, as the user ``nobody`` if this process is root. Inside,
-what may write into a folder of the host is user 0 without any capability: gVisor maps no other user without
-root's help. All else is user 1000, as behind bubblewrap.
+bwrap's arguments. It starts without root's rights, as the user ``nobody`` if this process is root. Inside,
+processes that may write into a folder of the host are user 0 without any capability, because gVisor maps no
+other user without root's help. All other processes are user 1000, as with bubblewrap.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from skillpress.rollouts.sandbox.seccomp import seccomp_program
 from skillpress.rollouts.sandbox.spawner import spawner
 
 FIRST = "/run/first.py"
-"""Where the script of the first process lies inside: a command runs a script of Python by it."""
+"""Path inside of the first process's script, with which a command runs a Python script."""
 FLAGS = ("--rootless", "--network=none", "--ignore-cgroups", "--host-uds=open", "--overlay2=none")
 """Settings of every start. ``--host-uds=open`` opens sockets that are mounted, and no other is visible."""
 USER = 1000
@@ -43,7 +43,8 @@ USER = 1000
 OWN_PROCESSES = 4
 """The first processes below the outermost are gVisor's own; each that follows is a process inside."""
 FIRST_DESCRIPTORS = 64
-"""``MEMORY`` is open at one of so many, since gVisor makes it before anything runs inside."""
+"""``MEMORY`` is open at one of this many first descriptors, since gVisor makes it before anything runs
+inside."""
 HIDDEN_DEVICES = ("/dev/fuse",)
 """Devices of gVisor's own kernel, whatever is mounted at ``/dev``, that nothing inside needs."""
 MEMORY = "/memfd:runsc-memory"
@@ -61,7 +62,7 @@ def find_runsc() -> Path:
     if found := shutil.which("runsc"):
         return Path(found).resolve()
     raise SandboxUnavailableError(
-        f"isolation: gvisor needs gVisor, and there is no runsc on PATH: {INSTALLING}"
+        f"isolation: gvisor needs gVisor, but runsc was not found on PATH: {INSTALLING}"
     )
 
 
@@ -75,12 +76,12 @@ def start_in_gvisor(
     """Start a command on a kernel of its own. When the process that is returned ends, all others do.
 
     Args:
-        inside: what it finds, beside ``FIRST``.
+        inside: what the command finds, in addition to ``FIRST``.
         folder: an existing folder in which the bundle gets a folder of its own. The caller removes it after
             the end.
-        output: the descriptor of its stdout and stderr; None makes a pipe of each. One of a file must append:
-            gVisor keeps a position of its own for each of the two.
-        stdin: the descriptor of its input, the only other one that gVisor hands over; by default there is
+        output: the descriptor of its stdout and stderr; None makes a pipe of each. A file's descriptor must
+        be opened for appending, because gVisor keeps a separate position for each of the two. stdin: the
+        descriptor of its input, the only other one that gVisor hands over; by default there is
             none.
 
     Raises:
@@ -201,13 +202,13 @@ def _folder_of_its_own(held: ExitStack) -> Path:
 
 
 def held_in_gvisor(inside: Sequence[int], inodes: int, disk_bytes: int) -> Held:
-    """What a program holds, beside its processes' memory as ``/proc/PID/status`` counts it: that misses pages
-    which gVisor has unmapped, and counts pages twice that two processes have mapped.
+    """A program's resources, except its processes' memory in ``/proc/PID/status``. That figure misses pages
+    that gVisor has unmapped, and counts pages twice if two processes have mapped them.
 
     Args:
         inside: the processes below the one that ``start_in_gvisor`` returned, parents first.
         inodes: number of files in the folders that it can write to.
-        disk_bytes: what these files take on the disk.
+        disk_bytes: the size of these files on the disk.
     """
     own = inside[:OWN_PROCESSES]
     held = next((size for pid in own if (size := _memory_file_bytes(pid)) is not None), 0)
@@ -216,7 +217,7 @@ def held_in_gvisor(inside: Sequence[int], inodes: int, disk_bytes: int) -> Held:
 
 
 def _memory_file_bytes(process: int) -> int | None:
-    """Bytes that the file in memory of gVisor holds; None if this process does not have it open."""
+    """Size in bytes of gVisor's file in memory; None if this process does not have it open."""
     for number in range(FIRST_DESCRIPTORS):
         with suppress(OSError):  # closed meanwhile, or a name that is too long for any path
             path = f"/proc/{process}/fd/{number}"

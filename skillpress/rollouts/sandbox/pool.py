@@ -70,8 +70,8 @@ class SandboxPool:
         """
         if ready < 0 or max_concurrency < 1:
             raise UserError(
-                f"sandbox pool: ready is {ready} and must be 0 or more, max_concurrency is "
-                f"{max_concurrency} and must be 1 or more"
+                f"sandbox pool: ready is {ready}, must be 0 or more; max_concurrency is {max_concurrency}, "
+                f"must be 1 or more"
             )
         check_isolation(isolation)
         self._start = partial(Sandbox.start, limits, isolation=isolation, wheels=wheels)

@@ -26,7 +26,8 @@ from skillpress.rollouts.sandbox.messages import MAX_BYTES, FrameError, Report
 from skillpress.rollouts.sandbox.processes import children_of_all, tree, waits
 
 DESCRIPTORS = 128
-"""Open files of one process inside; pipes and sockets hold memory that belongs to no process."""
+"""Maximum number of open files of one process inside. Pipes and sockets hold memory that belongs to no
+process."""
 END_SECONDS = 30.0
 """Maximum time until killed processes have ended on a busy machine; it usually takes about 10 ms."""
 
@@ -39,7 +40,7 @@ class SandboxProcess:
     """
 
     def __init__(self, limits: Limits, isolation: Bubblewrap | GVisor) -> None:
-        """Start it in this isolation and wait for its first message.
+        """Start the interpreter in this isolation and wait for its first message.
 
         Raises:
             SandboxUnavailableError: the isolation cannot be built, or is incomplete.
@@ -70,7 +71,7 @@ class SandboxProcess:
         self._last_fds: list[int] = []
         self._sender_fd: int | None = None
         self.first_pid = 0
-        """Pid on the host of the process whose end is that of all processes inside."""
+        """Pid on the host of the process with whose end the kernel ends all processes inside."""
         self.channel = Channel(here, self._outer.stdout.fileno(), self._outer.stderr.fileno(), self._outer_fd)
         try:
             self._await_isolation(limits.start_seconds)
@@ -89,8 +90,7 @@ class SandboxProcess:
         return self._isolation.held(self.first_pid, inside)
 
     def waited_since(self) -> float:
-        """Seconds that one of its threads has waited for a processor since the last use of this method: the
-        most that any of them has."""
+        """The longest wait of any of its threads for a processor since the last call, in seconds."""
         before, self._waits = self._waits, waits(tree(self.pid, children_of_all()))
         grown = (seconds - before.get(thread, 0.0) for thread, seconds in self._waits.items())
         return max(grown, default=0.0)

@@ -50,8 +50,9 @@ def tree(root: int, children: Mapping[int, Iterable[int]]) -> list[int]:
 
 
 def start_ticks(process: int) -> int:
-    """When a process started, in the kernel's ticks since the machine did: setting the clock does not change
-    it. 0 once the process has been forgotten."""
+    """When a process started, in the kernel's ticks since boot, which do not change when the clock is set. 0
+    once the process has been forgotten.
+    """
     try:
         status = Path("/proc", str(process), "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):

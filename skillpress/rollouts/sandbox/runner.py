@@ -44,7 +44,7 @@ class Wire:
     def send(self, message: Message) -> None:
         body = json.dumps(message).encode()
         if len(body) > self._most_bytes:
-            raise ValueError(f"{len(body)} bytes are too many for one message; at most {self._most_bytes}")
+            raise ValueError(f"{len(body)} bytes are too many for one message of at most {self._most_bytes}")
         self._socket.sendall(HEADER.pack(len(body)) + body)
 
     def receive(self) -> Message:

@@ -46,7 +46,7 @@ def check_isolation(isolation: Kind) -> None:
 
 def _known(isolation: str) -> None:
     if isolation not in ISOLATION:
-        raise UserError(f"sandbox isolation: {isolation!r} is none of {', '.join(ISOLATION)}")
+        raise UserError(f"sandbox isolation: {isolation!r} is not one of {', '.join(ISOLATION)}")
 
 
 class Sandbox:
@@ -114,7 +114,7 @@ class Sandbox:
 
     @property
     def first_pid(self) -> int:
-        """Pid of the process whose end is that of all the others."""
+        """Pid of the process with whose end the kernel ends all the others."""
         return self._process.first_pid
 
     @property

@@ -48,9 +48,8 @@ def seccomp_program(ip_sockets: bool, routes: bool = False) -> bytes:
     maximum content of a socket is known (``processes.py``).
 
     Args:
-        ip_sockets: whether sockets of IPv4 and IPv6 can be made.
-        routes: whether sockets that list network interfaces can be made (netlink's protocol 0), beside
-            ``ip_sockets``.
+        ip_sockets: whether sockets of IPv4 and IPv6 can be made. routes: whether sockets that list network
+        interfaces can be made (netlink's protocol 0), in addition to ``ip_sockets``.
 
     Raises:
         SandboxUnavailableError: pyseccomp or libseccomp is missing.

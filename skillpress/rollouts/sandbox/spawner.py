@@ -144,7 +144,7 @@ def _open_folder() -> Path:
 
 
 def _own_mounts() -> None:
-    """Give this thread a mount namespace: what it mounts only itself and its children see."""
+    """Give this thread a mount namespace: only the thread and its children see its mounts."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS):
         raise _no_mounts(ctypes.get_errno())

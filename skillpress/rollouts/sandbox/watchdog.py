@@ -33,7 +33,7 @@ class Watched(Protocol):
         """The outermost process, below which all others are."""
 
     def held(self, inside: Sequence[int]) -> Held:
-        """What they hold, beside the memory of the processes ``inside``."""
+        """Resources that they hold, except the memory of the processes ``inside``."""
 
     def kill(self, reason: str) -> None:
         """Kill them all without waiting. If it is called several times, the first reason counts."""

@@ -69,7 +69,7 @@ def die_with_parent() -> None:
 
 
 def end() -> None:
-    """End this process now. All that it had to keep is already written."""
+    """End this process now. Everything worth keeping is already on disk."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -82,7 +82,7 @@ def _end_after(wait_for_it: Callable[[], object]) -> None:
 
 
 def _until_ended(pid: int) -> Callable[[], object]:
-    """Waits until a process, identified now since pids are given again, has ended or is a zombie."""
+    """Wait until a process has ended or is a zombie. It is identified now, because its pid may be reused."""
     try:
         handle = select.poll()
         handle.register(os.pidfd_open(pid), select.POLLIN)

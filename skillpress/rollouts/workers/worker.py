@@ -86,7 +86,8 @@ class Raised:
 
 
 def serve(connection: Connection, begun: c_longlong, make: Callable[[], Callable[[Any], Any]]) -> None:
-    """The process: do the jobs of each message, answer them in one, until the parent closes the connection.
+    """The process: do the jobs of each message, answer them in one message, until the parent closes the
+    connection.
 
     ``begun`` is the index of the current job, shared with the parent; ``make`` makes what does a job.
     """

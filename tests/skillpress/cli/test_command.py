@@ -118,7 +118,7 @@ def test_a_gvisor_that_is_absent_or_runs_nothing_is_not_called_there(
 ) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
     absent = doctor.gvisor()
-    assert not absent.there and "there is no runsc on PATH" in absent.detail
+    assert not absent.there and "runsc was not found on PATH" in absent.detail
     (tmp_path / "runsc").write_text("#!/bin/sh\necho it cannot >&2\nexit 1\n")
     (tmp_path / "runsc").chmod(0o755)
     broken = doctor.gvisor()

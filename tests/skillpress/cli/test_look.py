@@ -71,7 +71,7 @@ STRANGE = PROSE | {
 """Turns that no reader understands."""
 
 
-WHY = ("read like prose", "not known here", "begin with a tag or with JSON", "tells no steps apart")
+WHY = ("read like prose", "in an unknown form", "begin with a tag or with JSON", "distinguishes no steps")
 
 
 @pytest.mark.parametrize("turns", STRANGE.values(), ids=STRANGE)

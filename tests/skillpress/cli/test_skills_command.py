@@ -133,7 +133,7 @@ def test_a_field_named_for_rollouts_alone_is_refused(
 ) -> None:
     options = ["--success", "reward>=1", "--output", str(tmp_path)]
     assert main(["skills", str(explored / "rollouts.parquet"), *options]) == exit_codes.USER_ERROR
-    assert "--success reward: our own rollout files take it from won" in capsys.readouterr().err
+    assert "--success reward: skillpress's rollout files always use won" in capsys.readouterr().err
 
 
 def test_a_foreign_parquet_beside_traces_is_passed_over(

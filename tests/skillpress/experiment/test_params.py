@@ -294,11 +294,11 @@ DEFAULT = ROOT / "params.yaml"
         ("policy: {width: 30}", "policy: width 30 must be a multiple of 2 x heads (4)"),
         (
             "policy: {attention: flash_attention_2}",
-            "policy: attention is flash_attention_2, which computes in half types alone: dtype is float32",
+            "policy: attention is flash_attention_2, which supports only half types, but dtype is float32",
         ),
         (
             "policy: {attention: blocked}",
-            "policy: attention is blocked, which computes in half types alone: dtype is float32",
+            "policy: attention is blocked, which supports only half types, but dtype is float32",
         ),
         ("environment: {name: chess}", "environment: name is 'chess'; allowed: "),
         ("environment: {name: countdown, depth: 3}", "environment.depth: unknown key"),

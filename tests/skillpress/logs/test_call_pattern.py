@@ -35,7 +35,11 @@ def test_a_model_calls_history_keeps_its_length_in_steps() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("(", "not a regular expression"), ("a", "it needs a group"), ("(?P<tool>a)(?P<x>b)", "no other named")],
+    [
+        ("(", "not a regular expression"),
+        ("a", "named groups must be"),
+        ("(?P<tool>a)(?P<x>b)", "named groups must be"),
+    ],
 )
 def test_a_pattern_that_names_no_tool_is_refused(pattern: str, why: str) -> None:
     with pytest.raises(TracesError, match=why):

@@ -206,7 +206,9 @@ def test_summaries_and_sessions_without_an_agent_are_not_bad_lines(tmp_path: Pat
     log = read(written(tmp_path / "a", [SUMMARY, SUMMARY, *A, SUMMARY, *opened]))
     assert log.skills == [("ls", "cat", "edit")] and not log.bad_lines
     assert log.left_out[SILENT] == 2
-    with pytest.raises(TracesError, match=r"no trace in .*: a session without an answer of the agent"):
+    with pytest.raises(
+        TracesError, match=r"no trace was found in .*: the session has no answer of the agent"
+    ):
         read(written(tmp_path / "b", [SUMMARY]))
 
 

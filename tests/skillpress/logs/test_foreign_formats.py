@@ -241,7 +241,7 @@ def test_a_resumed_session_counts_its_copied_lines_once() -> None:
 
 def test_a_sub_agents_own_file_is_not_a_run() -> None:
     lines = [{**line, "isSidechain": True} for line in foreign.claude_code()]
-    with pytest.raises(UnreadableTraceError, match="sub-agent alone"):
+    with pytest.raises(UnreadableTraceError, match="sub-agent"):
         read(lines)
 
 
@@ -327,12 +327,12 @@ def test_a_strangers_record_has_no_format(record: Any) -> None:
         ({"messages": [foreign.TASK, {"role": "assistant", "tool_calls": "[{"}]}, "text but not JSON"),
         (
             {"input": [foreign.TASK, {"type": "function_call", "call_id": "c"}]},
-            "a function_call without a name",
+            "a function_call has no name",
         ),
         ([{**foreign.otlp_events()[0], "events": []}], "CAPTURE_MESSAGE_CONTENT"),
         (
             {**foreign.agents_sdk(), "session_items": [{"type": "x"}], "generated_items": []},
-            "without a raw item",
+            "has no raw item",
         ),
     ],
 )

@@ -57,7 +57,9 @@ def test_labels_decide(form: str, tmp_path: Path, read_lines: Any) -> None:
 def test_ids_that_no_trace_has_are_counted(tmp_path: Path, read_lines: Any) -> None:
     labels = read_labels(stored(tmp_path, "CSV"))
     read_lines(*logged("a"), wanted=Wanted(judge=labels))
-    assert list(labels.unused()) == [f"--outcomes {tmp_path}/labels: 2 of 3 ids are of no trace ('b', 'c')"]
+    assert list(labels.unused()) == [
+        f"--outcomes {tmp_path}/labels: 2 of 3 ids belong to no trace ('b', 'c')"
+    ]
 
 
 def test_labels_of_which_none_is_a_traces_stop_the_command(tmp_path: Path, read_lines: Any) -> None:
@@ -79,19 +81,19 @@ def test_traces_that_share_a_label_are_said(tmp_path: Path, read_lines: Any) -> 
     labels = read_labels(stored(tmp_path, "CSV", [{"id": "t", "success": 1}]))
     log = read_lines(chat(id="1", task_id="t"), chat(id="2", task_id="t"), wanted=Wanted(judge=labels))
     assert [trace.success for trace in log.traces] == [True, True]
-    assert "2 traces share 1 labels: traces with the same id take the same label" in " ".join(log.warnings)
+    assert "2 traces share 1 labels: traces with the same id get the same label" in " ".join(log.warnings)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("id,success\na,maybe\n", "line 2: success: 'maybe' says neither yes nor no; write true or false"),
-        ("id,won\na,1\n", "labels: there is no success; its columns are id, won"),
-        ("name,run,success\na,b,1\n", "labels: there is no id; its columns are name, run, success"),
-        ("id,success\na,1\na,0\n", "line 3: id 'a' is labelled twice, and not the same"),
+        ("id,won\na,1\n", "labels: column success is missing; its columns are id, won"),
+        ("name,run,success\na,b,1\n", "labels: column id is missing; its columns are name, run, success"),
+        ("id,success\na,1\na,0\n", "line 3: id 'a' has two different labels"),
         ("id,success\n,1\n", "line 2: id is missing"),
-        ("id,success\n", "holds no labels"),
-        ("", "holds no labels"),
+        ("id,success\n", "contains no labels"),
+        ("", "contains no labels"),
         ('["a"]', "'a' is not an object with id and success"),
         ('{"id": "a"', "not JSON"),
         ("id,success\n\xff\xfe,1\n", None),
@@ -99,7 +101,7 @@ def test_traces_that_share_a_label_are_said(tmp_path: Path, read_lines: Any) -> 
 )
 def test_a_wrong_file_is_refused_by_its_line(text: str, said: str | None, tmp_path: Path) -> None:
     (tmp_path / "labels").write_bytes(text.encode("latin-1"))
-    with pytest.raises(TracesError, match=re.escape(said or "cannot be read as text in UTF-8")) as caught:
+    with pytest.raises(TracesError, match=re.escape(said or "neither text in UTF-8")) as caught:
         read_labels(tmp_path / "labels")
     assert str(caught.value).startswith(f"--outcomes {tmp_path}/labels")
 
@@ -212,8 +214,8 @@ def test_the_command_takes_labels_and_rules(tmp_path: Path, capsys: pytest.Captu
     )
     told = capsys.readouterr()
     assert "outcomes: labels: success: 2 won, 2 lost" in told.out
-    assert "1 of 5 ids are of no trace ('r9')" in told.err
-    assert "1 of 5 ids are of no trace" in (tmp_path / "labels_out" / "skills.html").read_text()
+    assert "1 of 5 ids belong to no trace ('r9')" in told.err
+    assert "1 of 5 ids belong to no trace" in (tmp_path / "labels_out" / "skills.html").read_text()
     assert main(["skills", str(log), "--outcomes", str(labels), "--last-call", "tests"]) == 2
     assert "--outcomes and --last-call each say which traces succeeded" in capsys.readouterr().err
 
@@ -233,4 +235,4 @@ def test_labels_may_be_of_both_logs_that_are_compared(
         str(tmp_path / "out"),
     ]
     assert main(["skills", str(tmp_path / "one"), *options]) == 0
-    assert "of no trace" not in capsys.readouterr().err
+    assert "to no trace" not in capsys.readouterr().err

@@ -147,7 +147,7 @@ def test_runs_have_the_fields_around_them(tmp_path: Path) -> None:
         (("chat", None, "reward.value"), "--outcome reward.value: none of 2 traces has it; the first has id, "
          "task.id, reward"),
         (("chat", None, "rewards"), "did you mean 'reward'?"),
-        (("task", None, None), "an item that is neither a message nor a call; its keys are id"),
+        (("task", None, None), "an item is neither a message nor a call; its keys are id"),
         (("id", None, None), None),
     ],
 )  # fmt: skip
@@ -165,12 +165,12 @@ def test_a_wrong_path_is_answered_with_what_is_there(options: Any, said: str | N
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("message: steps", "message: is not known; a table of paths may hold messages, run"),
+        ("message: steps", "message is unknown; a table of paths may contain messages, run"),
         ("message: steps", "did you mean 'messages'?"),
         ("run: steps", "messages are missing"),
         ("messages: 3", "messages: 3 must be a path, or a list of paths"),
         ("messages: steps\nwhere: {kind: '('}", "where: kind: '(' is not a regular expression"),
-        ("messages: steps\nitem: {rolle: kind}", "item: rolle: is not known"),
+        ("messages: steps\nitem: {rolle: kind}", "item: rolle is unknown"),
         ("messages: steps\nitem: {role: kind, roles: {a: agent}}", "roles: a: 'agent' must be one of"),
         ("messages: steps\noutcome: reward>=much", "'much' is not a number"),
         ("- steps", "must be a table of paths"),

@@ -214,7 +214,7 @@ def test_a_name_of_which_less_is_better_is_taken_as_it_is_only_with_a_warning(re
     log = read_lines(*lines, wanted=Wanted(success=success_field("toxicity")))
     assert [trace.success for trace in log.traces] == [False, True, False, True]
     assert log.warnings == [
-        "--success toxicity: by its name less of it is better; --success 'toxicity<=0' takes it so"
+        "--success toxicity: its name suggests that lower is better; use --success 'toxicity<=0' for that"
     ]
 
 

@@ -289,7 +289,9 @@ def test_a_member_that_is_not_a_log_is_passed_over_and_a_named_archive_of_such_i
     assert [Path(passed.file).name for passed in found.passed_over] == ["result.json", "inner.zip"]
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("result.json", '{"reward": 1}')
-    with pytest.raises(TracesError, match=r"no trace in .*other\.zip: .*result\.json: .*keys are reward"):
+    with pytest.raises(
+        TracesError, match=r"no trace was found in .*other\.zip: .*result\.json: .*keys are reward"
+    ):
         read(tmp_path / "other.zip")
 
 

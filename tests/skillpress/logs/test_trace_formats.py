@@ -122,17 +122,17 @@ def test_a_path_goes_through_names_with_dots_and_lists() -> None:
     ("record", "said"),
     [
         (atif(schema_version="ATIF-v2.0"), "ATIF-v2.0"),
-        (atif(steps=None), "without a list of steps"),
+        (atif(steps=None), "has no list of steps"),
         (
             atif(steps=[{"source": "agent", "tool_calls": [{"arguments": {}}]}]),
-            "damaged ATIF record.*function_name",
+            "ATIF record is damaged.*function_name",
         ),
-        (chat(messages=[{"role": "user"}, "text"]), "without a role"),
+        (chat(messages=[{"role": "user"}, "text"]), "has no role"),
         (
             chat(messages=[{"role": "assistant", "tool_calls": [{"id": 1}]}]),
-            "a tool call without a name; its keys are id",
+            "a tool call has no name; its keys are id",
         ),
-        (mlflow_trace(data={}), "without spans"),
+        (mlflow_trace(data={}), "has no spans"),
         ({"trace_id": "x", "trace": "{"}, "'trace' is not JSON"),
     ],
 )
@@ -268,14 +268,14 @@ def test_what_we_export_is_read_as_the_rollout_that_it_came_from(record: Any) ->
 def test_a_record_whose_named_field_is_damaged_is_passed_over() -> None:
     record = mlflow_trace()
     record["info"]["assessments"] = 5
-    with pytest.raises(UnreadableTraceError, match="a damaged MLflow traces record"):
+    with pytest.raises(UnreadableTraceError, match="the MLflow traces record is damaged"):
         read(record, Wanted(success=success_field("won")))
 
 
 def test_a_record_whose_number_is_none_is_passed_over() -> None:
     record = our_mlflow_trace()
     record["info"]["tags"]["policy_version"] = "three"
-    with pytest.raises(UnreadableTraceError, match="a damaged MLflow traces record"):
+    with pytest.raises(UnreadableTraceError, match="the MLflow traces record is damaged"):
         read(record)
 
 

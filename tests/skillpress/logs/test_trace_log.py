@@ -115,7 +115,7 @@ def test_too_many_bad_lines_end_the_reading(read_lines) -> None:
 
 
 def test_a_named_file_without_a_trace_is_refused(read_lines) -> None:
-    with pytest.raises(TracesError, match=r"no trace in .*log\.jsonl.*line 1: .*keys are a"):
+    with pytest.raises(TracesError, match=r"no trace was found in .*log\.jsonl.*line 1: .*keys are a"):
         read_lines({"a": 1}, {"a": 2})
 
 
@@ -146,14 +146,14 @@ def test_a_folder_is_searched_and_what_lies_beside_traces_is_no_bad_line(tmp_pat
 
 @pytest.mark.parametrize("make", [lambda folder: folder / "nothing", lambda folder: folder])
 def test_nothing_to_read_says_what_is_right(tmp_path: Path, make) -> None:
-    with pytest.raises(TracesError, match=r"no such file|no files in"):
+    with pytest.raises(TracesError, match=r"no such file|no files were found in"):
         read(make(tmp_path))
 
 
 def test_what_can_be_read_once_is_refused_and_in_a_folder_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "link.jsonl").symlink_to("nowhere")
-    with pytest.raises(TracesError, match=r"pipe\.jsonl: is a pipe .* write it to a file"):
+    with pytest.raises(TracesError, match=r"pipe\.jsonl: a pipe .* write it to a file"):
         read(tmp_path / "pipe.jsonl")
     with pytest.raises(TracesError, match="no such file"):
         read(tmp_path / "link.jsonl")

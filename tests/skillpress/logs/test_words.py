@@ -59,7 +59,7 @@ def test_prose_is_prose(writer: str) -> None:
 @pytest.mark.parametrize("form", CALLS_IN_TEXT)
 def test_calls_that_no_reader_knows_are_seen(form: str) -> None:
     said = of(CALLS_IN_TEXT[form]).refusal(len(CALLS_IN_TEXT[form]), called=0)
-    assert said is not None and "a call in a form that is not known here" in said and "--call" in said
+    assert said is not None and "a call in an unknown form" in said and "--call" in said
 
 
 def of(texts: list[str], refused: bool = False) -> Words:
@@ -109,7 +109,9 @@ def test_words_that_begin_with_a_tag_or_with_json_are_refused_where_no_tool_is_c
 
 
 def test_words_that_nearly_all_begin_alike_are_refused() -> None:
-    assert "100% of the words begin with 'go', which tells no" in (of(["go 1"] * 20).refusal(20, 0) or "")
+    assert "100% of the words begin with 'go', which distinguishes no" in (
+        of(["go 1"] * 20).refusal(20, 0) or ""
+    )
     assert of(["go 1"] * 19).refusal(19, called=0) is None, "too few to say so"
     assert of(["go 1"] * 17 + ["look"] * 3).refusal(20, called=0) is None
     assert of(["go 1"] * 12 + [""] * 12).refusal(24, called=0) is None, (

@@ -33,7 +33,7 @@ MOST_BYTES = 1 << 20
 """Maximum size of a value."""
 PATIENCE = 4
 """Seconds that a call may sleep for each second of its processor time. Time in which it waits for a processor
-on a busy machine is neither."""
+on a busy machine counts as neither."""
 CRASHED, TIMED_OUT, NOT_RUN = "!a crash", "!time-out", "!nothing, it was not run after a time-out"
 """Written in place of a value. A value never begins like this."""
 
@@ -42,8 +42,8 @@ def run_calls(
     source: str, entry: str, asked: Sequence[str | None], seconds: float, memory_mb: int
 ) -> tuple[list[str | None], float]:
     """Return (answers, processor seconds of the slowest call). An answer is what ``entry(*arguments)``
-    returns for these arguments, as text, or why there is no value; None for None. No calls are made after one
-    that has timed out."""
+    returns for these arguments, as text, or why there is no value; it is None if the arguments are None. No
+    calls are made after one that has timed out."""
     answers: list[str | None] = []
     slowest = 0.0
     for arguments in asked:

@@ -32,7 +32,7 @@ class ExaminedError(Exception):
 
 
 class Asked(BaseException):
-    """Leaves a test at its first call, carrying the arguments."""
+    """Raised to leave a test at its first call; it carries the arguments."""
 
 
 class SlowTestError(Exception):

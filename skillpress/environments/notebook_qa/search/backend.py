@@ -72,7 +72,7 @@ class SearchBackend(Protocol):
 
 
 class CachedSearch:
-    """A backend and its last answers, in memory; safe to use from many threads.
+    """A backend with its last answers cached in memory; safe to use from many threads.
 
     Errors are not cached: the next call tries the backend again.
     """

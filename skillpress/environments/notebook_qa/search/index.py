@@ -1,7 +1,7 @@
 """The index of a corpus: made once from its file, and found again by a hash of the file.
 
 A corpus has one row per paragraph with ``id``, ``title`` and ``text``. It is a Parquet file, or JSON lines
-with ``id`` and ``contents``: the title in the first line, the text behind it. The name of its index folder is
+with ``id`` and ``contents``: the title in the first line, then the text. The name of its index folder is
 a hash of the file's contents, of this module's ``INDEX_VERSION``, and of tantivy's version. So an existing
 folder is complete and up to date. If two processes make it at the same time, the second finds the first one's
 result. A single thread writes it, so that paragraphs are in the corpus' order.

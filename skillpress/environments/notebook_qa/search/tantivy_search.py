@@ -63,7 +63,7 @@ class TantivySearch:
         )
 
     def passages(self, query: str, top_k: int) -> tuple[Passage, ...]:
-        """The same paragraphs as :meth:`search`, whole."""
+        """The same paragraphs as :meth:`search`, with their full texts."""
         check_top_k(top_k)
         terms = (Query.term_query(self._schema, "words", word) for word in query_words(query))
         found = self._documents(Query.boolean_query([(Occur.Should, term) for term in terms]), top_k + _TIES)

@@ -3,7 +3,7 @@
 *Language as a Universal Interface for Reinforcement Learning Agents* lists it as structured memory: "Extract
 information from H_k and store it in an external vector database". Every episode has a store of its own.
 f_agent writes an entry for each turn and, if asked to, for each summary and each named fact. The next prompt
-shows the last n turns, and as notes the k entries nearest to the present observation.
+shows the last n turns, and as notes the k entries nearest to the current observation.
 
     M_{k+1} = M_k + entries(O_k, th_k, A_k),   X_{k+1} = (O_{k+1}, last n turns, nearest_k(M_{k+1}, O_{k+1}))
 

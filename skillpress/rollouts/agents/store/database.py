@@ -1,8 +1,8 @@
-"""The store of one episode: an SQLite database in memory, whose vectors sqlite-vec compares.
+"""The store of one episode: an SQLite database in memory; sqlite-vec compares its vectors.
 
-A store is a value: :meth:`EpisodeStore.with_entries` returns a longer store and leaves the shorter one as it
-was. Both look at one database, and each sees only its own first ``size`` rows. If a store that was already
-continued is continued again, it gets a copy of its rows, so that no branch sees the other's entries.
+A store is a value: :meth:`EpisodeStore.with_entries` returns a longer store and leaves the shorter one
+unchanged. Both look at one database, and each sees only its own first ``size`` rows. If a store that was
+already continued is continued again, it gets a copy of its rows, so that no branch sees the other's entries.
 
 ``apsw`` opens the database, since many builds of Python's own ``sqlite3`` cannot load extensions.
 """
@@ -46,7 +46,7 @@ class Entry:
     """One thing that the agent has seen."""
 
     step: int
-    """Number of the step after which it was written, from 1."""
+    """Number of the step after which it was written, counted from 1."""
     kind: EntryKind
     name: str
     """A later entry of the same kind and name replaces this one."""
@@ -57,7 +57,7 @@ class Entry:
 
 
 class EpisodeStore:
-    """The entries of one episode up to now."""
+    """The entries of one episode so far."""
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
         self._database = _empty()
@@ -65,7 +65,7 @@ class EpisodeStore:
         self._insert(entries)
 
     def with_entries(self, entries: Sequence[Entry]) -> EpisodeStore:
-        """This store and further entries."""
+        """A store with this store's entries and further ones."""
         ((rows,),) = self._database.execute("SELECT count(*) FROM entries")
         if rows > self._size:
             return EpisodeStore([*self.entries(), *entries])
@@ -84,7 +84,8 @@ class EpisodeStore:
         return next((words for (words,) in self._database.execute(_NEWEST, asked)), None)
 
     def nearest(self, query: Vector, most: int, last_turn: int) -> list[Entry]:
-        """The ``most`` entries nearest to a unit vector, oldest first; of equally near ones the newest.
+        """The ``most`` entries nearest to a unit vector, oldest first; among equally near ones the newest are
+        chosen.
 
         Args:
             last_turn: number of the newest turn that may be returned. The prompt shows later ones anyway.

@@ -75,14 +75,14 @@ def _loaded(folder: str) -> tuple[Any, Any]:
 
 
 def _unit(values: Any) -> Vector:
-    """The vector divided by its length; a zero vector stays as it is."""
+    """The vector divided by its length; a zero vector is unchanged."""
     vector = np.asarray(values, np.float32)
     length = float(np.linalg.norm(vector))
     return vector / np.float32(length) if length else vector
 
 
 def embedding_of(section: StoreParameters) -> Embedding:
-    """What makes the vectors of a store.
+    """The embedding that makes the vectors of a store.
 
     Raises:
         ParamsError: the folder of the model is missing.
@@ -91,7 +91,7 @@ def embedding_of(section: StoreParameters) -> Embedding:
         return HashedNgrams()
     if not Path(section.model).is_dir():
         raise ParamsError(
-            f"policy.store.embedding: is {section.model!r}, and there is no such folder; use {NGRAMS!r}, or "
+            f"policy.store.embedding: {section.model!r} is not an existing folder; use {NGRAMS!r}, or "
             "the folder of a model"
         )
     return ModelFolder(section.model)

@@ -18,7 +18,9 @@ show the facts that are nearest to what you see.
 
 
 def named_facts(thought: str, info: Info) -> Mapping[str, str]:
-    """Name to text, without empty ones; a fact of the thought goes before a section of the same name."""
+    """Maps names to texts, without empty ones; a fact in the thought takes precedence over a section of the
+    same name.
+    """
     sections = info.state.notepad if isinstance(info.state, HasNotepad) else {}
     found = {**sections, **dict(_FACT.findall(thought))}
     facts = {" ".join(name.split()): " ".join(text.split()) for name, text in found.items()}
@@ -42,7 +44,7 @@ class AsksForFacts:
         return self.rendering.history
 
     def prompt(self, state: AgentState) -> str:
-        """The rendering's prompt, and below it how to write a fact."""
+        """The rendering's prompt, followed by instructions for writing a fact."""
         return f"{self.rendering.prompt(state)}\n{REQUEST}"
 
     def continuation(self, state: AgentState) -> str:

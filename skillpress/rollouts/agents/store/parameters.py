@@ -17,22 +17,22 @@ Written = Literal["turns", "summaries", "facts"]
 
 
 class StoreParameters(Section):
-    """``policy.store``: how a state update ``store`` keeps and shows what the agent has seen."""
+    """``policy.store``: how the state update ``store`` keeps and shows what the agent has seen."""
 
     shown: PositiveInt
-    """k: a prompt shows so many entries, those nearest to its observation."""
+    """k: number of entries that a prompt shows, those nearest to its observation."""
     length: PositiveInt
-    """The most characters of an entry; in compact prompts the most words."""
+    """Maximum number of characters of an entry; in compact prompts, of words."""
     embedding: Annotated[str, Field(min_length=1)] = NGRAMS
     """``ngrams`` (hashed pieces of words), or the folder of a model."""
     writes: Annotated[list[Written], Field(min_length=1, default_factory=lambda: ["turns"])]
-    """What entries are made of: turns, summaries, facts (docs/agents.md)."""
+    """The sources of entries: turns, summaries, facts (docs/agents.md)."""
 
     @field_validator("writes")
     @classmethod
     def _each_kind_once(cls, writes: list[str]) -> list[str]:
         if len(set(writes)) < len(writes):
-            raise ValueError(f"is {writes}, must name each kind once")
+            raise ValueError(f"is {writes}, must not repeat a kind")
         return writes
 
     @property
@@ -46,7 +46,7 @@ class StoreParameters(Section):
         return None if self.embedding == NGRAMS else self.embedding
 
     def libraries(self) -> dict[str, str]:
-        """Name to version of the packages of the store.
+        """Maps the packages of the store to their versions.
 
         Raises:
             UserError: one is missing.

@@ -23,7 +23,7 @@ kept, and your notes show it again when it resembles what you see.
 
 @dataclass(frozen=True)
 class StoreSoFar:
-    """What f_agent holds of an episode outside its prompts (``AgentState.kept``)."""
+    """The part of an episode that f_agent keeps outside its prompts (``AgentState.kept``)."""
 
     store: EpisodeStore
     steps: int = 0
@@ -37,7 +37,7 @@ class Stored(Window):
     section: StoreParameters
     embed: Embedding
     compact: bool
-    """Whether prompts consist of the environment's few words: entries then have no words around them."""
+    """Whether prompts consist of the environment's few words; entries then have no words around them."""
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
@@ -86,7 +86,7 @@ class Stored(Window):
         ]
 
     def _entry(self, step: int, kind: EntryKind, name: str, shown: str, plain: str) -> list[Entry]:
-        """The entry, cut to its length; none for a text without words."""
+        """The entry, cut to the maximum length; none for a text without words."""
         words = shown.split()
         if not plain.split():
             return []
@@ -125,7 +125,7 @@ class StoredSummaries(Stored):
 
 
 USUAL = StoreParameters(shown=4, length=300, writes=["turns"])
-"""The section of a state update that is made without one."""
+"""The default section, for a state update that is made without one."""
 
 
 def stored(turns: int | None, section: StoreParameters = USUAL, compact: bool = False) -> StateUpdate:
@@ -139,5 +139,5 @@ def stored(turns: int | None, section: StoreParameters = USUAL, compact: bool = 
 
 
 def _kept(state: AgentState) -> StoreSoFar:
-    """The store of the episode, which is empty at its start."""
+    """The store of the episode; it is empty at the start."""
     return state.kept if isinstance(state.kept, StoreSoFar) else StoreSoFar(EpisodeStore())

@@ -1,4 +1,5 @@
-"""The forms in which clients ask a model: chat completions, responses, messages, Google's. One file each."""
+"""The request forms that clients use: chat completions, responses, messages, and Google's. Each has its own
+file."""
 
 from __future__ import annotations
 
@@ -14,23 +15,23 @@ class Form:
     """One vendor's form of requests and answers."""
 
     path: str
-    """The path behind the base URL."""
+    """The path after the base URL."""
     read: Callable[[Mapping[str, Any]], ModelRequest]
-    """A request's body as a request; raises RefusedRequestError."""
+    """Parses a body as a request; raises RefusedRequestError."""
     write: Callable[[str, str, ModelRequest, Sequence[Reply]], dict[str, Any]]
-    """(id, model, request, replies) to the body of an answer."""
+    """Maps (id, model, request, replies) to the body of an answer."""
     stream: Callable[[str, str, ModelRequest, Sequence[Reply]], Iterator[str]]
-    """The same as server-sent events."""
+    """Same as ``write``, as server-sent events."""
     error: Callable[[RefusedRequestError], dict[str, Any]]
-    """The body of a refusal."""
+    """Makes the body of a refusal."""
     version: str = "/v1"
-    """The beginning of every path, behind an episode's address."""
+    """The beginning of every path, after an episode's address."""
     stream_path: str = ""
-    """The path of streams; empty where the body says whether it wants one."""
+    """The path for streams; empty if the body says whether a stream is wanted."""
     count_path: str = ""
     """The path that counts a request's tokens; empty for none."""
     count: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
-    """A number of tokens to the body of its answer."""
+    """Maps a number of tokens to the body of the answer."""
 
 
 def forms() -> tuple[Form, ...]:

@@ -27,7 +27,7 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
     """The request of a body.
 
     Raises:
-        RefusedRequestError: it cannot be read, or asks for what this endpoint does not do.
+        RefusedRequestError: it cannot be read, or asks for something that this endpoint does not support.
     """
     messages = [_message(message, number) for number, message in enumerate(listed(body, "messages"))]
     tools = body.get("tools") or [
@@ -66,7 +66,7 @@ def _message(message: Any, number: int) -> Message:
 
 
 def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> dict[str, Any]:
-    """The body of an answer, one choice a reply."""
+    """The body of an answer, with one choice for each reply."""
     choices = [
         {"index": index, "message": _said(reply), "finish_reason": reply.finish, "logprobs": None}
         for index, reply in enumerate(replies)
@@ -75,7 +75,7 @@ def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Rep
 
 
 def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> Iterator[str]:
-    """The answer as events: a reply is one delta."""
+    """The answer as events, with one delta for each reply."""
     head = _head(identity, model, "chat.completion.chunk")
     for index, reply in enumerate(replies):
         delta = _said(reply)
@@ -89,13 +89,13 @@ def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Re
 
 
 def usage(replies: Sequence[Reply]) -> dict[str, int]:
-    """Counted tokens: the prompt once, all responses."""
+    """Token counts: the prompt once, and all responses."""
     prompt, response = replies[0].prompt_tokens, sum(reply.response_tokens for reply in replies)
     return {"prompt_tokens": prompt, "completion_tokens": response, "total_tokens": prompt + response}
 
 
 def weights(replies: Sequence[Reply]) -> list[list[dict[str, int]]]:
-    """For each reply, which weights drew which of its tokens."""
+    """For each reply, which weights sampled which of its tokens."""
     return [
         [{"version": span.version, "start": span.start, "end": span.end} for span in reply.weights]
         for reply in replies
@@ -103,7 +103,7 @@ def weights(replies: Sequence[Reply]) -> list[list[dict[str, int]]]:
 
 
 def calls(found: Sequence[ToolCall]) -> list[dict[str, Any]]:
-    """Calls as this form writes them: arguments are a JSON text."""
+    """Calls in this form, with arguments as JSON text."""
     return listed_calls(found, lambda arguments: json.dumps(dict(arguments), ensure_ascii=False))
 
 

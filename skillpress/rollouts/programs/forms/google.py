@@ -26,7 +26,7 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
     """The request of a body.
 
     Raises:
-        RefusedRequestError: it cannot be read, or asks for what this endpoint does not do.
+        RefusedRequestError: it cannot be read, or asks for something that this endpoint does not support.
     """
     body = _camel(body)
     settings = _camel(body.get("generationConfig") or {})
@@ -59,12 +59,13 @@ def _refuse_wishes(settings: Mapping[str, Any]) -> None:
     for field in FORMATS:
         if settings.get(field) not in (None, "text/plain"):
             raise RefusedRequestError(
-                f"generationConfig.{field}: would constrain the policy's tokens; ask for text", field
+                f"generationConfig.{field} would constrain the policy's tokens; ask for text", field
             )
     for field in UNSUPPORTED:
         if settings.get(field):
             raise RefusedRequestError(
-                f"generationConfig.{field}: sampling is the trainer's; leave it out", field
+                f"generationConfig.{field}: the trainer controls sampling; leave this field out",
+                field,
             )
 
 
@@ -73,7 +74,7 @@ def _choice(config: Any) -> str | None:
     calling = _camel(_camel(config or {}).get("functionCallingConfig") or {})
     if calling.get("allowedFunctionNames"):
         raise RefusedRequestError(
-            "toolConfig: a forced tool constrains the policy's tokens, which are then off-policy",
+            "toolConfig forces a tool, which would make the policy's tokens off-policy; leave it out",
             "toolConfig",
         )
     mode = str(calling.get("mode") or "AUTO").upper()
@@ -87,8 +88,9 @@ def _system(content: Any) -> str:
 
 
 def _messages(content: Any, where: str) -> list[Message]:
-    """A content: a model's parts are one message, each result of a function is one, and so are the words
-    between results."""
+    """The messages of a content: a model's parts are one message; so is each function's result, and each text
+    between results.
+    """
     if not isinstance(content, Mapping) or content.get("role", "user") not in (
         "user",
         "model",
@@ -124,7 +126,7 @@ def _message(part: Mapping[str, Any], speaker: Any, where: str) -> Message:
         return Message("tool", _result(result), answers=str(result.get("id") or result.get("name") or ""))
     kind = ", ".join(sorted(part))
     raise RefusedRequestError(
-        f"{where}: a part with {kind or 'nothing'}; this endpoint takes only text", where
+        f"{where}: has a part with {kind or 'nothing'}; this endpoint supports only text", where
     )
 
 
@@ -149,7 +151,7 @@ def _tools(tools: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, bool]]
 
 
 def _lower(schema: Any) -> Any:
-    """A schema with the names of types as JSON Schema writes them: Google's are in capitals."""
+    """A schema with the type names of JSON Schema; Google's are in capitals."""
     if isinstance(schema, list):
         return [_lower(each) for each in schema]
     if not isinstance(schema, Mapping):
@@ -161,7 +163,7 @@ def _lower(schema: Any) -> Any:
 
 
 def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> dict[str, Any]:
-    """The body of an answer, one candidate a reply."""
+    """The body of an answer, with one candidate for each reply."""
     candidates = [
         {
             "content": {"role": "model", "parts": _parts(reply)},

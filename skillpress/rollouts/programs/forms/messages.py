@@ -30,7 +30,7 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
     """The request of a body.
 
     Raises:
-        RefusedRequestError: it cannot be read, or asks for what this endpoint does not do.
+        RefusedRequestError: it cannot be read, or asks for something that this endpoint does not support.
     """
     system = text_of(body.get("system"), "system")
     messages = [Message("system", system)] if system else []
@@ -43,7 +43,9 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
 
 
 def _messages(message: Any, where: str) -> list[Message]:
-    """A message with its blocks: an assistant's calls are part of it, results are messages of a tool."""
+    """The messages of one message with blocks: an assistant's calls are part of it, and results become tool
+    messages.
+    """
     role = message.get("role") if isinstance(message, Mapping) else None
     if role not in ("user", "assistant", "system"):
         raise RefusedRequestError(
@@ -86,7 +88,7 @@ def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Rep
 
 
 def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> Iterator[str]:
-    """The answer as events: a block is one delta."""
+    """The answer as events, with one delta for each block."""
     reply = replies[0]
     begun = _head(identity, model, reply) | {
         "content": [],

@@ -1,4 +1,4 @@
-"""What the forms share: reading texts, arguments, limits and choices, and what is refused in all."""
+"""Shared by the forms: reading texts, arguments, limits and choices, and refusing what none supports."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HEARD = {
     "max_tokens", "max_completion_tokens", "max_output_tokens", "model", "stream", "stream_options", "store",
     "logit_bias", "logprobs", "top_logprobs", "response_format", "text", "output_config", *PENALTIES,
 }  # fmt: skip
-"""Fields that are read, or refused where they would change the answer. The others have no effect, and the
+"""Fields that are read, or refused if they would change the answer. Other fields have no effect, and the
 answer says so."""
 
 
 def text_of(content: Any, where: str) -> str:
-    """A content as text: a text, or a list of text parts."""
+    """The text of a content, which is a text or a list of text parts."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -42,7 +42,7 @@ def _part(part: Any, where: str) -> str:
     if kind == "refusal":
         return str(part.get("refusal") or "")
     raise RefusedRequestError(
-        f"{where}: a part of type {kind!r}; this endpoint takes only text, no images or files", where
+        f"{where}: has a part of type {kind!r}; this endpoint supports only text, no images or files", where
     )
 
 
@@ -56,7 +56,7 @@ def listed(body: Mapping[str, Any], field: str) -> Sequence[Any]:
 
 
 def refuse_wishes(body: Mapping[str, Any]) -> None:
-    """Refuse what would change the distribution that responses are drawn from.
+    """Refuse settings that would change the distribution of responses.
 
     Raises:
         RefusedRequestError: the request forces a tool or a format, biases or penalises tokens, or asks for
@@ -66,7 +66,7 @@ def refuse_wishes(body: Mapping[str, Any]) -> None:
     forced = isinstance(choice, Mapping) and choice.get("type") not in ("auto", "any", "none", "required")
     if forced:
         raise RefusedRequestError(
-            "tool_choice: a forced tool constrains the policy's tokens, which are then off-policy",
+            "tool_choice forces a tool, which would make the policy's tokens off-policy; leave it out",
             "tool_choice",
         )
     for field in ("response_format", "text", "output_config"):
@@ -75,27 +75,29 @@ def refuse_wishes(body: Mapping[str, Any]) -> None:
         kind = wanted.get("type", "text") if isinstance(wanted, Mapping) else wanted
         if kind not in (None, "text"):
             raise RefusedRequestError(
-                f"{field}: {kind!r} would constrain the policy's tokens; ask for text", field
+                f"{field} {kind!r} would constrain the policy's tokens; ask for text", field
             )
     if body.get("logit_bias"):
-        raise RefusedRequestError("logit_bias: sampling is the trainer's; leave it out", "logit_bias")
+        raise RefusedRequestError(
+            "logit_bias: the trainer controls sampling; leave this field out", "logit_bias"
+        )
     for field in PENALTIES:
         if body.get(field) not in (None, 0, 0.0, *((1, 1.0) if field.startswith("rep") else ())):
-            raise RefusedRequestError(f"{field}: sampling is the trainer's; leave it out", field)
+            raise RefusedRequestError(f"{field}: the trainer controls sampling; leave this field out", field)
     if body.get("logprobs") or body.get("top_logprobs"):
         raise RefusedRequestError(
-            "logprobs: this endpoint keeps them for the trainer and does not send them", "logprobs"
+            "logprobs are not sent, because this endpoint keeps them for the trainer", "logprobs"
         )
 
 
 def takes_tools(body: Mapping[str, Any]) -> bool:
-    """Whether the request's tools are shown to the model: not if it says that none may be called."""
+    """Whether the model sees the request's tools; it does not if the request forbids all calls."""
     choice = body.get("tool_choice")
     return (choice.get("type") if isinstance(choice, Mapping) else choice) != "none"
 
 
 def whole(body: Mapping[str, Any], *fields: str) -> int | None:
-    """The first of these fields that is there, as a positive number."""
+    """The first of these fields that is present, as a positive number."""
     for field in fields:
         value = body.get(field)
         if value is None:
@@ -125,7 +127,7 @@ def request_of(
     max_tokens: int | None,
     stop: tuple[str, ...],
 ) -> ModelRequest:
-    """The request, after the wishes that all forms share were looked at."""
+    """The request, after the settings that all forms share were checked."""
     refuse_wishes(body)
     return ModelRequest(
         tuple(_one_system_message(messages)),
@@ -138,7 +140,7 @@ def request_of(
 
 
 def _without_effect(body: Mapping[str, Any]) -> Iterator[str]:
-    """The fields that say something and change nothing: sampling settings, and what is not known here."""
+    """The fields that are set but have no effect: sampling settings, and unknown fields."""
     for field, value in body.items():
         if field == "tool_choice" and value in ("auto", "none"):
             continue
@@ -152,8 +154,9 @@ def _without_effect(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _one_system_message(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages with the system messages before all others as one: clients send several, and many chat
-    templates show or allow only the first."""
+    """Merge all system messages into one at the beginning, because many chat templates show or allow only the
+    first.
+    """
     first = list(takewhile(lambda message: message.role == "system", messages))
     if len(first) < 2:
         return messages

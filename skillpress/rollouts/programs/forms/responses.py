@@ -22,26 +22,27 @@ from skillpress.rollouts.programs.forms.reading import (
 from skillpress.rollouts.programs.requests import ModelRequest, RefusedRequestError, Reply
 
 STATE = ("previous_response_id", "conversation", "background", "prompt")
-"""Fields that ask the server to remember, which this one does not."""
+"""Fields that ask the server to keep state, which this one does not do."""
 ONE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""The arguments of a custom tool, as the model is shown them."""
+"""The schema of a custom tool's arguments, as the model sees it."""
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""Finish to the reason why an answer is incomplete; others are complete."""
+"""Maps a finish to the reason why an answer is incomplete; with other finishes it is complete."""
 SPEAKERS = ("developer", "system", "user", "assistant")
 DROPPED = ("web_search", "web_search_preview", "tool_search", "image_generation")
-"""Kinds of tools of the vendor that clients offer by default; the model is not shown them."""
+"""Kinds of the vendor's tools that clients offer by default; the model does not see them."""
 
 
 def read(body: Mapping[str, Any]) -> ModelRequest:
     """The request of a body.
 
     Raises:
-        RefusedRequestError: it cannot be read, or asks for what this endpoint does not do.
+        RefusedRequestError: it cannot be read, or asks for something that this endpoint does not support.
     """
     for field in STATE:
         if body.get(field):
             raise RefusedRequestError(
-                f"{field}: this endpoint keeps no state; send the whole input each time", field
+                f"{field}: this endpoint keeps no state; send the full input each time",
+                field,
             )
     instructions = text_of(body.get("instructions"), "instructions")
     messages = [Message("system", instructions)] if instructions else []
@@ -55,7 +56,7 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
         _add(messages, item, f"input[{number}]")
     offered = list(_offered(body.get("tools") or ()))
     if (most := Counter(tool.name for tool in offered).most_common(1)) and most[0][1] > 1:
-        raise RefusedRequestError(f"tools: two are called {most[0][0]}", "tools", "invalid_value")
+        raise RefusedRequestError(f"tools: two have the name {most[0][0]}", "tools", "invalid_value")
     tools = [tool.shown for tool in offered if tool.shown]
     request = request_of(body, messages, tools, whole(body, "max_output_tokens"), ())
     return dataclasses.replace(
@@ -85,7 +86,7 @@ def _add(messages: list[Message], item: Any, where: str) -> None:
         thought = "".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
         _join(messages, Message("assistant", thought=thought))
     else:
-        raise RefusedRequestError(f"{where}: an item of type {kind!r} is not served here", where)
+        raise RefusedRequestError(f"{where}: items of type {kind!r} are not supported here", where)
 
 
 def _join(messages: list[Message], more: Message) -> None:
@@ -107,13 +108,13 @@ class _Offered:
 
     name: str
     shown: dict[str, Any] | None
-    """The tool as the model is shown it; None for one that is dropped."""
+    """The tool as the model sees it; None for one that is dropped."""
     written: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The fields of its calls in an answer that a plain function's do not have."""
+    """Fields of its calls in an answer that calls of plain functions do not have."""
 
 
 def _offered(tools: Sequence[Any]) -> Iterator[_Offered]:
-    """The tools. Those of a namespace come one by one, and a custom tool is a function of one text."""
+    """The tools. A namespace becomes its single tools, and a custom tool becomes a function of one text."""
     for number, tool in enumerate(tools):
         kind = tool.get("type") if isinstance(tool, Mapping) else tool
         if kind in DROPPED:
@@ -128,7 +129,7 @@ def _offered(tools: Sequence[Any]) -> Iterator[_Offered]:
             yield _Offered(str(tool.get("name")), _function(tool))
         else:
             raise RefusedRequestError(
-                f"tools[{number}]: {kind!r} is hosted by the vendor; only functions are served", "tools"
+                f"tools[{number}]: {kind!r} is hosted by the vendor; only functions are supported", "tools"
             )
 
 
@@ -166,7 +167,7 @@ def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Rep
 
 
 def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> Iterator[str]:
-    """The answer as events: an item is one delta."""
+    """The answer as events, with one delta for each item."""
     whole_answer, number = write(identity, model, wanted, replies), 0
 
     def told(kind: str, **content: Any) -> str:
@@ -201,7 +202,7 @@ def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Re
 
 
 def _opened(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An item's fields before its content has come."""
+    """An item's fields before its content arrives."""
     empty: dict[str, dict[str, Any]] = {
         "message": {"content": []},
         "function_call": {"arguments": ""},

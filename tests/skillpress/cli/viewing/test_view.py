@@ -72,8 +72,8 @@ def test_the_skills_page_of_any_agents_log_is_served_like_episodes(
         (["nowhere"], "view: nowhere: there is no such file or folder"),
         (["tasks.parquet"], "view: tasks.parquet: holds tasks, and rollouts are wanted"),
         (["ordinary.parquet", "--tokenizer", "."], "view: tokenizer.json: no such file"),
-        (["page.html"], "view: no trace in page.html: "),
-        (["dictionary.json"], "view: no trace in dictionary.json: "),
+        (["page.html"], "view: no trace was found in page.html: "),
+        (["dictionary.json"], "view: no trace was found in dictionary.json: "),
     ],
 )
 def test_a_mistake_is_one_clear_line(

@@ -147,5 +147,5 @@ def test_a_repair_that_takes_more_steps_than_there_are_is_no_demonstration(
     section: CodeRepairParameters, tasks: Sequence[Task]
 ) -> None:
     short = section.model_copy(update={"max_steps": 2})
-    with pytest.raises(TaskError, match=r"its repair takes \d steps; environment.max_steps is 2"):
+    with pytest.raises(TaskError, match=r"its repair takes \d steps, but environment.max_steps is 2"):
         short.make_oracle()(tasks[0], 0.0, 0)

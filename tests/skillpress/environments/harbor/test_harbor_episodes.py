@@ -232,7 +232,7 @@ def test_a_root_whose_files_could_not_be_written_is_refused_with_the_remedy(
 ) -> None:
     write_task(tmp_path / "tasks" / "a")
     os.chown(root, 0, 0)
-    with pytest.raises(ParamsError, match=r"belongs to user 0, and episodes run as user 65534.*: chown -R"):
+    with pytest.raises(ParamsError, match=r"belongs to user 0, but episodes run as user 65534.*: chown -R"):
         played(tmp_path / "tasks", root=str(root))
 
 

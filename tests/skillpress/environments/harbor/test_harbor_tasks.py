@@ -121,7 +121,7 @@ def test_a_function_and_a_missing_program_are_refused(
     harbor_tasks(tmp_path / "tasks", 1)
     with pytest.raises(ValidationError, match="would not run in the task's root"):
         section(tmp_path, agent=None, run=f"{asking.HERE}:walk")
-    with pytest.raises(ParamsError, match=r"'nowhere' is no folder, nor machine or build"):
+    with pytest.raises(ParamsError, match=r"'nowhere' is neither a folder nor machine nor build"):
         section(tmp_path / "tasks", root="nowhere").make()
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(ParamsError, match="needs buildah, which is not installed"):

@@ -196,7 +196,7 @@ def test_several_files_become_tables_that_an_experiment_reads(tmp_path: Path) ->
             "musique:test=trivia.jsonl",
             "trivia.jsonl: row 0 is not a question of musique in its published form",
         ),
-        ("musique:test=empty.jsonl", "empty.jsonl: no question with an answer"),
+        ("musique:test=empty.jsonl", "empty.jsonl: no question has an answer"),
     ],
 )
 def test_what_cannot_be_converted_is_said_and_nothing_is_written(

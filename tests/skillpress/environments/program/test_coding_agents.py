@@ -120,9 +120,9 @@ def test_an_isolated_command_and_its_children_begin_at_noon_of_the_stated_day(tm
 def test_a_date_needs_isolation_a_command_and_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValidationError, match="2025-03-04 is for isolated commands"):
+    with pytest.raises(ValidationError, match="2025-03-04 works only for isolated commands"):
         section(agent_file(tmp_path), date="2025-03-04", isolation="none")
-    with pytest.raises(ValidationError, match="2025-03-04 is for isolated commands"):
+    with pytest.raises(ValidationError, match="2025-03-04 works only for isolated commands"):
         section(None, run=f"{asking.HERE}:walk", date="2025-03-04")
     monkeypatch.setattr("skillpress.rollouts.programs.isolated.FAKETIME", ())
     with pytest.raises(ParamsError, match="libfaketime is not installed; as root: apt-get"):
@@ -168,7 +168,9 @@ def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
 
 def test_an_agent_that_is_not_installed_is_refused_with_the_command_that_installs_it(tmp_path: Path) -> None:
     agent = AgentFile(tried="x", install="npm install -g nobody", run=["nobody-has-this", "{prompt}"])
-    with pytest.raises(ParamsError, match="nobody-has-this is not installed: npm install -g nobody"):
+    with pytest.raises(
+        ParamsError, match="nobody-has-this is not installed; install it with: npm install -g nobody"
+    ):
         agent.version()
 
 
@@ -207,7 +209,7 @@ def test_a_file_with_an_unknown_key_is_refused_by_its_name(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("agent", "also"), [(None, {}), ("codex", {"run": ["python", "agent.py"]})])
 def test_exactly_one_of_run_and_agent_says_what_plays(agent: str | None, also: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="exactly one of them says what plays"):
+    with pytest.raises(ValidationError, match="set exactly one of run and agent"):
         section(agent, **also)
 
 
@@ -215,7 +217,7 @@ def test_tasks_of_an_agent_need_a_prompt(tmp_path: Path) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text('{"id": "a", "prompt": "x"}\n{"id": "b"}\n')
     params = section(agent_file(tmp_path), tasks=str(tasks))
-    with pytest.raises(TaskError, match=r"task 2 \(b\): needs a text `prompt`"):
+    with pytest.raises(TaskError, match=r"task 2 \(b\): lacks a text `prompt`"):
         list(make_tasks(params, SplitSizes(1, 0, 1), 0))
 
 

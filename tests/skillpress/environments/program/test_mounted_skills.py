@@ -109,7 +109,7 @@ def test_a_task_may_choose_among_the_skills_and_its_program_is_not_told(isolatio
 
 
 def test_a_function_has_no_folder_for_skills(skills: Path) -> None:
-    with pytest.raises(ValidationError, match="copied for commands, and run names the function"):
+    with pytest.raises(ValidationError, match="copied only for commands, but run names the function"):
         section(skills, run=f"{asking.HERE}:walk", isolation="none")
 
 

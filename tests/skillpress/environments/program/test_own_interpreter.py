@@ -136,7 +136,7 @@ def test_what_cannot_be_imported_is_refused_before_any_episode(other: Path, here
 def test_an_interpreter_that_is_none_is_refused(here: Path) -> None:
     with pytest.raises(ParamsError, match=r"environment\.python: 'gone' cannot be started"):
         SharedPrograms(section(Path("gone")), 1)
-    with pytest.raises(ValidationError, match="python: is for a function"):
+    with pytest.raises(ValidationError, match="python: is set, but run is not a function"):
         section(Path(sys.executable), run=["true"], verify=f"{asking.HERE}:always")  # type: ignore[arg-type]
 
 

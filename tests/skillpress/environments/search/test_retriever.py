@@ -192,7 +192,7 @@ def test_an_encoder_finds_the_passage_whose_vector_is_nearest(tmp_path: Path) ->
     DenseSearch(tmp_path / "p.parquet", encoder, tmp_path)
     assert (made / "vectors.npy").stat().st_mtime_ns == before
     assert len(list(tmp_path.glob("vectors-*"))) == 2
-    with pytest.raises(UserError, match="absent: holds no model"):
+    with pytest.raises(UserError, match="absent: no model found"):
         DenseSearch(tmp_path / "p.parquet", tmp_path / "absent", tmp_path)
 
 

@@ -158,7 +158,7 @@ def test_the_synthetic_shop_is_the_same_for_the_same_size(synthetic: ShopParamet
     made = [list(synthetic.make_tasks(SplitSizes(20, 10, 30), seed)) for seed in (0, 0, 1)]
     assert made[0] == made[1] != made[2]
     synthetic.check_tasks(made[0])
-    with pytest.raises(TaskError, match="61 are asked for, and the shop has 60"):
+    with pytest.raises(TaskError, match="61 are requested, but the shop has only 60"):
         list(synthetic.make_tasks(SplitSizes(60, 0, 1), 0))
 
 
@@ -189,7 +189,7 @@ def test_the_text_prompt_lists_what_can_be_clicked(section: ShopParameters, task
 @pytest.mark.parametrize(
     ("key", "content", "said"),
     [
-        ("products", "[", "is not JSON"),
+        ("products", "[", "not JSON"),
         ("products", "{}", "holds a JSON dict; WebShop's file holds a list"),
         ("products", '[{"asin": "B1"}]', "row 0 is not a product in WebShop's form .KeyError: 'name'"),
         ("instructions", "{}", "has no instruction for a product of"),

@@ -91,7 +91,7 @@ def test_an_edit_of_the_file_is_another_experiment(prompt: Path) -> None:
     ("text", "said"),
     [
         (None, "mine.jinja: cannot be read: No such file or directory"),
-        (b"\xff", "mine.jinja: byte 0 is not UTF-8"),
+        (b"\xff", "mine.jinja: not UTF-8 at byte 0"),
         ("a\n{% if %}", "mine.jinja: line 2: not a Jinja template: "),
         (
             "{{ goal }} {{ answer }}",
@@ -117,5 +117,5 @@ def test_a_template_reaches_nothing_but_its_fields(prompt: Path, text: str) -> N
 
 def test_an_environment_without_prompts_of_that_kind_is_refused(prompt: Path) -> None:
     prompt.write_text("{{ observation }}")
-    with pytest.raises(ParamsError, match=r"notebook_qa has no rendering text in whose place it could be"):
+    with pytest.raises(ParamsError, match=r"notebook_qa has no rendering text that it could replace"):
         params(prompt, "paper_notebook_qa")

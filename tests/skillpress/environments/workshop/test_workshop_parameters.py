@@ -47,6 +47,6 @@ def test_the_ends_of_the_ranges_are_allowed() -> None:
 def test_probes_have_unseen_tasks_unless_training_has_every_order() -> None:
     assert section(orders=55).why_nothing_unseen is None
     assert section(orders=56).why_nothing_unseen == (
-        "environment.orders 56 are all orders of subgoals 2; make it at most 55"
+        "environment.orders 56 includes all orders of subgoals 2; make it at most 55"
     )
     assert "make subgoals 2 or more" in str(section(subgoals=1, orders=8).why_nothing_unseen)

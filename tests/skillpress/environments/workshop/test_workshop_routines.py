@@ -76,6 +76,7 @@ def test_shorter_phrases_keep_to_the_longest_that_is_allowed() -> None:
 def test_it_is_named_from_outside_and_refuses_another_environments_skills() -> None:
     assert SEARCH in SEARCHES
     with pytest.raises(
-        ValueError, match=r"the workshop's 30 skills; the corpus has 2: use another skills.search"
+        ValueError,
+        match=r"the corpus has 2 skills, but the routines are phrases of the workshop's 30: use another",
     ):
         fit([("a", "b")], ("a", "b"), 4, search=SEARCH)

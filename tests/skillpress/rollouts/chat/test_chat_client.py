@@ -99,14 +99,14 @@ def test_a_server_that_never_recovers_ends_in_an_error_that_names_url_request_an
 ) -> None:
     with pytest.raises(
         ChatError, match=r"http://127.0.0.1:\d+/v1: POST chat/completions \(task 0, 52 characters\) was not "
-        r"answered within 1.5 s, in \d+ attempts; the last: HTTP 500: no",
+        r"answered within 1.5 s, in \d+ attempts; the last one: HTTP 500: no",
     ):  # fmt: skip
         ask(tmp_path, lambda number: error(500), deadline_seconds=1.5)
 
 
 def test_a_server_that_wants_a_longer_pause_than_the_deadline_ends_at_once(tmp_path: Path) -> None:
     limit = error(429, {"Retry-After": "3600"})
-    with pytest.raises(ChatError, match="in 1 attempts; the last: HTTP 429: no"):
+    with pytest.raises(ChatError, match="in 1 attempts; the last one: HTTP 429: no"):
         ask(tmp_path, lambda number: limit)
 
 
@@ -176,8 +176,8 @@ def test_the_one_model_that_is_served_is_found_and_of_several_one_must_be_chosen
         (ChatServer("ftp://x"), "is not an address"),
         (ChatServer("http://[::1"), "is not an address"),
         (ChatServer("http://host:99999/v1"), "is not an address"),
-        (ChatServer("http://host/v1?key=sk-secret"), "has a part behind '\\?'"),
-        (ChatServer("http://host/v1", omit=("seed", "best_of")), "--omit: best_of is not sent"),
+        (ChatServer("http://host/v1?key=sk-secret"), "has a part after '\\?'"),
+        (ChatServer("http://host/v1", omit=("seed", "best_of")), "--omit: best_of is not a parameter"),
         (ChatServer("http://me:secret@host/v1"), "the address holds a password"),
         (ChatServer("http://host/v1", body={"top_p": 1, "user": "me"}), "--body: top_p is written by"),
         (ChatServer("http://host/v1", body={"messages": []}), "--body: messages is written by"),

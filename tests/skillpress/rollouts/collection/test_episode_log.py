@@ -136,9 +136,9 @@ def test_episodes_that_are_missing_or_there_twice_are_an_error(tmp_path: Path) -
     log = EpisodeLog(store, SaveTimer(ALWAYS))
     for number, trajectory in enumerate(WHOLE[:-1]):
         log.add(number, trajectory)
-    with pytest.raises(StorageError, match=r"of 36 episodes 35 are there, in 35 copies; delete"):
+    with pytest.raises(StorageError, match=r"35 of 36 episodes were found, in 35 copies; delete"):
         gathered(tmp_path)
     log.add(34, WHOLE[34])
     log.add(35, WHOLE[35])
-    with pytest.raises(StorageError, match=r"of 36 episodes 36 are there, in 37 copies; delete"):
+    with pytest.raises(StorageError, match=r"36 of 36 episodes were found, in 37 copies; delete"):
         gathered(tmp_path)

@@ -321,7 +321,7 @@ def test_attack_standard_input() -> None:
 
 
 def test_a_kernel_of_its_own_is_refused_for_a_function() -> None:
-    with pytest.raises(ValueError, match="gvisor is for commands, and run names the function"):
+    with pytest.raises(ValueError, match="gvisor works only for commands, but run names the function"):
         section("walk", isolation="gvisor")
 
 

@@ -93,7 +93,7 @@ def test_two_tools_of_one_name_are_refused(endpoint: Endpoint) -> None:
     twice: Any = [*OFFERED, {"type": "namespace", "name": "more", "tools": [SPAWN]}]
     with played(endpoint, lambda asked: Reply("fine")) as (session, _):
         client = openai.OpenAI(base_url=f"{endpoint.address}/e/{session.key}/v1", api_key=session.key)
-        with pytest.raises(openai.BadRequestError, match="two are called spawn"):
+        with pytest.raises(openai.BadRequestError, match="two have the name spawn"):
             client.responses.create(model="any", input="hello", tools=twice)
 
 

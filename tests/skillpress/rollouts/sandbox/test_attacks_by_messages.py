@@ -26,7 +26,7 @@ from tests.support.rollouts.held import held_descriptors
 
 
 FLOODS = {
-    "late answers": ("frame('{\"done\": \"0\"}')", "an answer to no question"),
+    "late answers": ("frame('{\"done\": \"0\"}')", "an answer does not belong"),
     "pieces": ("frame('{\"piece\": \"\"}')", "not asked for"),
     "calls": ("frame('{\"call\": \"\", \"args\": [], \"kwargs\": {}}')", "did not read"),
     "calls whose replies are read": (
@@ -97,7 +97,7 @@ def test_attack_forged_answer() -> None:
         assert_ended(attack(FRAME + f"number = {guess}\n{forged}"), "not understood")
     with start() as sandbox:
         assert sandbox.execute(FRAME + NUMBER + forged).result == "forged"  # it could have printed the same
-        assert_ended(sandbox.execute("1"), "an answer to no question")  # the true one
+        assert_ended(sandbox.execute("1"), "an answer does not belong")  # the true one
 
 
 @pytest.mark.parametrize("error", ["''", "' '", "'\\n\\t'", "7", "['x']", "{}", "False"])

@@ -42,7 +42,7 @@ def test_without_runsc_the_error_names_it_and_the_other_isolation(monkeypatch: p
         lambda: PooledEnvironments(pytest.fail, Limits(), 1, 1.0, isolation="gvisor"),
     ):
         with pytest.raises(
-            SandboxUnavailableError, match=r"no runsc on PATH.*or choose isolation: bubblewrap"
+            SandboxUnavailableError, match=r"runsc was not found on PATH.*or choose isolation: bubblewrap"
         ):
             start()
 

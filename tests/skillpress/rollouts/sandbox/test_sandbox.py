@@ -36,7 +36,7 @@ def sandbox() -> Iterator[Sandbox]:
 def test_an_unknown_isolation_is_refused_with_those_that_exist() -> None:
     docker: Any = "docker"
     for start in (Sandbox.start, SandboxPool):
-        with pytest.raises(UserError, match="sandbox isolation: 'docker' is none of bubblewrap, gvisor"):
+        with pytest.raises(UserError, match="sandbox isolation: 'docker' is not one of bubblewrap, gvisor"):
             start(isolation=docker)
 
 

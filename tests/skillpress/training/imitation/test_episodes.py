@@ -265,9 +265,9 @@ def test_a_foreign_log_is_rendered_and_only_what_the_reader_reads_is_learned(tmp
     ("name", "text", "which", "said"),
     [
         ("none.jsonl", None, "won", r"none\.jsonl: no such file in the working directory or the lab"),
-        ("log.jsonl", "{}", "won", r"no trace in .*log\.jsonl: .*not a known format"),
+        ("log.jsonl", "{}", "won", r"no trace was found in .*log\.jsonl: .*not a known format"),
         ("log.jsonl", "chat", "reward>=1", r"imitation\.which reward: none of 1 traces has it"),
-        ("log.jsonl", "lost", "won", r"1 episodes read, and none .* imitation\.which .* 'all'"),
+        ("log.jsonl", "lost", "won", r"none of the 1 episodes read .* imitation\.which .* 'all'"),
     ],
 )
 def test_files_that_teach_nothing_are_refused_with_the_remedy(

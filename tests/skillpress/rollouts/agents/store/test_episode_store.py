@@ -91,5 +91,7 @@ def test_hashed_ngrams_are_unit_vectors_of_pieces_of_words() -> None:
 
 def test_a_missing_model_folder_is_named() -> None:
     section = StoreParameters(shown=1, length=9, embedding="models/nowhere")
-    with pytest.raises(ParamsError, match=r"policy\.store\.embedding: is 'models/nowhere', and there is no"):
+    with pytest.raises(
+        ParamsError, match=r"policy\.store\.embedding: 'models/nowhere' is not an existing folder"
+    ):
         embedding_of(section)
