@@ -128,16 +128,6 @@ def test_a_step_whose_prompt_does_not_fit_is_not_imitated() -> None:
     assert [prompt for prompt, _ in rows] == policy.encode(["3", "3 4"])
 
 
-def test_the_same_seed_learns_the_same_weights() -> None:
-    first, second = tiny_policy(), tiny_policy()
-    for policy in (first, second):
-        shown = [DemonstratedStep(AgentState(TASKS[0], "3 4", Info()), "up stop")] * 20
-        rows = tokenize(shown, Prompter(AsSeen(), policy.encode, 4), policy)
-        imitate(policy, rows, PARAMETERS, 0)
-    for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
-        np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
-
-
 def test_muon_moves_the_matrices_between_layers_and_adamw_the_rest() -> None:
     named = list(tiny_policy().model.named_parameters())
     first, second = muon(named, 0.01)
@@ -380,16 +370,3 @@ def test_a_bfloat16_batch_in_many_passes_has_the_gradient_of_one() -> None:
 
     one, many = of(LIMIT), of(1)
     assert float((one - many).norm() / one.norm()) < 0.02
-
-
-def test_imitation_with_checkpointed_layers_learns_the_same() -> None:
-    plain, checkpointed = tiny_policy(), tiny_policy()
-    checkpoint_layers(checkpointed.model)
-    parameters = PARAMETERS.model_copy(update={"epochs": 3})
-    losses = [imitate(policy, samples(policy), parameters, 0) for policy in (plain, checkpointed)]
-    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
-
-
-@pytest.mark.parametrize("rendering", ["compact", "text"])
-def test_every_rendering_has_a_demonstration_for_every_step(rendering: str) -> None:
-    assert all(prompt and response for steps in demonstrations(rendering, 4) for prompt, response in steps)
