@@ -133,23 +133,6 @@ def test_undoing_with_one_number_left_is_not_stuck(make_task) -> None:
     assert last(task, "+01", "*01", "reset")[3].lost is None
 
 
-def test_the_episode_is_cut_off_after_the_step_budget(worked_example: Task) -> None:
-    answers = play(worked_example, ["nonsense"] * 10, max_steps=4)
-    assert [(terminated, truncated) for _, terminated, truncated, _ in answers] == [
-        (False, False), (False, False), (False, False), (False, True),
-    ]  # fmt: skip
-
-
-def test_an_episode_that_is_over_takes_no_more_actions(worked_example: Task) -> None:
-    environment = Countdown(PARAMETERS.model_copy(update={"max_steps": 1}))
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("+01")
-    environment.reset(worked_example)
-    environment.step("+01")
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("+01")
-
-
 def test_it_is_an_environment_with_gymnasium_spaces() -> None:
     environment: Environment = Countdown(PARAMETERS)
     assert environment.action_space.contains("op(+, 80, 28)")

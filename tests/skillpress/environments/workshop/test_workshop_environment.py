@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.core.interface import Environment, Info
+from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.workshop.actions import Machine, machine_actions, readable, routine_actions
 from skillpress.environments.workshop.environment import Workshop, WorkshopState, explorer_actions
@@ -184,16 +184,6 @@ def test_the_episode_is_cut_off_after_the_step_budget_unless_the_last_step_wins(
     assert [truncated for _, _, truncated, _ in answers] == [False] * 15 + [True]
     _, terminated, truncated, info = last(*["nonsense"] * 9, *ROUTINE)
     assert info.won and terminated and not truncated
-
-
-def test_an_episode_that_is_over_takes_no_more_actions() -> None:
-    environment: Environment = Workshop(section())
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("go yard")
-    environment.reset(PLAIN)
-    environment.step("pull lever")
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("go yard")
 
 
 words = st.sampled_from(sorted({*readable("own"), *SHORTCUT, *ROUTINE}))
