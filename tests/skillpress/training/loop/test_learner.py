@@ -39,7 +39,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
 
 
 def cases(quick: str, thorough: str) -> pytest.MarkDecorator:
-    """Parameters (configuration, processes), written as ``zero1_fp32 on 1``; the latter are tried by night."""
+    """Parameters (configuration, processes), written as ``zero1_fp32 on 1``; thorough ones by night."""
     found = [pytest.param(*case(each), id=each) for each in quick.split(", ")]
     marked = [pytest.param(*case(each), id=each, marks=pytest.mark.thorough) for each in thorough.split(", ")]
     return pytest.mark.parametrize(("configuration", "processes"), found + marked)
