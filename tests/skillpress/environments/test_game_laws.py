@@ -19,10 +19,10 @@ from skillpress.core.interface import AgentState, Environment, Info
 from skillpress.core.registry import PARSERS, STATE_UPDATES, lookup
 from skillpress.core.trajectory import Task
 from skillpress.environments import EnvironmentSection, SplitSizes, environment_class
+from tests.support.environments.episodes import play
 from tests.support.environments.films import write_world
 from tests.support.environments.workshops import SECTION as WORKSHOP
 
-Answer = tuple[str, bool, bool, Info]
 HISTORY = 3
 ODD = ("", "   ", "what now?", "look\x00", "\x1b[2Jlook", "look\ud800", "a\nb", "x" * 30_000, "Ü [] {} 7")
 """Texts that are an action nowhere; a notebook takes them for code, which fails."""
@@ -97,17 +97,6 @@ def environment(section: EnvironmentSection) -> Iterator[Environment]:
     made = section.make()
     with closing(made) if hasattr(made, "close") else nullcontext():
         yield made
-
-
-def play(environment: Environment, task: Task, actions: list[str]) -> list[Answer]:
-    """The answers until the end of the episode or of the actions."""
-    environment.reset(task)
-    answers: list[Answer] = []
-    for action in actions:
-        answers.append(environment.step(action))
-        if answers[-1][1] or answers[-1][2]:
-            break
-    return answers
 
 
 def wander(

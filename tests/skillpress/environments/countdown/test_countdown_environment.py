@@ -14,6 +14,7 @@ from skillpress.environments.countdown.actions import action_words, compact_word
 from skillpress.environments.countdown.environment import Countdown, CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import successors
+from tests.support.environments import episodes
 
 PARAMETERS = CountdownParameters(
     name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
@@ -23,14 +24,7 @@ Outcome = tuple[str, bool, bool, Info]
 
 def play(task: Task, actions: Sequence[str], max_steps: int = 30) -> list[Outcome]:
     """The environment's answers up to the end of the episode or of the actions."""
-    environment = Countdown(PARAMETERS.model_copy(update={"max_steps": max_steps}))
-    environment.reset(task)
-    answers: list[Outcome] = []
-    for action in actions:
-        answers.append(environment.step(action))
-        if answers[-1][1] or answers[-1][2]:
-            break
-    return answers
+    return episodes.play(Countdown(PARAMETERS.model_copy(update={"max_steps": max_steps})), task, actions)
 
 
 def last(task: Task, *actions: str, max_steps: int = 30) -> Outcome:

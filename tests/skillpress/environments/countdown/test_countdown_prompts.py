@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from skillpress.core.interface import AgentState
-from skillpress.core.registry import STATE_UPDATES, lookup
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
+from tests.support.environments import episodes
 
 
-def state_after(task: Task, parameters: CountdownParameters, *actions: str, keep: int = 9) -> AgentState:
-    """The agent's state after these actions."""
-    environment = Countdown(parameters)
-    update = lookup(STATE_UPDATES, "window", "state update")(keep)
-    state = AgentState(task, *environment.reset(task))
-    for action in actions:
-        observation, _, _, info = environment.step(action)
-        state = update(state, "", action, observation, info)
-    return state
+def state_after(task: Task, parameters: CountdownParameters, *actions: str) -> AgentState:
+    return episodes.state_after(Countdown(parameters), task, *actions)
 
 
 def test_compact_shows_target_pool_and_the_last_words_newest_last(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -12,19 +11,7 @@ from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
 from skillpress.environments.textworld_cooking.memory import CookingState
-
-Outcome = tuple[str, bool, bool, Info]
-
-
-def play(environment: TextWorldCooking, task: Task, actions: Sequence[str]) -> list[Outcome]:
-    """The environment's answers up to the end of the episode or of the actions."""
-    environment.reset(task)
-    answers: list[Outcome] = []
-    for action in actions:
-        answers.append(environment.step(action))
-        if answers[-1][1] or answers[-1][2]:
-            break
-    return answers
+from tests.support.environments.episodes import play
 
 
 def up_to_taking(task: Task) -> list[str]:

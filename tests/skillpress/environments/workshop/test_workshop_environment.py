@@ -14,6 +14,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.workshop.actions import Machine, machine_actions, readable, routine_actions
 from skillpress.environments.workshop.environment import Workshop, WorkshopState, explorer_actions
 from skillpress.environments.workshop.parameters import WorkshopParameters
+from tests.support.environments import episodes
 from tests.support.environments.workshops import section
 
 Answer = tuple[str, bool, bool, Info]
@@ -32,15 +33,7 @@ PLAIN = Task("red-oak-star:saw,paint", "workshop", 0, {**TASK.spec, "shortcut": 
 def play(
     actions: Sequence[str], task: Task = TASK, parameters: WorkshopParameters | None = None
 ) -> list[Answer]:
-    """The environment's answers up to the end of the episode or of the actions."""
-    environment = Workshop(parameters or section())
-    environment.reset(task)
-    answers: list[Answer] = []
-    for action in actions:
-        answers.append(environment.step(action))
-        if answers[-1][1] or answers[-1][2]:
-            break
-    return answers
+    return episodes.play(Workshop(parameters or section()), task, actions)
 
 
 def last(*actions: str, task: Task = TASK, parameters: WorkshopParameters | None = None) -> Answer:

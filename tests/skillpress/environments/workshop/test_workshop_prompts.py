@@ -7,24 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.core.interface import AgentState
-from skillpress.core.registry import PARSERS, STATE_UPDATES, lookup
+from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
 from skillpress.environments.workshop.actions import Machine, machine_actions, readable
 from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.oracle import WorkshopOracle
 from skillpress.environments.workshop.parameters import WorkshopParameters
+from tests.support.environments import episodes
 from tests.support.environments.workshops import made, section
 
 
 def state_after(task: Task, parameters: WorkshopParameters, *actions: str) -> AgentState:
-    """The agent's state after these actions."""
-    environment = Workshop(parameters)
-    update = lookup(STATE_UPDATES, "window", "state update")(9)
-    state = AgentState(task, *environment.reset(task))
-    for action in actions:
-        observation, _, _, info = environment.step(action)
-        state = update(state, "", action, observation, info)
-    return state
+    return episodes.state_after(Workshop(parameters), task, *actions)
 
 
 def test_compact_shows_the_piece_what_is_left_room_tool_machine_and_the_last_actions(
