@@ -109,7 +109,7 @@ def test_a_prompt_with_facts_says_how_to_write_them() -> None:
     asking = AsksForFacts(Telling())
     state = AgentState(TASK, "a door", Info())
     assert asking.prompt(state) == f"[] a door\n{HOW_TO_WRITE}" and '<fact name="' in HOW_TO_WRITE
-    assert (asking.parser, asking.history, asking.continuation(state)) == ("tagged", 2, "a door")
+    assert (asking.parser, asking.history, asking.continuation(state)) == ("tagged", 3, " now a door")
     assert asking.response("go", Info()) == "go"
 
 
