@@ -12,13 +12,10 @@ from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import action_words, compact_word
 from skillpress.environments.countdown.environment import Countdown, CountdownState
-from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import successors
 from tests.support.environments import episodes
+from tests.support.environments.small_games import COUNTDOWN as PARAMETERS
 
-PARAMETERS = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
 Outcome = tuple[str, bool, bool, Info]
 
 

@@ -19,7 +19,6 @@ from skillpress.core.errors import StorageError
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.resume import SaveTimer
 from skillpress.core.trajectory import Task
-from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.models.policy import Policy
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.precision import MasterWeights
@@ -34,11 +33,9 @@ from skillpress.training.imitation.optimizers import muon
 from skillpress.training.imitation.parameters import ImitationParameters
 from skillpress.training.imitation.samples import Sample
 from skillpress.training.imitation.trainer import SHORTEST, add_gradients, alike, batches, passes
+from tests.support.environments.small_games import COUNTDOWN as SECTION
 from tests.support.models.tiny import tiny_policy
 
-SECTION = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
 TASKS = [
     Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}),
     Task("easy", "countdown", 0, {"target": 24, "numbers": [2, 3, 4]}),
