@@ -38,6 +38,7 @@ import torch._inductor.config as compiler
 from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from benchmarks.grpo_step.ours import make_grpo
@@ -69,15 +70,17 @@ class Counts:
 
     operations: Counter[str] = field(default_factory=Counter)
     synchronisations: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    """Bytes that the operations read and write."""
 
     def of(self, work: Callable[[], object]) -> Counts:
         """Count the work's calls, and return this object."""
-        with _Methods(self.synchronisations), _Operations(self):
+        with _Methods(self.synchronisations), Operations(self):
             work()
         return self
 
 
-class _Operations(TorchDispatchMode):
+class Operations(TorchDispatchMode):
     """Counts ATen's operations, also those of backward passes."""
 
     def __init__(self, counts: Counts) -> None:
@@ -85,12 +88,14 @@ class _Operations(TorchDispatchMode):
         self._counts = counts
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func._schema.name
+        name, found = func._schema.name, func(*args, **(kwargs or {}))
         if not func.is_view and name not in STARTS_NOTHING:
             self._counts.operations[name] += 1
+            tensors = [each for each in tree_leaves((args, kwargs, found)) if isinstance(each, torch.Tensor)]
+            self._counts.bytes += sum(each.nbytes for each in tensors)
         if name in WAITS or _by_truth(name, args):
             self._counts.synchronisations[name] += 1
-        return func(*args, **(kwargs or {}))
+        return found
 
 
 def _by_truth(name: str, arguments: Sequence[Any]) -> bool:

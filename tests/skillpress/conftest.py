@@ -18,6 +18,7 @@ from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.evaluation.paper import layout
 from skillpress.rollouts.collection.collector import outcome
+from tests.support.episodes import made_trajectory
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -75,17 +76,10 @@ def play_episode(environment: Environment, task: Task, choose: Choose, rollout: 
         steps.append(
             Step((), (), (), thought, info.action or action, observation, info.invalid, ())
         )  # fmt: skip
-    return Trajectory(
-        task.task_id,
-        f"run-0/{task.task_id}",
-        rollout,
-        tuple(steps),
-        info.won,
-        terminated,
-        truncated,
-        outcome(info),
-        0,
-        0,
+    known = {"terminated": terminated, "truncated": truncated, "outcome": outcome(info)}
+    name = f"run-0/{task.task_id}"
+    return made_trajectory(
+        steps, info.won, task_id=task.task_id, group_id=name, rollout_index=rollout, **known
     )
 
 

@@ -16,10 +16,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments import EnvironmentSection, SplitSizes, environment_class
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.section import projection_without_keys
-
-SECTION = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
+from tests.support.environments.small_games import COUNTDOWN as SECTION
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

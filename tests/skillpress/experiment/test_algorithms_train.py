@@ -17,7 +17,8 @@ from skillpress.core.registry import ALGORITHMS, SHAPINGS
 from skillpress.experiment.params import merge, read_yaml
 from skillpress.experiment.training import train
 from skillpress.training.loop.mismatch import MismatchError
-from tests.support.programs.training_program import job, prepare
+from tests.support.experiment.small_training import prepared
+from tests.support.programs.training_program import job
 
 ROOT = Path(__file__).parents[3]
 SMALL = {
@@ -32,11 +33,7 @@ BY_TWO = {"reinforce_pp": "slow"}
 STEPWISE = {"reward": {"invalid_credit": "step", "invalid_counts": "format"}}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("algorithms")
-    prepare(path, yaml.safe_dump(SMALL))
-    return path
+folder = prepared(SMALL)
 
 
 def nothing(step: int, metrics: dict[str, float]) -> None:

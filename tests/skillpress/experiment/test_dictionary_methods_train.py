@@ -6,12 +6,10 @@ import math
 from pathlib import Path
 
 import pytest
-import yaml
 
 from skillpress.experiment.params import read_yaml
 from tests.support.experiment.killed_training import same_weights
-from tests.support.experiment.small_training import StoppedError, train_small
-from tests.support.programs.training_program import prepare
+from tests.support.experiment.small_training import StoppedError, prepared, train_small
 
 ROOT = Path(__file__).parents[3]
 SMALL = {
@@ -21,11 +19,7 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("dictionaries")
-    prepare(path, yaml.safe_dump(SMALL))
-    return path
+folder = prepared(SMALL)
 
 
 @pytest.mark.slow

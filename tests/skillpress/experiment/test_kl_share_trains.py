@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
-import yaml
 
 from skillpress.models.policy import load_policy
-from tests.support.experiment.small_training import Curve, train_small
-from tests.support.programs.training_program import prepare
+from tests.support.experiment.small_training import Curve, prepared, train_small
 
 SMALL: dict[str, Any] = {
     "training": {"steps": 2, "learning_rate": 0.01, "minibatches": 2, "checkpoint_every": 9},
@@ -20,11 +17,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("kl-share")
-    prepare(path, yaml.safe_dump(SMALL), demonstrations=2000)
-    return path
+folder = prepared(SMALL, demonstrations=2000)
 
 
 def trained(folder: Path, name: str, share: float) -> Curve:

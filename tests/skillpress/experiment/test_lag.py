@@ -11,8 +11,8 @@ import yaml
 from skillpress.experiment.training import train
 from skillpress.training.loop.mismatch import MismatchError
 from tests.support.experiment.killed_training import same_weights
-from tests.support.experiment.small_training import StoppedError, train_small
-from tests.support.programs.training_program import job, prepare
+from tests.support.experiment.small_training import StoppedError, prepared, train_small
+from tests.support.programs.training_program import job
 
 SMALL = {
     "training": {"steps": 5, "learning_rate": 0.01, "checkpoint_every": 3},
@@ -21,11 +21,7 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("lag")
-    prepare(path, yaml.safe_dump(SMALL))
-    return path
+folder = prepared(SMALL)
 
 
 def trained(

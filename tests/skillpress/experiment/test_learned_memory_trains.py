@@ -23,8 +23,9 @@ from skillpress.training.algorithms.batch import Batch
 from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.optimizer import AdamW
 from skillpress.training.loop.policy_loss import PolicyLoss
+from tests.support.experiment.small_training import prepared
 from tests.support.programs import PROGRAMS, importing
-from tests.support.programs.training_program import job, parameters, prepare
+from tests.support.programs.training_program import job, parameters
 from tests.support.training.batches import clipped
 
 OVERLAY = """
@@ -34,11 +35,7 @@ training: {steps: 2, learning_rate: 0.003}
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("memory")
-    prepare(path, OVERLAY, demonstrations=3000)
-    return path
+folder = prepared(OVERLAY, demonstrations=3000)
 
 
 def played(folder: Path, policy: Policy) -> list[Trajectory]:

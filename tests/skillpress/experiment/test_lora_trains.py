@@ -8,12 +8,10 @@ from typing import Any
 import peft
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 
 from skillpress.models.policy import load_policy
-from tests.support.experiment.small_training import Curve, StoppedError, train_small
-from tests.support.programs.training_program import prepare
+from tests.support.experiment.small_training import Curve, StoppedError, prepared, train_small
 
 SMALL: dict[str, Any] = {
     "training": {"steps": 4, "learning_rate": 0.01, "checkpoint_every": 2, "keep": "best"},
@@ -28,11 +26,7 @@ def trained(folder: Path, name: str, stop_after: int = 0, **training: Any) -> Cu
     return train_small(folder, name, SMALL, {"training": training}, stop_after=stop_after)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("lora")
-    prepare(path, yaml.safe_dump(SMALL))
-    return path
+folder = prepared(SMALL)
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 
 from skillpress.experiment.params import read_yaml
-from tests.support.experiment.small_training import Curve, StoppedError, train_small
-from tests.support.programs.training_program import prepare
+from tests.support.experiment.small_training import Curve, StoppedError, prepared, train_small
 
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {
@@ -29,11 +27,7 @@ def trained(folder: Path, name: str, stop_after: int = 0, processes: int = 1, **
     return train_small(folder, name, SMALL, changes, stop_after=stop_after)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("ppo")
-    prepare(path, yaml.safe_dump(SMALL))
-    return path
+folder = prepared(SMALL)
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from safetensors.torch import load_file
 
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.experiment.training import train
-from tests.support.programs.training_program import job, prepare
+from tests.support.experiment.small_training import prepared
+from tests.support.programs.training_program import job
 
 SMALL: dict[str, Any] = {
     "training": {"steps": 5, "learning_rate": 0.01, "checkpoint_every": 3, "tasks_per_step": 3},
@@ -20,11 +20,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("replay")
-    prepare(path, yaml.safe_dump(SMALL))
-    return path
+folder = prepared(SMALL)
 
 
 def trained(folder: Path, name: str, algorithm: dict[str, Any], **training: Any) -> list[dict[str, float]]:

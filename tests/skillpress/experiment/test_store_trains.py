@@ -20,7 +20,8 @@ from skillpress.rollouts.agents.store.embeddings import embedding_of
 from skillpress.rollouts.agents.store.parameters import StoreParameters
 from skillpress.rollouts.agents.store.update import stored
 from skillpress.rollouts.collection import requests
-from tests.support.programs.training_program import job, parameters, prepare
+from tests.support.experiment.small_training import prepared
+from tests.support.programs.training_program import job, parameters
 
 OVERLAY = """
 environment: {name: "benchmarks.recall.world:Recall", max_steps: 5, signs: 2, empty: 2}
@@ -34,11 +35,7 @@ class StoppedError(Exception):
     """The training was interrupted."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("store")
-    prepare(path, OVERLAY, demonstrations=200)
-    return path
+folder = prepared(OVERLAY, demonstrations=200)
 
 
 def test_a_rollout_file_has_the_entries_that_each_prompt_showed(folder: Path, tmp_path: Path) -> None:

@@ -7,23 +7,15 @@ from typing import Any
 
 import pytest
 
-from skillpress.environments.calls.steps import arguments_of, text_of
+from skillpress.environments.calls.steps import text_of
 from skillpress.logs.formats import format_of, part_of, runs_in
-from skillpress.logs.trace import Trace, UnreadableTraceError
+from skillpress.logs.trace import UnreadableTraceError
 from tests.support.integrations import foreign_records as foreign
-from tests.support.integrations.foreign_records import CALLS, DONE, OTHERS, RECORDS, RUN, read
+from tests.support.integrations.foreign_records import CALLS, DONE, OTHERS, RECORDS, RUN, read, run_in
 from tests.support.integrations.trace_records import atif
 
 Make = Callable[[], Any]
 BOTH = {**RECORDS, **OTHERS}
-
-
-def run_in(trace: Trace) -> list[tuple[str | None, Any, str]]:
-    """Every step as its tool, its arguments (or words) and its answer."""
-    return [
-        (step.tool, step.content if step.tool is None else dict(arguments_of(step)), text_of(step.answer))
-        for step in trace.steps
-    ]
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 from skillpress.cli.command import main
-from skillpress.environments.calls.steps import arguments_of, text_of
 from skillpress.logs.fields import Wanted
 from skillpress.logs.log import Log, read_log
 from skillpress.logs.own_paths import paths_of
@@ -21,7 +20,7 @@ from skillpress.logs.projection import NameProjection
 from skillpress.logs.reading_again import traces_at
 from skillpress.logs.trace import Trace, TracesError
 from tests.support.integrations import other_records as other
-from tests.support.integrations.foreign_records import CALLS, DONE, RUN, openai_messages
+from tests.support.integrations.foreign_records import CALLS, DONE, RUN, openai_messages, run_in
 
 ANSWERED = [(tool, arguments, json.dumps({"output": answer})) for tool, arguments, answer in CALLS]
 UNANSWERED = [(tool, arguments, "") for tool, arguments, _ in CALLS]
@@ -73,13 +72,6 @@ def read(path: Path, paths: Any) -> tuple[Log, list[Trace]]:
     wanted = Wanted(paths=paths)
     log = read_log([path], NameProjection(), wanted, 0.0)
     return log, [trace for _, trace in sorted(traces_at(log, wanted, range(len(log))))]
-
-
-def run_in(trace: Trace) -> list[Any]:
-    return [
-        (step.tool, step.content if step.tool is None else dict(arguments_of(step)), text_of(step.answer))
-        for step in trace.steps
-    ]
 
 
 @pytest.mark.parametrize("name", LOGS)

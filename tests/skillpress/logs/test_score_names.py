@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from skillpress.logs.fields import Wanted, success_field
-from skillpress.logs.formats import format_of, read_record
 from skillpress.logs.outcome import candidates_of, decided
 from skillpress.logs.score_names import (
     Meaning,
@@ -16,8 +15,8 @@ from skillpress.logs.score_names import (
     lower_is_better,
     meaning,
 )
-from skillpress.logs.trace import Trace
 from tests.support.integrations import foreign_records as foreign
+from tests.support.integrations.foreign_records import read
 from tests.support.integrations.trace_records import chat
 
 SUCCESS = (
@@ -75,12 +74,6 @@ def test_a_name_of_which_more_is_better_but_that_is_not_success(name: str) -> No
 @pytest.mark.parametrize("name", NEITHER)
 def test_a_name_that_says_nothing_of_success(name: str) -> None:
     assert meaning(name) is Meaning.OTHER
-
-
-def read(record: Any, wanted: Wanted | None = None) -> Trace:
-    known = format_of(record)
-    assert known is not None
-    return read_record(known, record, wanted or Wanted())
 
 
 def talk(**beside: Any) -> dict[str, Any]:

@@ -9,29 +9,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from skillpress.environments.calls.steps import arguments_of, text_of
 from skillpress.logs.fields import Wanted
-from skillpress.logs.formats import format_of, read_record
 from skillpress.logs.log import read_log
 from skillpress.logs.projection import NameProjection
 from skillpress.logs.reading_again import traces_at
 from skillpress.logs.spans import Span, is_around_tools, steps_of, tool_in
-from skillpress.logs.trace import Trace
 from tests.support.integrations import foreign_records as foreign
-from tests.support.integrations.foreign_records import CALLS, DONE, RUN
-
-
-def read(record: Any) -> Trace:
-    known = format_of(record)
-    assert known is not None
-    return read_record(known, record, Wanted())
-
-
-def run_in(trace: Trace) -> list[Any]:
-    return [
-        (step.tool, step.content if step.tool is None else dict(arguments_of(step)), text_of(step.answer))
-        for step in trace.steps
-    ]
+from tests.support.integrations.foreign_records import CALLS, DONE, RUN, read, run_in
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,11 @@ from skillpress.logs.formats import format_of, read_record
 from skillpress.logs.json_files import parsed
 from skillpress.logs.projection import NameProjection
 from skillpress.logs.rollouts import read_rollouts
-from skillpress.logs.trace import Trace, TracesError, UnreadableTraceError
+from skillpress.logs.trace import TracesError, UnreadableTraceError
+from tests.support.integrations.foreign_records import read
 from tests.support.integrations.trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace
 
 RECORDS = {"ATIF": atif, "MLflow traces": mlflow_trace, "chat completions": chat}
-
-
-def read(record: Any, wanted: Wanted | None = None) -> Trace:
-    known = format_of(record)
-    assert known is not None
-    return read_record(known, record, wanted or Wanted())
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -9,10 +9,8 @@ import pytest
 
 from skillpress.environments.calls.steps import text_of
 from skillpress.logs.chat_text import messages_of_text, opened
-from skillpress.logs.fields import Wanted
-from skillpress.logs.formats import format_of, part_of, read_record
-from skillpress.logs.trace import Trace
-from tests.support.integrations.foreign_records import RUN, openai_messages
+from skillpress.logs.formats import format_of, part_of
+from tests.support.integrations.foreign_records import RUN, openai_messages, read
 from tests.support.integrations.trace_records import chat
 
 CALL = '<tool_call>\n{"name": "search", "arguments": {"text": "gcd"}}\n</tool_call>'
@@ -34,12 +32,6 @@ TEMPLATES = {
     "answers in the text": ("user\n{}\nassistant\n", "\n", "\n", ""),
 }  # fmt: skip
 """A template to its prompt, and the text before an answer, before the next turn, and at the end."""
-
-
-def read(record: Any) -> Trace:
-    known = format_of(record)
-    assert known is not None
-    return read_record(known, record, Wanted())
 
 
 def verl(template: str, **changes: Any) -> dict[str, Any]:

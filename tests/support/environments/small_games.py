@@ -1,9 +1,14 @@
-"""Sections of two small games, which fixtures and property tests change."""
+"""Sections of small games, which fixtures and property tests change."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from skillpress.environments.countdown.parameters import CountdownParameters
+
+COUNTDOWN = CountdownParameters(
+    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
+)
 DOORS: dict[str, Any] = {
     "name": "gymnasium_text",
     "max_steps": 6,

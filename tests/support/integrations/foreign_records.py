@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from skillpress.environments.calls.steps import arguments_of, text_of
 from skillpress.logs.fields import Wanted
 from skillpress.logs.formats import format_of, read_record
 from skillpress.logs.trace import Trace
@@ -20,6 +21,7 @@ CALLS: list[Call] = [
     ("test", {}, "3 passed"),
 ]
 DONE = "It is mended."
+NOON = "2026-03-01T10:00:00Z"
 RUN = [(tool, arguments, answer) for tool, arguments, answer in CALLS] + [(None, DONE, "")]
 TASK = {"role": "user", "content": "Mend gcd."}
 SYSTEM = "You look after programs."
@@ -83,43 +85,26 @@ def gemini() -> dict[str, Any]:
 def swe_agent(**changes: Any) -> dict[str, Any]:
     """A ``.traj`` file of an agent that writes commands."""
     actions = ["search gcd", "edit gcd.py 3\nreturn a\nend_of_edit", "test"]
-    steps = [
-        {
-            "action": f"{action}\n",
-            "observation": answer,
-            "response": f"Next.\n{action}",
-            "thought": "Next.",
-            "execution_time": 0.1,
-            "state": {"working_dir": "/"},
-        }
+    given = {"thought": "Next.", "execution_time": 0.1, "state": {"working_dir": "/"}}
+    steps: list[dict[str, Any]] = [
+        {"action": f"{action}\n", "observation": answer, "response": f"Next.\n{action}", **given}
         for action, (_, _, answer) in zip(actions, CALLS, strict=True)
     ]
+    history: list[dict[str, Any]] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": "An example run: open x.py", "is_demo": True},
+        TASK,
+    ]
+    for step in steps:
+        told = {"content": step["response"], "thought": "Next.", "action": step["action"]}
+        history += [{"role": "assistant", **told}, {"role": "user", "content": step["observation"]}]
+    replayed = {"problem_statement": {"id": "gcd-1"}, "agent": {"model": {"name": "small"}}}
     return {
         "environment": "swe_main",
         "trajectory": steps,
-        "history": [
-            {"role": "system", "content": SYSTEM, "agent": "main"},
-            {"role": "user", "content": "An example run: open x.py", "is_demo": True, "agent": "main"},
-            {"role": "user", "content": "Mend gcd.", "agent": "main"},
-            *(
-                message
-                for step in steps
-                for message in (
-                    {
-                        "role": "assistant",
-                        "content": step["response"],
-                        "thought": "Next.",
-                        "action": step["action"],
-                        "agent": "main",
-                    },
-                    {"role": "user", "content": step["observation"], "agent": "main"},
-                )
-            ),
-        ],
+        "history": [{**message, "agent": "main"} for message in history],
         "info": {"exit_status": "submitted", "submission": "diff", "model_stats": {"api_calls": 3}},
-        "replay_config": json.dumps(
-            {"problem_statement": {"id": "gcd-1"}, "agent": {"model": {"name": "small"}}}
-        ),
+        "replay_config": json.dumps(replayed),
         **changes,
     }
 
@@ -163,53 +148,27 @@ def mini_swe_agent() -> dict[str, Any]:
 
 def openhands_events() -> list[dict[str, Any]]:
     """OpenHands' events of version 0."""
+
+    def event(number: int, **fields: Any) -> dict[str, Any]:
+        return {"id": number, "source": "agent", "message": "", **fields}
+
+    asked = {"content": "Mend gcd."}
     events: list[dict[str, Any]] = [
-        {
-            "id": 0,
-            "timestamp": "2026-03-01T10:00:00",
-            "source": "user",
-            "message": "Mend gcd.",
-            "action": "message",
-            "args": {"content": "Mend gcd."},
-        },
-        {
-            "id": 1,
-            "source": "agent",
-            "message": "",
-            "observation": "agent_state_changed",
-            "content": "",
-            "extras": {},
-        },
-        {"id": 2, "source": "agent", "message": "", "action": "recall", "args": {"query": "Mend gcd."}},
+        {**event(0, message="Mend gcd.", action="message", args=asked), "source": "user"},
+        event(1, observation="agent_state_changed", content="", extras={}),
+        event(2, action="recall", args={"query": "Mend gcd."}),
     ]
+    events[0]["timestamp"] = "2026-03-01T10:00:00"
     for number, (tool, arguments, answer) in enumerate(CALLS):
         place = 10 * (number + 1)
         function = {"name": tool, "arguments": json.dumps(arguments)}
         answered = {"choices": [{"message": {"tool_calls": [{"id": f"c{number}", "function": function}]}}]}
         called = {"function_name": tool, "tool_call_id": f"c{number}", "model_response": answered}
-        events.append(
-            {
-                "id": place,
-                "source": "agent",
-                "message": "",
-                "action": "run",
-                "args": {"command": "x", "thought": "Next."},
-                "tool_call_metadata": called,
-            }
-        )
-        events.append(
-            {
-                "id": place + 1,
-                "source": "agent",
-                "message": "",
-                "cause": place,
-                "observation": "run",
-                "content": answer,
-                "extras": {},
-            }
-        )
+        run = {"command": "x", "thought": "Next."}
+        events.append(event(place, action="run", args=run, tool_call_metadata=called))
+        events.append(event(place + 1, cause=place, observation="run", content=answer, extras={}))
     said = {"content": DONE, "wait_for_response": True}
-    return [*events, {"id": 99, "source": "agent", "message": DONE, "action": "message", "args": said}]
+    return [*events, event(99, message=DONE, action="message", args=said)]
 
 
 def openhands_evaluation() -> dict[str, Any]:
@@ -224,48 +183,29 @@ def openhands_evaluation() -> dict[str, Any]:
 
 def openhands_sdk() -> list[dict[str, Any]]:
     """Events of OpenHands' software-agent SDK."""
-    events: list[dict[str, Any]] = [
-        {
-            "kind": "SystemPromptEvent",
-            "id": "s",
-            "timestamp": "2026-03-01T10:00:00",
-            "source": "agent",
-            "tools": [],
-        },
-        {
-            "kind": "MessageEvent",
-            "id": "u",
-            "source": "user",
-            "llm_message": {"role": "user", "content": [{"type": "text", "text": "Mend gcd."}]},
-        },
-    ]
+
+    def event(kind: str, identity: str, source: str, **fields: Any) -> dict[str, Any]:
+        return {"kind": f"{kind}Event", "id": identity, "source": source, **fields}
+
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "content": [{"type": "text", "text": text}]}
+
+    began = event("SystemPrompt", "s", "agent", tools=[], timestamp="2026-03-01T10:00:00")
+    events = [began, event("Message", "u", "user", llm_message=said("user", "Mend gcd."))]
     for number, (tool, arguments, answer) in enumerate(CALLS):
         call = {"id": f"c{number}", "name": tool, "arguments": json.dumps(arguments)}
+        both = {"tool_name": tool, "tool_call_id": f"c{number}"}
+        action = {"kind": "Action", **arguments}
+        seen = {"kind": "Observation", "content": [{"type": "text", "text": answer}]}
         events.append(
-            {
-                "kind": "ActionEvent",
-                "id": f"a{number}",
-                "source": "agent",
-                "thought": [],
-                "tool_name": tool,
-                "tool_call_id": f"c{number}",
-                "tool_call": call,
-                "action": {"kind": "Action", **arguments},
-            }
+            event("Action", f"a{number}", "agent", thought=[], **both, tool_call=call, action=action)
         )
         events.append(
-            {
-                "kind": "ObservationEvent",
-                "id": f"o{number}",
-                "source": "environment",
-                "tool_name": tool,
-                "tool_call_id": f"c{number}",
-                "action_id": f"a{number}",
-                "observation": {"kind": "Observation", "content": [{"type": "text", "text": answer}]},
-            }
+            event(
+                "Observation", f"o{number}", "environment", **both, action_id=f"a{number}", observation=seen
+            )
         )
-    said = {"role": "assistant", "content": [{"type": "text", "text": DONE}]}
-    return [*events, {"kind": "MessageEvent", "id": "m", "source": "agent", "llm_message": said}]
+    return [*events, event("Message", "m", "agent", llm_message=said("assistant", DONE))]
 
 
 def openhands_completion() -> dict[str, Any]:
@@ -387,14 +327,7 @@ def claude_code() -> list[dict[str, Any]]:
     shared = {"sessionId": "s-1", "version": "2.1.0", "cwd": "/", "isSidechain": False}
     lines: list[dict[str, Any]] = [
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}, "sessionId": "s-1"},
-        {
-            **shared,
-            "type": "user",
-            "uuid": "u",
-            "parentUuid": None,
-            "timestamp": "2026-03-01T10:00:00Z",
-            "message": TASK,
-        },
+        {**shared, "type": "user", "uuid": "u", "parentUuid": None, "timestamp": NOON, "message": TASK},
     ]
     for number, (tool, arguments, answer) in enumerate(CALLS):
         made = {"id": f"msg_{number}", "role": "assistant", "model": "small"}
@@ -523,6 +456,8 @@ def otlp_spans() -> list[dict[str, Any]]:
     """The spans of a run by the conventions for generative AI, the last first."""
 
     def span(number: int, name: str, parent: str, **attributes: Any) -> dict[str, Any]:
+        """The first word of the name is the operation."""
+        stated = {f"gen_ai__{key}": value for key, value in attributes.items()}
         return {
             "traceId": "5b8e",
             "spanId": f"s{number}",
@@ -530,66 +465,23 @@ def otlp_spans() -> list[dict[str, Any]]:
             "name": name,
             "startTimeUnixNano": str(1_772_359_200_000_000_000 + number),
             "endTimeUnixNano": "0",
-            "attributes": _attributes(**attributes),
+            "attributes": _attributes(gen_ai__operation__name=name.split()[0], **stated),
             "status": {},
         }
 
-    spans = [
-        span(
-            0,
-            "invoke_agent mender",
-            "",
-            gen_ai__operation__name="invoke_agent",
-            gen_ai__conversation__id="gcd",
-        )
-    ]
+    def said(part: dict[str, Any], **more: Any) -> str:
+        return json.dumps([{"role": "assistant", "parts": [part], **more}])
+
+    spans = [span(0, "invoke_agent mender", "", conversation__id="gcd")]
     for number, (tool, arguments, answer) in enumerate(CALLS, 1):
-        asked = json.dumps(
-            [
-                {
-                    "role": "assistant",
-                    "parts": [
-                        {"type": "tool_call", "id": f"c{number}", "name": tool, "arguments": arguments}
-                    ],
-                }
-            ]
-        )
-        spans.append(
-            span(
-                10 * number,
-                "chat small",
-                "s0",
-                gen_ai__operation__name="chat",
-                gen_ai__request__model="small",
-                gen_ai__output__messages=asked,
-            )
-        )
-        spans.append(
-            span(
-                10 * number + 1,
-                f"execute_tool {tool}",
-                "s0",
-                gen_ai__operation__name="execute_tool",
-                gen_ai__tool__name=tool,
-                gen_ai__tool__call__arguments=json.dumps(arguments),
-                gen_ai__tool__call__result=answer,
-            )
-        )
-    spans.append(span(12, "invoke_agent helper", "s11", gen_ai__operation__name="invoke_agent"))
-    spans.append(
-        span(
-            13,
-            "execute_tool other",
-            "s12",
-            gen_ai__operation__name="execute_tool",
-            gen_ai__tool__name="other",
-        )
-    )
-    said = json.dumps(
-        [{"role": "assistant", "parts": [{"type": "text", "content": DONE}], "finish_reason": "stop"}]
-    )
-    spans.append(span(90, "chat small", "s0", gen_ai__operation__name="chat", gen_ai__output__messages=said))
-    return spans[::-1]
+        asked = said({"type": "tool_call", "id": f"c{number}", "name": tool, "arguments": arguments})
+        called = {"tool__call__arguments": json.dumps(arguments), "tool__call__result": answer}
+        spans.append(span(10 * number, "chat small", "s0", request__model="small", output__messages=asked))
+        spans.append(span(10 * number + 1, f"execute_tool {tool}", "s0", tool__name=tool, **called))
+    spans.append(span(12, "invoke_agent helper", "s11"))
+    spans.append(span(13, "execute_tool other", "s12", tool__name="other"))
+    done = said({"type": "text", "content": DONE}, finish_reason="stop")
+    return [*spans, span(90, "chat small", "s0", output__messages=done)][::-1]
 
 
 def otlp_events() -> list[dict[str, Any]]:
@@ -708,8 +600,16 @@ OTHERS: dict[str, tuple[str, Callable[[], Any]]] = {
 """Records whose format says something else of the run."""
 
 
-def read(record: Any) -> Trace:
+def read(record: Any, wanted: Wanted | None = None) -> Trace:
     """A record as its format reads it."""
     known = format_of(record)
     assert known is not None
-    return read_record(known, record, Wanted())
+    return read_record(known, record, wanted or Wanted())
+
+
+def run_in(trace: Trace) -> list[tuple[str | None, Any, str]]:
+    """Every step as its tool, its arguments (or words) and its answer."""
+    return [
+        (step.tool, step.content if step.tool is None else dict(arguments_of(step)), text_of(step.answer))
+        for step in trace.steps
+    ]

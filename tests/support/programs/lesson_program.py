@@ -15,7 +15,7 @@ import torch
 from torch.multiprocessing.spawn import start_processes
 
 from skillpress.core.logprobs import as_logprobs
-from skillpress.core.trajectory import Step, TokenIds
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy import Policy, token_scores
 from skillpress.rollouts.workers.distributed import Ranks, free_port, join_ranks
 from skillpress.training.algorithms.batch import Batch
@@ -23,6 +23,7 @@ from skillpress.training.experience.erl import ERLParameters
 from skillpress.training.loop.learner import Learner, Passing
 from skillpress.training.loop.lessons import Lessons, lessons_of
 from skillpress.training.loop.policy_loss import PolicyLoss
+from tests.support.episodes import made_step
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs.learner_program import ADAMW, samples, save
 from tests.support.training.batches import clipped
@@ -42,15 +43,10 @@ def lessons(update: int) -> Batch:
         plain, response = tokens(1, 6), tokens(1, 2) if number < 2 else tokens(2, 6)
         given = (*tokens(1, 5), *plain)
         steps.append(
-            Step(
-                given,
-                response,
-                as_logprobs((-1.0,) * len(response)),
-                "",
-                "",
-                "",
-                None,
-                (),
+            made_step(
+                prompt_ids=given,
+                response_ids=response,
+                logprobs=as_logprobs((-1.0,) * len(response)),
                 plain_prompt_ids=plain,
             )
         )

@@ -18,25 +18,23 @@ from typing import Self
 import psutil
 
 from skillpress.core.chat_messages import Message
-from skillpress.core.engine import Sampling
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.server import VLLM, ServerParameters
-from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import Collector, EpisodeRequest, ThreadVectorEnv, requests
 from skillpress.rollouts.programs.agent import ProgramAgent
 from skillpress.rollouts.programs.requests import Asked, ModelRequest
 from skillpress.rollouts.programs.start import MARK
-from skillpress.rollouts.programs.tool_calls import words
 from skillpress.rollouts.sandbox.processes import children_of_all, tree
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.rollouts.workers.parent import die_with_parent
 from tests.support.models.tiny import tiny_policy
 from tests.support.programs import PROGRAMS
 from tests.support.programs.scripted_server_program import scripted
+from tests.support.rollouts.program_parts import agent_of
 
 AT_ONCE = 64
 WAVE = 256
@@ -215,19 +213,11 @@ def section(kind: str) -> ProgramParameters:
 
 
 @contextmanager
-def agent_of(servers: Servers) -> Iterator[ProgramAgent]:
+def playing_with(servers: Servers) -> Iterator[ProgramAgent]:
     """The agent whose engine asks both servers."""
     parameters = ServerParameters(name="server", urls=servers.urls, answer_seconds=300.0, seeded=True)
     engine = parameters.make(POLICY, EngineDemand(longest=28, slots=AT_ONCE, ranks=Ranks()))
-    agent = ProgramAgent(
-        render=POLICY.encode_request,
-        budget=12,
-        read=words,
-        decode=POLICY.decode,
-        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=engine,
-        sampling=Sampling(max_new_tokens=2),
-    )
+    agent = agent_of(POLICY, engine, longest=2)
     try:
         yield agent
     finally:
@@ -253,7 +243,7 @@ def play(
     servers.revive()
     shared = SharedPrograms(section(kind), AT_ONCE)
     with (
-        agent_of(servers) as agent,
+        playing_with(servers) as agent,
         Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, AT_ONCE) as collector,
     ):
         numbered = list(enumerate(wanted))

@@ -18,19 +18,33 @@ AT_ONCE = 16
 Good = dict[str, Any]
 
 
-def at_first(sent: Callable[[Good], Sent]) -> Manner:
+def at_first(sent: Sent | Callable[[Good], Sent]) -> Manner:
     """Sends this to the first requests, as many as are open at once, and behaves well from then on."""
-    return lambda number, body, good: sent(good) if number <= AT_ONCE else good
+    return lambda number, body, good: _made(sent, good) if number <= AT_ONCE else good
 
 
-def always(sent: Callable[[Good], Sent]) -> Manner:
+def always(sent: Sent | Callable[[Good], Sent]) -> Manner:
     """Never behaves well."""
-    return lambda number, body, good: sent(good)
+    return lambda number, body, good: _made(sent, good)
+
+
+def _made(sent: Sent | Callable[[Good], Sent], good: Good) -> Sent:
+    return sent(good) if callable(sent) else sent
 
 
 def error(status: int, message: str = "no", **fields: Any) -> Answered:
     """An error in OpenAI's form."""
     return status, {}, {"error": {"message": message, "type": "t", "param": None, "code": None, **fields}}
+
+
+def told(message: str, **fields: Any) -> dict[str, Any]:
+    """The body of an error that has a message and these fields alone."""
+    return {"error": {"message": message, **fields}}
+
+
+def flat(message: str, **fields: Any) -> dict[str, Any]:
+    """The body of an error that is not inside a field."""
+    return {"object": "error", "message": message, **fields}
 
 
 def refuses(name: str, *said: Any, status: int = 400) -> Manner:
@@ -55,6 +69,11 @@ def split(good: Good) -> tuple[str, str]:
     """(thought, what comes after it)."""
     thought, _, rest = content(good).removeprefix("<think>").partition("</think>")
     return thought, rest
+
+
+def parts(*texts: str) -> list[dict[str, str]]:
+    """Content as parts of text."""
+    return [{"type": "text", "text": text} for text in texts]
 
 
 def events(*chunks: Any) -> Sent:
@@ -95,105 +114,65 @@ def dripping(good: Good) -> Iterator[bytes]:
 
 
 OPENAI_TEMPERATURE = error(
-    400,
-    "Unsupported value: 'temperature' does not support 0.4 with this model. Only the default (1) "
-    "value is supported.",
-    param="temperature",
-    code="unsupported_value",
-)[2]
-ANTHROPIC_BOTH = {
-    "error": {
-        "code": "invalid_request_error",
-        "message": "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
-        "type": "invalid_request_error",
-        "param": None,
-    }
-}
+    400, "Unsupported value: 'temperature' does not support 0.4 with this model. Only the default (1) value "
+    "is supported.", param="temperature", code="unsupported_value",
+)[2]  # fmt: skip
+ANTHROPIC_BOTH = error(
+    400, "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+    type="invalid_request_error", code="invalid_request_error",
+)[2]  # fmt: skip
+FORBIDDEN = "Extra inputs are not permitted"
 PYDANTIC_SEED = {
-    "detail": [
-        {
-            "type": "extra_forbidden",
-            "loc": ["body", "seed"],
-            "msg": "Extra inputs are not permitted",
-            "input": 7,
-        }
-    ]
+    "detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": FORBIDDEN, "input": 7}]
 }
-PYDANTIC_QUOTED = {
-    "object": "error",
-    "message": json.dumps(PYDANTIC_SEED),
-    "type": "internal_error_proxy",
-    "code": "1000",
-}
-GEMINI = [
-    {
-        "error": {
-            "code": 400,
-            "message": 'Invalid JSON payload received. Unknown name "top_k": Cannot find field.',
-        }
-    }
-]
-LITELLM = {
-    "error": {
-        "message": "litellm.UnsupportedParamsError: openai does not support parameters: ['top_k'], "
-        "for model=m. ",
-        "type": None,
-        "code": "400",
-    }
-}
+PYDANTIC_QUOTED = flat(json.dumps(PYDANTIC_SEED), type="internal_error_proxy", code="1000")
+GEMINI = [told('Invalid JSON payload received. Unknown name "top_k": Cannot find field.', code=400)]
+LITELLM = told(
+    "litellm.UnsupportedParamsError: openai does not support parameters: ['top_k'], for model=m. ",
+    type=None, code="400",
+)  # fmt: skip
 NEWER_LIMIT = error(
-    400,
-    "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-    "'max_completion_tokens' instead.",
-    param="max_tokens",
-    code="unsupported_parameter",
-)[2]
-
+    400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
+    "instead.", param="max_tokens", code="unsupported_parameter",
+)[2]  # fmt: skip
+NONSENSE = {"prompt_tokens": "ten", "completion_tokens": -3, "total_tokens": None}
 SAME: Mapping[str, Manner] = {
     "good": always(lambda good: good),
-    "an upstream failure in a 200": at_first(
-        lambda good: {"error": {"message": "Provider returned error", "code": 502}}
-    ),
-    "an error in words in a 200": at_first(lambda good: {"error": "Model unloaded."}),
+    "an upstream failure in a 200": at_first(told("Provider returned error", code=502)),
+    "an error in words in a 200": at_first({"error": "Model unloaded."}),
     "an error beside choices": at_first(
         lambda good: {**good, "choices": [], "error": {"message": "overloaded"}}
     ),
     "an error inside the choice": at_first(
-        lambda good: {
-            "choices": [{"finish_reason": "error", "message": {"content": ""}, "error": {"code": 502}}]
-        }
+        {"choices": [{"finish_reason": "error", "message": {"content": ""}, "error": {"code": 502}}]}
     ),
     "finish reason error": at_first(lambda good: message(good, "error", content="")),
     "choices null": at_first(lambda good: {**good, "choices": None}),
     "choices empty": at_first(lambda good: {**good, "choices": []}),
-    "no choices": at_first(lambda good: {}),
-    "message null": at_first(
-        lambda good: {"choices": [{"index": 0, "finish_reason": "stop", "message": None}]}
-    ),
-    "an empty body": at_first(lambda good: (200, {}, "")),
-    "a page": at_first(lambda good: (200, {"Content-Type": "text/html"}, "<html>Just a moment...</html>")),
-    "half an answer": at_first(lambda good: (200, {}, '{"choices": [')),
-    "brackets without end": at_first(lambda good: (200, {}, "[" * 100_000)),
+    "no choices": at_first({}),
+    "message null": at_first({"choices": [{"index": 0, "finish_reason": "stop", "message": None}]}),
+    "an empty body": at_first((200, {}, "")),
+    "a page": at_first((200, {"Content-Type": "text/html"}, "<html>Just a moment...</html>")),
+    "half an answer": at_first((200, {}, '{"choices": [')),
+    "brackets without end": at_first((200, {}, "[" * 100_000)),
     "a reset in mid-answer": at_first(broken_off),
     "drops of a byte": at_first(dripping),
-    "loading": at_first(lambda good: error(503, "Loading model", code=503, type="unavailable_error")),
-    "a gateway's time-out": at_first(
-        lambda good: (504, {}, "<html>The request took too long to process</html>")
-    ),
-    "a deadline of its own": at_first(lambda good: error(500, "context deadline exceeded")),
-    "too many requests": at_first(lambda good: (429, {"Retry-After": "0"}, {"error": "Too many requests"})),
-    "a rate limit in a 200": at_first(lambda good: {"error": {"message": "slow down", "code": 429}}),
-    "overloaded": at_first(lambda good: error(529, "Overloaded", type="overloaded_error")),
+    "loading": at_first(error(503, "Loading model", code=503, type="unavailable_error")),
+    "a gateway's time-out": at_first((504, {}, "<html>The request took too long to process</html>")),
+    "a deadline of its own": at_first(error(500, "context deadline exceeded")),
+    "too many requests": at_first((429, {"Retry-After": "0"}, {"error": "Too many requests"})),
+    "a rate limit in a 200": at_first(told("slow down", code=429)),
+    "overloaded": at_first(error(529, "Overloaded", type="overloaded_error")),
     "a limit on tokens, in a 200": at_first(
-        lambda good: {"error": {"message": "Rate limit: input tokens per minute exceeded"}}
+        {"error": {"message": "Rate limit: input tokens per minute exceeded"}}
     ),
-    "a prompt that waited": at_first(lambda good: error(503, "Your prompt was queued for too long")),
-    "a late prompt": at_first(lambda good: error(504, "prompt processing took longer; it is too long ago")),
+    "a prompt that waited": at_first(error(503, "Your prompt was queued for too long")),
+    "a late prompt": at_first(error(504, "prompt processing took longer; it is too long ago")),
     "a filter that is away": at_first(
-        lambda good: error(500, "The safety system is temporarily unavailable; no content policy was applied")
+        error(500, "The safety system is temporarily unavailable; no content policy was applied")
     ),
-    "no room": at_first(lambda good: error(498, "Flex tier capacity exceeded")),
-    "a client that a gateway lost": at_first(lambda good: (499, {}, "")),
+    "no room": at_first(error(498, "Flex tier capacity exceeded")),
+    "a client that a gateway lost": at_first((499, {}, "")),
     "finish reason server_error": at_first(lambda good: message(good, "server_error", content="")),
     "an error that says nothing": always(lambda good: {**good, "error": {"message": "", "code": None}}),
     "a thought that the prompt opened": always(
@@ -201,36 +180,17 @@ SAME: Mapping[str, Manner] = {
     ),
     "a stream": always(streamed),
     "a stream with gaps": always(streamed_with_gaps),
-    "a stream that breaks off": at_first(lambda good: events({"choices": [{"delta": {"content": "<th"}}]})),
-    "a stream with an error": at_first(
-        lambda good: events({"error": {"message": "worker died", "code": 500}})
-    ),
+    "a stream that breaks off": at_first(events({"choices": [{"delta": {"content": "<th"}}]})),
+    "a stream with an error": at_first(events(told("worker died", code=500))),
     "no usage": always(lambda good: {name: value for name, value in good.items() if name != "usage"}),
     "usage null": always(lambda good: {**good, "usage": None}),
     "usage of one count": always(lambda good: {**good, "usage": {"prompt_tokens": 10}}),
-    "usage without sense": always(
-        lambda good: {
-            **good,
-            "usage": {"prompt_tokens": "ten", "completion_tokens": -3, "total_tokens": None},
-        }
-    ),
+    "usage without sense": always(lambda good: {**good, "usage": NONSENSE}),
     "usage of another kind": always(lambda good: {**good, "usage": [1, 2]}),
-    "parts": always(
-        lambda good: message(
-            good,
-            content=[
-                {"type": "text", "text": content(good)[:9]},
-                {"type": "text", "text": content(good)[9:]},
-            ],
-        )
-    ),
+    "parts": always(lambda good: message(good, content=parts(content(good)[:9], content(good)[9:]))),
     "a part of thinking": always(
         lambda good: message(
-            good,
-            content=[
-                {"type": "thinking", "thinking": [{"type": "text", "text": split(good)[0]}]},
-                {"type": "text", "text": split(good)[1]},
-            ],
+            good, content=[{"type": "thinking", "thinking": parts(split(good)[0])}, *parts(split(good)[1])]
         )
     ),
     "parts of unknown types": always(

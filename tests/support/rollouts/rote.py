@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
@@ -27,6 +27,8 @@ class RoteEngine(BatchEngine):
     """Answers from a list, and remembers what it was asked."""
 
     answers: list[str]
+    write: Callable[[str], TokenIds] = encode
+    read: Callable[[TokenIds], str] = decode
     asked: list[tuple[str, Sampling, int]] = field(default_factory=list)
     promises = Promises(exact_seeds=False, exact_logprobs=False, lockstep=True)
 
@@ -37,12 +39,30 @@ class RoteEngine(BatchEngine):
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        self.asked += [(decode(p), sampling, seed) for p, seed in zip(prompts, seeds, strict=True)]
-        ids = [encode(self.answers.pop(0)) for _ in prompts]
+        self.asked += [(self.read(p), sampling, seed) for p, seed in zip(prompts, seeds, strict=True)]
+        ids = [self.write(self.answers.pop(0)) for _ in prompts]
         return [Completion(i, as_logprobs((0.0,) * len(i)), "stop") for i in ids]
 
     def update_weights(self, weights: StateDict, version: int) -> None:
         raise AssertionError("no training runs here")
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Shows notes, turns and the current observation."""
+
+    parser: str = "tagged"
+    history: int | None = 3
+
+    def prompt(self, state: AgentState) -> str:
+        turns = [f"{turn.observation}>{turn.action}" for turn in state.history]
+        return " ".join([f"[{state.notes}]", *turns, state.observation])
+
+    def continuation(self, state: AgentState) -> str:
+        return f" now {state.observation}"
+
+    def response(self, action: str, info: Info) -> str:
+        return action
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from skillpress.core.sections import ByName
 from skillpress.core.trajectory import Credit, RewardPart, Step, Trajectory
 from skillpress.training.algorithms.algorithm import Algorithm
 from skillpress.training.algorithms.batch import Batch, batch_of
+from tests.support.episodes import made_step
 
 GRPO = {
     "name": "grpo", "scale": "none", "baseline_weighting": "per_trajectory", "discount": 1.0,
@@ -131,15 +132,10 @@ def per_trajectory(advantages: np.ndarray, found: Batch) -> np.ndarray:
 def steps_of_three_tokens() -> tuple[Step, ...]:
     """Five steps with prompts of two tokens."""
     return tuple(
-        Step(
+        made_step(
             prompt_ids=(number, 3),
             response_ids=(5, 6, number),
             logprobs=np.full(3, -3.5, np.float32),
-            thought="",
-            action="",
-            observation="",
-            invalid=None,
-            reward_parts=(),
             plain_prompt_ids=(3, number),
         )
         for number in range(7, 12)

@@ -12,7 +12,7 @@ from skillpress.core.rollout_files import read_rollouts
 from skillpress.pipeline import exit_codes
 from skillpress.skills.library.files import read_skill_folders
 from tests.support.rollouts.chat_server import chat_server
-from tests.support.rollouts.manners import NEWER_LIMIT, content, error, message, refuses
+from tests.support.rollouts.manners import NEWER_LIMIT, error, message, refuses
 from tests.support.skills.folders import EVIDENCE, skill_folder
 
 FEW = ("--environment", "countdown", "--tasks", "4", "--votes", "3", "--set", "environment.max_steps=3")
@@ -170,16 +170,6 @@ def test_an_evaluation_goes_on_at_the_servers_next_address(form: str, tmp_path: 
         assert evaluate(address, tmp_path / "out") == 0
     steps = sum(len(episode.steps) for episode in read_rollouts(tmp_path / "out" / "rollouts.parquet"))
     assert 0 < len(heard.bodies) < steps - 10
-
-
-def test_half_surrogates_of_a_model_do_not_kill_its_evaluation(tmp_path: Path) -> None:
-    def manner(number: int, body: dict, good: dict) -> dict:
-        return message(good, content="\ud83d" + content(good).replace("The", "\udc00 The"))
-
-    with chat_server(manner=manner) as (url, _):
-        assert evaluate(url, tmp_path / "out") == 0
-    episodes = read_rollouts(tmp_path / "out" / "rollouts.parquet")
-    assert {step.thought for episode in episodes for step in episode.steps} == {"\ufffd The first."}
 
 
 def test_a_key_that_a_server_repeats_is_blotted_out(

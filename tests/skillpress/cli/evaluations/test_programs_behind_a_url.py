@@ -19,7 +19,7 @@ from skillpress.rollouts.chat.server import ChatError, ChatServer
 from skillpress.rollouts.collection.requests import requests
 from tests.support.rollouts import asking
 from tests.support.rollouts.chat_server import Heard, Manner, chat_server
-from tests.support.rollouts.manners import AT_ONCE, SAME, error, events, message, refuses
+from tests.support.rollouts.manners import AT_ONCE, SAME, error, events, message
 from tests.support.rollouts.odd_manners import LINES
 
 OPTIONS: dict[str, Any] = {
@@ -284,9 +284,3 @@ def test_the_command_evaluates_a_program_with_a_model_behind_a_url(
     assert found["cost"] == {"requests": 18, "prompt_tokens": 180, "response_tokens": 54, "uncounted": 0}
     assert found["endings"]["answers"] == 18 and "program" in json.dumps(found["parameters"])
     assert (folder / "page.html").exists() and "18 requests at the server" in capsys.readouterr().out
-
-
-def test_refused_parameters_are_left_out(tasks_file: Path) -> None:
-    refused = {"error": "Unrecognized request argument supplied: temperature"}
-    episodes, heard = play(tasks_file, after(refuses("temperature", refused)))
-    assert all(episode.won for episode in episodes) and "temperature" not in heard.bodies[-1]

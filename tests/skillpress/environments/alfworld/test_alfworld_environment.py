@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import pickle
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from skillpress.core.interface import Environment
 from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.actions import read_command
 from skillpress.environments.alfworld.environment import Alfworld, AlfworldState, explorer_actions
@@ -39,15 +37,6 @@ def test_the_walkthrough_wins_each_type(
         assert (terminated, truncated, info.won, info.lost) == (True, False, True, None)
         with pytest.raises(RuntimeError, match="call reset first"):
             environment.step("look")
-
-
-def test_an_episode_is_cut_off_after_its_budget(
-    parameters: AlfworldParameters, six_tasks: list[Task]
-) -> None:
-    environment: Environment = Alfworld(parameters.model_copy(update={"max_steps": 3}))
-    environment.reset(six_tasks[0])
-    ends = [environment.step(action)[1:3] for action in ("look", "no such action", "look")]
-    assert ends == [(False, False), (False, False), (False, True)]
 
 
 def test_both_grammars_put_things_down(
@@ -125,21 +114,6 @@ def test_the_explorer_leaves_out_what_does_nothing(environment: Alfworld, six_ta
     assert set(info.admissible) - set(explorer_actions(info)) == {"help", "inventory", "look"}
 
 
-def test_an_episode_is_recreated_from_its_task_and_actions(
-    environment: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task]
-) -> None:
-    drawn = random.Random(1)
-    first = environment.reset(six_tasks[3])
-    actions, answers = [], []
-    for _ in range(25):
-        actions.append(drawn.choice([*first[1].admissible, "no such action"]) if not actions else
-                       drawn.choice([*answers[-1][3].admissible, "no such action"]))  # fmt: skip
-        answers.append(environment.step(actions[-1]))
-    again = Alfworld(parameters)
-    assert again.reset(six_tasks[3]) == first
-    assert [again.step(action) for action in actions] == answers
-
-
 def test_environments_played_in_turns_do_not_disturb_each_other(
     environment: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task], walkthrough: Walkthrough
 ) -> None:
@@ -152,12 +126,6 @@ def test_environments_played_in_turns_do_not_disturb_each_other(
         for playing, said, actions in zip((environment, other), in_turns, steps, strict=True):
             said += [playing.step(actions[number])] if number < len(actions) else []
     assert in_turns == alone
-
-
-def test_answers_cross_processes(environment: Alfworld, six_tasks: list[Task]) -> None:
-    first = environment.reset(six_tasks[1])
-    answer = environment.step(first[1].admissible[5])
-    assert pickle.loads(pickle.dumps((first, answer))) == (first, answer)
 
 
 def true_facts(environment: Alfworld, *predicates: str) -> list[tuple[str, ...]]:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import random
-
-import pytest
-
 from skillpress.core.interface import AgentState, Info, Turn
 from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
 from skillpress.environments.alfworld.compact import all_words, longest, vocabulary
-from skillpress.environments.alfworld.environment import Alfworld, AlfworldState, explorer_actions
+from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.text.words import END, UNKNOWN
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.rollouts.agents.state_updates import Window
 
 HISTORY = 4
 TASK = Task("t", "alfworld", 0, {"game": "train/pick_and_place_simple-Mug-None-Bed-301/trial/game.tw-pddl"})
@@ -54,30 +49,6 @@ def test_a_word_of_no_action_is_marked_and_no_history_shows_none() -> None:
         state
     )
     assert "did hold" in SECTION.rendering("compact", 0).prompt(state)
-
-
-def test_everything_that_is_said_in_play_is_in_the_vocabulary(
-    environment: Alfworld, six_tasks: list[Task]
-) -> None:
-    rendering, words = SECTION.rendering("compact", HISTORY), set(vocabulary(SECTION, HISTORY).words)
-    most = vocabulary(SECTION, HISTORY).continuation_words
-    assert most is not None
-    drawn, update = random.Random(3), Window(HISTORY)
-    for task in six_tasks:
-        observation, info = environment.reset(task)
-        state = AgentState(task, observation, info)
-        for _ in range(30):
-            prompt = rendering.prompt(state).split()
-            assert set(prompt) <= words - {UNKNOWN}
-            assert len(prompt) <= longest(HISTORY)
-            news = rendering.continuation(state).split()
-            assert set(news) <= words - {UNKNOWN} and len(news) <= most
-            action = drawn.choice(explorer_actions(info))
-            observation, terminated, _, info = environment.step(action)
-            assert set(rendering.response(action, info).split()) <= words
-            if terminated:
-                break
-            state = update(state, "", action, observation, info)
 
 
 def test_a_prompt_that_goes_on_tells_what_is_held_and_what_is_here() -> None:
@@ -131,10 +102,3 @@ def test_the_text_prompt_holds_task_history_and_admissible_actions() -> None:
     told = SECTION.rendering("paper", 1).prompt(state)
     assert "at most 50 steps.\nYour task: put a clean cloth in cabinet\n" in told
     assert told.endswith(prompt[prompt.index("You have taken 2 steps") :])
-
-
-@pytest.mark.parametrize("name", ["compact", "text", "paper"])
-def test_a_response_is_read_back_as_the_action(name: str) -> None:
-    rendering = SECTION.rendering(name, 2)
-    response = rendering.response("put mug 1 in/on bed 1", Info(action="move mug 1 to bed 1"))
-    assert lookup(PARSERS, rendering.parser, "parser")(response).action == "move mug 1 to bed 1"

@@ -8,50 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.engine import Sampling
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import Agent, AgentState
-from skillpress.core.trajectory import Task, TokenIds, Trajectory, skill_sequence
+from skillpress.core.trajectory import Task, Trajectory, skill_sequence
 from skillpress.environments.code_repair.compact import longest
 from skillpress.environments.code_repair.environment import CodeRepair
 from skillpress.environments.code_repair.oracle import text_edits
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program
 from skillpress.environments.section import SplitSizes
-from skillpress.models.engines.batch import BatchEngine
-from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
 from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
 from skillpress.rollouts.agents.parsing import plain
 from skillpress.rollouts.agents.reward import WeightedMeasure
 from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
+from tests.support.rollouts.rote import RoteEngine
 
 REWARD = OutcomeReward(1.0, 0.0, measures={"unsolved": WeightedMeasure(weight=-1.0, credit="trajectory")})
 MAX_STEPS = 10
-
-
-class Scripted(BatchEngine):
-    """Answers each prompt with the script's action for the step named in the prompt."""
-
-    promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=True)
-
-    def __init__(self, policy: Policy, script: list[str]) -> None:
-        super().__init__()
-        self._policy, self._script = policy, script
-
-    def generate(
-        self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
-    ) -> list[Completion]:
-        found = []
-        for prompt in prompts:
-            words = self._policy.decode(prompt).split()
-            step = MAX_STEPS - int(words[words.index("left") + 1])
-            (ids,) = self._policy.encode([f"{self._script[step]} <end>"])
-            found.append(Completion(ids, (0.0,) * len(ids), "stop"))
-        return found
-
-    def update_weights(self, weights: StateDict, version: int) -> None:
-        raise AssertionError("nobody trains here")
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +46,18 @@ def tasks(section: CodeRepairParameters) -> list[Task]:
     return list(section.make_tasks(SplitSizes(4, 0, 0), 0))
 
 
-def played(agent: Agent, tasks: Sequence[Task], section: CodeRepairParameters, each: int) -> list[Trajectory]:
-    shared = section.make_shared(4)
-    with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
+def played(
+    agent: Agent, tasks: Sequence[Task], section: CodeRepairParameters, each: int, slots: int = 4
+) -> list[Trajectory]:
+    shared = section.make_shared(slots)
+    with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, slots) as collector:
         return collector.collect(requests(tasks, each, 0, "test"))
 
 
 def test_the_gold_patcher_with_tokens_wins_every_episode(
     section: CodeRepairParameters, tasks: Sequence[Task]
 ) -> None:
+    script = section.make_oracle()(tasks[0], 0.0, 0)
     policy = build_scratch_policy(section.vocabulary(3), 16, 1, 2, 4, seed=0)
     agent = LanguageAgent(
         prompter=Prompter(section.rendering("compact", 3), policy.encode, 400, policy.extend),
@@ -87,10 +65,10 @@ def test_the_gold_patcher_with_tokens_wins_every_episode(
         state_update=Window(3),
         reward=REWARD,
         decode=policy.decode,
-        engine=Scripted(policy, section.make_oracle()(tasks[0], 0.0, 0)),
+        engine=RoteEngine(script * 6, lambda said: policy.encode([f"{said} <end>"])[0], policy.decode),
         sampling=Sampling(max_new_tokens=4),
     )
-    found = played(agent, tasks[:1], section, 6)
+    found = played(agent, tasks[:1], section, 6, slots=1)
     assert [trajectory.outcome for trajectory in found] == ["won"] * 6
     assert [trajectory.total_reward for trajectory in found] == [1.0] * 6
     skills = skill_sequence(section.make_projection(), tasks[0], found[0])

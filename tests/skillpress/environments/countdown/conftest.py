@@ -8,15 +8,14 @@ import pytest
 
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.parameters import CountdownParameters
+from tests.support.environments.small_games import COUNTDOWN
 
 MakeTask = Callable[..., Task]
 
 
 @pytest.fixture(scope="session")
 def parameters() -> CountdownParameters:
-    return CountdownParameters(
-        name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-    )
+    return COUNTDOWN
 
 
 @pytest.fixture(scope="session")

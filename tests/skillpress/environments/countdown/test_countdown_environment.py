@@ -12,25 +12,16 @@ from skillpress.core.interface import Environment, Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import action_words, compact_word
 from skillpress.environments.countdown.environment import Countdown, CountdownState
-from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import successors
+from tests.support.environments import episodes
+from tests.support.environments.small_games import COUNTDOWN as PARAMETERS
 
-PARAMETERS = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
 Outcome = tuple[str, bool, bool, Info]
 
 
 def play(task: Task, actions: Sequence[str], max_steps: int = 30) -> list[Outcome]:
     """The environment's answers up to the end of the episode or of the actions."""
-    environment = Countdown(PARAMETERS.model_copy(update={"max_steps": max_steps}))
-    environment.reset(task)
-    answers: list[Outcome] = []
-    for action in actions:
-        answers.append(environment.step(action))
-        if answers[-1][1] or answers[-1][2]:
-            break
-    return answers
+    return episodes.play(Countdown(PARAMETERS.model_copy(update={"max_steps": max_steps})), task, actions)
 
 
 def last(task: Task, *actions: str, max_steps: int = 30) -> Outcome:
@@ -131,23 +122,6 @@ def test_undoing_with_one_number_left_is_not_stuck(make_task) -> None:
     task = make_task(54, 1, 2, 3)
     assert last(task, "+01", "*01", "rollback")[3].lost is None
     assert last(task, "+01", "*01", "reset")[3].lost is None
-
-
-def test_the_episode_is_cut_off_after_the_step_budget(worked_example: Task) -> None:
-    answers = play(worked_example, ["nonsense"] * 10, max_steps=4)
-    assert [(terminated, truncated) for _, terminated, truncated, _ in answers] == [
-        (False, False), (False, False), (False, False), (False, True),
-    ]  # fmt: skip
-
-
-def test_an_episode_that_is_over_takes_no_more_actions(worked_example: Task) -> None:
-    environment = Countdown(PARAMETERS.model_copy(update={"max_steps": 1}))
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("+01")
-    environment.reset(worked_example)
-    environment.step("+01")
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("+01")
 
 
 def test_it_is_an_environment_with_gymnasium_spaces() -> None:

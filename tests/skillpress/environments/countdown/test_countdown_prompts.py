@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from skillpress.core.interface import AgentState
-from skillpress.core.registry import PARSERS, STATE_UPDATES, lookup
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
+from tests.support.environments import episodes
 
 
-def state_after(task: Task, parameters: CountdownParameters, *actions: str, keep: int = 9) -> AgentState:
-    """The agent's state after these actions."""
-    environment = Countdown(parameters)
-    update = lookup(STATE_UPDATES, "window", "state update")(keep)
-    state = AgentState(task, *environment.reset(task))
-    for action in actions:
-        observation, _, _, info = environment.step(action)
-        state = update(state, "", action, observation, info)
-    return state
+def state_after(task: Task, parameters: CountdownParameters, *actions: str) -> AgentState:
+    return episodes.state_after(Countdown(parameters), task, *actions)
 
 
 def test_compact_shows_target_pool_and_the_last_words_newest_last(
@@ -41,24 +30,6 @@ def test_compact_shows_target_pool_and_the_last_words_newest_last(
 def test_without_history_compact_shows_none(parameters: CountdownParameters, worked_example: Task) -> None:
     rendering = parameters.rendering("compact", 0)
     assert rendering.prompt(state_after(worked_example, parameters, "-23")) == "54 1 2 52 _"
-
-
-@given(st.lists(st.sampled_from(["+01", "-01", "*12", "/03", "rollback", "reset", "", "7 7"]), max_size=6))
-def test_every_prompt_is_made_of_the_vocabularys_words_and_has_its_width(actions: list[str]) -> None:
-    section = CountdownParameters(
-        name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-    )
-    task = Task("t", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
-    vocabulary = section.vocabulary(4)
-    try:
-        state = state_after(task, section, *actions)
-    except RuntimeError:  # the episode ended before the actions did
-        return
-    rendering = section.rendering("compact", 4)
-    words, said = rendering.prompt(state).split(), rendering.continuation(state).split()
-    assert len(words) == vocabulary.state_words
-    assert vocabulary.continuation_words is not None and 1 <= len(said) <= vocabulary.continuation_words
-    assert {*words, *said} <= set(vocabulary.words)
 
 
 def test_a_prompt_that_goes_on_says_what_has_changed_and_no_more(
@@ -126,14 +97,3 @@ def test_brief_is_the_task_then_pools_and_actions(
     assert "did 'op(-, 80, 28)'" in rendering.prompt(later)
     refused = state_after(worked_example, parameters, "op(-, 80, 7)")
     assert rendering.continuation(refused).startswith("Nothing happens: ")
-
-
-@pytest.mark.parametrize("name", ["compact", "brief", "text", "paper"])
-def test_a_demonstrators_response_is_read_back_as_its_action(
-    parameters: CountdownParameters, worked_example: Task, name: str
-) -> None:
-    rendering = parameters.rendering(name, 2)
-    info = state_after(worked_example, parameters, "-23").info
-    parsed = lookup(PARSERS, rendering.parser, "parser")(rendering.response("-23", info))
-    assert parsed.invalid is None
-    assert state_after(worked_example, parameters, parsed.action).info == info

@@ -183,25 +183,6 @@ def test_an_environment_that_forgets_its_seed_is_refused(doors) -> None:
             {"info": {"invalid": "sad"}},
             r"environment.info.invalid: 'sad' is not a key .*; did you mean 'said'\?",
         ),
-    ],
-)
-def test_a_key_that_the_info_never_has_is_refused_before_anything_is_played(
-    doors, changed: dict, said: str
-) -> None:
-    with pytest.raises(ParamsError, match=said):
-        next(make_tasks(doors(**changed), SplitSizes(1, 0, 1), 0))
-
-
-def test_a_key_that_may_come_with_a_win_alone_is_warned_about(
-    doors, capsys: pytest.CaptureFixture[str]
-) -> None:
-    list(make_tasks(doors(won={"info": "prize"}), SplitSizes(1, 0, 1), 0))
-    assert "environment.won.info: 'prize' is not a key of the info" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
         ({"won": {"info": "said"}}, "won.info: 'said' of tests/Doors-v0 is 'open .*', must be true or false"),
         ({"won": {"info": "doors"}}, "won.info: 'doors' of tests/Doors-v0 is .*, must be true or false"),
         ({"won": {"info": "alive"}}, "won.info: 'alive' of tests/Doors-v0 is true before anything was done"),
@@ -215,11 +196,18 @@ def test_a_key_that_may_come_with_a_win_alone_is_warned_about(
         ),
     ],
 )
-def test_a_key_that_says_something_else_is_refused_before_anything_is_played(
+def test_a_key_that_the_info_never_has_or_of_another_kind_is_refused_before_anything_is_played(
     doors, changed: dict, said: str
 ) -> None:
     with pytest.raises(ParamsError, match=said):
         next(make_tasks(doors(**changed), SplitSizes(1, 0, 1), 0))
+
+
+def test_a_key_that_may_come_with_a_win_alone_is_warned_about(
+    doors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    list(make_tasks(doors(won={"info": "prize"}), SplitSizes(1, 0, 1), 0))
+    assert "environment.won.info: 'prize' is not a key of the info" in capsys.readouterr().err
 
 
 def test_a_key_that_says_something_else_at_the_end_alone_wins_nothing(doors) -> None:

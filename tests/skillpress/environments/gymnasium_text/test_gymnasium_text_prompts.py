@@ -13,19 +13,14 @@ from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.prompts import compact, vocabulary
 from skillpress.environments.text.words import END
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.rollouts.agents.state_updates import Window
+from tests.support.environments.episodes import state_after
 from tests.support.environments.small_games import WORDLE
 
 
 def played(section, *actions: str, history: int = 5) -> AgentState:
     """The state after these actions."""
     task = Task("t", "gymnasium_text", 3, {"id": section.id})
-    environment, update = GymnasiumText(section), Window(history)
-    state = AgentState(task, *environment.reset(task))
-    for action in actions:
-        observation, _, _, info = environment.step(action)
-        state = update(state, "", action, observation, info)
-    return state
+    return state_after(GymnasiumText(section), task, *actions, keep=history)
 
 
 def test_the_text_prompt_opens_with_what_the_environment_said_first_at_every_step(doors) -> None:

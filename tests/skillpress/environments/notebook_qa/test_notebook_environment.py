@@ -8,7 +8,6 @@ from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa.desk import MOST_PAGES
 from skillpress.environments.notebook_qa.environment import NotebookState
-from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
 
 
@@ -156,14 +155,3 @@ def test_a_comparison_of_pages_becomes_an_answer_to_choose(
     observation, _, _, info = environment.step("compute earliest")
     assert observation == "compared: Silver Harbour"
     assert state(info).desk.answers[0].text == "Silver Harbour"
-
-
-def test_an_episode_is_recreated_from_its_task_and_its_actions(
-    parameters: NotebookQaParameters, environment: SandboxedEnvironment, task: Task
-) -> None:
-    actions = ["search question", "read title 1", "notepad.facts.append(1)", "answer candidate 1"]
-    played = []
-    for _ in range(2):
-        environment.reset(task)
-        played.append([environment.step(action) for action in actions])
-    assert played[0] == played[1]

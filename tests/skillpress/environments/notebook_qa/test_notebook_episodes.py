@@ -6,18 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.engine import Sampling
 from skillpress.core.interface import Agent
-from skillpress.core.trajectory import Task, TokenIds, Trajectory, skill_sequence
+from skillpress.core.trajectory import Task, Trajectory, skill_sequence
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.section import SplitSizes, projection_without_keys
-from skillpress.models.engines.batch import BatchEngine
-from skillpress.models.policy import Policy
 from skillpress.models.policy.scratch import build_scratch_policy
 from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
 from skillpress.rollouts.agents.parsing import plain
 from skillpress.rollouts.agents.reward import WeightedMeasure
 from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
+from tests.support.rollouts.rote import RoteEngine
 
 REWARD = OutcomeReward(
     0.9,
@@ -29,38 +28,16 @@ REWARD = OutcomeReward(
 )
 
 
-class Scripted(BatchEngine):
-    """Answers each prompt from a script, by the prompt's beginning and the number of actions it shows."""
-
-    promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=True)
-
-    def __init__(self, policy: Policy, scripts: dict[str, list[str]]) -> None:
-        super().__init__()
-        self._policy, self._scripts = policy, scripts
-
-    def generate(
-        self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
-    ) -> list[Completion]:
-        found = []
-        for prompt in prompts:
-            text = self._policy.decode(prompt)
-            (script,) = [words for asked, words in self._scripts.items() if text.startswith(asked)]
-            (ids,) = self._policy.encode([f"{script[text.count(';')]} <end>"])
-            found.append(Completion(ids, (0.0,) * len(ids), "stop"))
-        return found
-
-    def update_weights(self, weights: StateDict, version: int) -> None:
-        raise AssertionError("nobody trains here")
-
-
 @pytest.fixture(scope="module")
 def tasks(parameters: NotebookQaParameters) -> list[Task]:
     return list(parameters.make_tasks(SplitSizes(3, 1, 2), 0))
 
 
-def played(agent: Agent, tasks: Sequence[Task], section: NotebookQaParameters, each: int) -> list[Trajectory]:
-    shared = section.make_shared(4)
-    with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
+def played(
+    agent: Agent, tasks: Sequence[Task], section: NotebookQaParameters, each: int, slots: int = 4
+) -> list[Trajectory]:
+    shared = section.make_shared(slots)
+    with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, slots) as collector:
         return collector.collect(requests(tasks, each, 0, "test"))
 
 
@@ -69,17 +46,17 @@ def test_an_oracle_with_tokens_wins_every_episode(
 ) -> None:
     policy = build_scratch_policy(parameters.vocabulary(8), 16, 1, 2, 4, seed=0)
     rendering, oracle = parameters.rendering("compact", 8), parameters.make_oracle()
-    engine = Scripted(policy, {"ask": oracle(tasks[0], 0.0, 0)})
+    script = oracle(tasks[0], 0.0, 0)
     agent = LanguageAgent(
         prompter=Prompter(rendering, policy.encode, 400, policy.extend),
         parse=plain,
         state_update=Window(8),
         reward=REWARD,
         decode=policy.decode,
-        engine=engine,
+        engine=RoteEngine(script * 6, lambda said: policy.encode([f"{said} <end>"])[0], policy.decode),
         sampling=Sampling(max_new_tokens=4),
     )
-    found = played(agent, tasks[:1], parameters, 6)
+    found = played(agent, tasks[:1], parameters, 6, slots=1)
     assert [trajectory.outcome for trajectory in found] == ["won"] * 6
     for trajectory in found:
         assert trajectory.total_reward == pytest.approx(1.0 + 0.05 * len(trajectory.steps))

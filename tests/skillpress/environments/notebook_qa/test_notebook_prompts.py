@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.notebook_qa.compact import all_words, longest
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.environments.section import SplitSizes
-from skillpress.rollouts.agents.notebook_parsing import notebook
 from skillpress.rollouts.agents.state_updates import Window
 
 
@@ -45,33 +40,6 @@ def test_without_turns_the_last_output_is_shown_all_the_same(
 ) -> None:
     state = after(environment, task, "print('seen')")
     assert "<output>\nseen\n</output>" in parameters.rendering("text", 0).prompt(state)
-
-
-def test_a_demonstration_in_words_is_read_back_as_its_code(
-    parameters: NotebookQaParameters, environment: SandboxedEnvironment, task: Task
-) -> None:
-    environment.reset(task)
-    info = environment.step("search question")[3]
-    parsed = notebook(parameters.rendering("paper", 4).response("search question", info))
-    assert parsed.invalid is None and parsed.action == info.action == f"search({task.spec['question']!r})"
-
-
-def test_a_policy_from_scratch_has_a_word_for_everything_and_room_for_it(
-    parameters: NotebookQaParameters, environment: SandboxedEnvironment
-) -> None:
-    rendering, known, dice = parameters.rendering("compact", 4), set(all_words()), random.Random(0)
-    assert len(known) == len(all_words())
-    for task in parameters.make_tasks(SplitSizes(2, 1, 2), 0):
-        observation, info = environment.reset(task)
-        state, over = AgentState(task, observation, info), False
-        while not over:
-            words = rendering.prompt(state).split()
-            assert set(words) <= known and len(words) <= longest(4)
-            assert set(rendering.continuation(state).split()) <= known
-            action = dice.choice(list(state.info.admissible))
-            assert set(action.split()) <= known
-            observation, terminated, truncated, info = environment.step(action)
-            state, over = Window(4)(state, "", action, observation, info), terminated or truncated
 
 
 def test_what_the_compact_prompt_says(

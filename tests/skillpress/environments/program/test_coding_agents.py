@@ -28,6 +28,7 @@ from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.loop.groups import GroupCollector
 from tests.skillpress.environments.program.test_program_environment import play
 from tests.support.rollouts import asking
+from tests.support.rollouts.program_parts import one_of, printed, section_of
 
 TELLS = """
 import json, os, pathlib, sys
@@ -52,23 +53,11 @@ def agent_file(folder: Path, **changes: Any) -> Path:
 
 
 def section(agent: str | Path | None, **changes: Any) -> ProgramParameters:
-    given = {
-        "name": "program", "max_calls": 2, "agent": None if agent is None else str(agent), "tasks": "none",
-        "verify": f"{asking.HERE}:always", "seconds": 30, "isolation": "bubblewrap",
-    }  # fmt: skip
-    return ProgramParameters(**{**given, **changes})
+    return section_of(agent=None if agent is None else str(agent), **changes)
 
 
 def told(params: ProgramParameters, prompt: str) -> dict[str, Any]:
-    shared = SharedPrograms(params, 1)
-    try:
-        environment = shared()
-        environment.reset(Task("t", "program", 0, {"id": "t", "prompt": prompt}))
-        observation, *_ = environment.step(Reply(""))
-    finally:
-        shared.close()
-    found: dict[str, Any] = json.loads(observation)
-    return found
+    return printed(params, prompt=prompt)
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -265,16 +254,13 @@ def test_a_call_beside_the_work_is_known_by_words_of_its_system_message_or_its_l
         [["user", "fix it"], ["assistant", "well"], ["user", "sum up"]],
         [["system", "write a title of 2 0 words"], ["user", "fix that"]],
     ]
-    shared = SharedPrograms(section(side_agent(tmp_path), max_calls=6), 1)
-    try:
-        environment, sides = shared(), []
+    sides = []
+    with one_of(section(side_agent(tmp_path), max_calls=6)) as environment:
         _, info = environment.reset(Task("t", "program", 0, {"id": "t", "prompt": "x", "asks": asks}))
         for _ in asks:
             assert isinstance(info.state, Asked)
             sides.append((info.state.side, info.state.kind))
             *_, info = environment.step(Reply("done"))
-    finally:
-        shared.close()
     assert sides == [
         ("", "action"),
         ("title", "side"),

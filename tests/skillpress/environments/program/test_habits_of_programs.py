@@ -15,16 +15,14 @@ from skillpress.core.chains import Pairs, in_chains
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import Step, Task, TokenIds, Trajectory
-from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import Policy
-from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
-from skillpress.rollouts.programs.agent import ProgramAgent
 from skillpress.rollouts.programs.tool_calls import hermes
 from tests.support.models.chatting import chat_policy
 from tests.support.rollouts import habits
+from tests.support.rollouts.program_parts import agent_of, section_of
 
 POLICY = chat_policy(qwen2_5_chat_template, merges=[("o", "o"), ("l", "oo"), ("t", "h"), ("th", "e")])
 """Some texts have several tokenizations: ``look`` is ``loo k``, ``l oo k`` or ``l o o k``."""
@@ -86,25 +84,11 @@ def play() -> Iterator[Play]:
 
 @contextmanager
 def playing(policy: Policy) -> Iterator[Play]:
-    section = ProgramParameters(
-        name="program",
-        max_steps=6,
-        run=f"{habits.__name__}:play",
-        tasks="none",
-        verify=f"{habits.__name__}:always",
-        seconds=60,
-        isolation="none",
+    section = section_of(
+        run=f"{habits.__name__}:play", verify=f"{habits.__name__}:always", max_calls=6, isolation="none"
     )
     shared, engine = SharedPrograms(section, 1), Drawing()
-    agent = ProgramAgent(
-        render=policy.encode_request,
-        budget=BUDGET,
-        read=hermes,
-        decode=policy.decode,
-        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=engine,
-        sampling=Sampling(max_new_tokens=512),
-    )
+    agent = agent_of(policy, engine, BUDGET, hermes, 512)
 
     def one(habit: str) -> tuple[Trajectory, list[tuple[TokenIds, Completion]]]:
         engine.drawn.clear()

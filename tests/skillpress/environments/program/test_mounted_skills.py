@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,11 @@ from skillpress.core.chat_messages import ToolCall
 from skillpress.core.trajectory import Task
 from skillpress.environments.program.opened_skills import opened_skills
 from skillpress.environments.program.parameters import ProgramParameters
-from skillpress.environments.program.shared import SharedPrograms
 from skillpress.pipeline.identities import environment_data
 from skillpress.rollouts.programs.mounting import PLACES, SELECTED
 from skillpress.rollouts.programs.requests import Reply
 from tests.support.rollouts import asking
+from tests.support.rollouts.program_parts import one_of, printed, section_of
 from tests.support.skills.folders import skill_folder
 
 LOOKS = """
@@ -39,30 +38,7 @@ print(json.dumps({"found": found, "changed": changed, "home": os.environ["HOME"]
 
 
 def section(skills: Path, **changes: Any) -> ProgramParameters:
-    given = {
-        "name": "program",
-        "max_calls": 2,
-        "run": [sys.executable, "-c", LOOKS],
-        "tasks": "none",
-        "verify": f"{asking.HERE}:always",
-        "seconds": 30,
-        "isolation": "bubblewrap",
-        "skills": str(skills),
-    }
-    return ProgramParameters(**{**given, **changes})
-
-
-def seen(params: ProgramParameters, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What a program printed."""
-    shared = SharedPrograms(params, 1)
-    try:
-        environment = shared()
-        environment.reset(Task("t", "program", 0, {"id": "t", **spec}))
-        observation, *_ = environment.step(Reply(""))
-    finally:
-        shared.close()
-    found: dict[str, Any] = json.loads(observation)
-    return found
+    return section_of(**{"run": [sys.executable, "-c", LOOKS], "skills": str(skills), **changes})
 
 
 @pytest.fixture
@@ -71,7 +47,7 @@ def skills(tmp_path: Path) -> Path:
 
 
 def test_an_isolated_program_finds_skills_in_every_place_and_changes_none(skills: Path) -> None:
-    found = seen(section(skills), {})
+    found = printed(section(skills))
     wanted = {f"{place.path}/{name}" for place in PLACES for name in ("close-doors", "find-things")}
     assert set(found["found"]) == wanted and found["changed"] == 0 and found["home"] == found["cwd"]
 
@@ -83,16 +59,16 @@ def test_an_agent_by_name_finds_skills_in_its_own_place_alone_and_its_task_may_n
     agent = {"tried": "x", "install": "x", "run": run, "skills": ".own/skills"}
     (tmp_path / "agent.yaml").write_text(json.dumps(agent))
     params = section(skills, run=None, agent=str(tmp_path / "agent.yaml"))
-    found = seen(params, {"prompt": "look at {skills}"})
+    found = printed(params, **{"prompt": "look at {skills}"})
     assert found["found"] == [".own/skills/close-doors", ".own/skills/find-things"]
     asked, _, _, *lines = found["told"][0].splitlines()
     assert asked == "look at {skills}"
     assert lines[0] == "- .own/skills/close-doors/SKILL.md: Use it for close-doors." and len(lines) == 2
-    assert seen(params, {"prompt": "look", SELECTED: []})["told"] == ["look"]
+    assert printed(params, **{"prompt": "look", SELECTED: []})["told"] == ["look"]
 
 
 def test_a_program_without_isolation_finds_copies_in_the_places_of_a_project(skills: Path) -> None:
-    found = seen(section(skills, isolation="none"), {})
+    found = printed(section(skills, isolation="none"))
     wanted = {
         f"{place.path}/{name}" for place in PLACES if place.project for name in ("close-doors", "find-things")
     }
@@ -102,10 +78,10 @@ def test_a_program_without_isolation_finds_copies_in_the_places_of_a_project(ski
 
 @pytest.mark.parametrize("isolation", ["bubblewrap", "none"])
 def test_a_task_may_choose_among_the_skills_and_its_program_is_not_told(isolation: str, skills: Path) -> None:
-    found = seen(section(skills, isolation=isolation), {SELECTED: ["find-things"]})
+    found = printed(section(skills, isolation=isolation), **{SELECTED: ["find-things"]})
     assert {Path(name).name for name in found["found"]} == {"find-things"}
     assert json.loads(found["task"]) == {"id": "t"}
-    assert seen(section(skills, isolation=isolation), {SELECTED: []})["found"] == []
+    assert printed(section(skills, isolation=isolation), **{SELECTED: []})["found"] == []
 
 
 def test_a_function_has_no_folder_for_skills(skills: Path) -> None:
@@ -162,11 +138,7 @@ def test_the_record_of_an_episode_says_which_skills_it_opened(skills: Path) -> N
         "c.chat.completions.create(model='policy', messages=[{'role': 'user', 'content': 'begin'}])"
     )
     call = ToolCall("Bash", {"command": "cat .claude/skills/find-things/SKILL.md"}, "call_1")
-    shared = SharedPrograms(section(skills, run=[sys.executable, "-c", asks]), 1)
-    try:
-        environment = shared()
+    with one_of(section(skills, run=[sys.executable, "-c", asks])) as environment:
         environment.reset(Task("t", "program", 0, {"id": "t"}))
         *_, info = environment.step(Reply("", (call,), finish="tool_calls"))
-    finally:
-        shared.close()
     assert info.won and info.measures == {"opened_skill/find-things": 1.0}

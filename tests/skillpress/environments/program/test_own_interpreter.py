@@ -20,6 +20,7 @@ from skillpress.environments.program.shared import SharedPrograms
 from skillpress.rollouts.programs.launch import ProgramError
 from tests.skillpress.environments.program.test_program_environment import play
 from tests.support.rollouts import asking
+from tests.support.rollouts.program_parts import section_of
 
 AGENT = """
 import json, os, signal, sys, time, urllib.request
@@ -81,11 +82,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def section(python: Path | None, run: str = "my_agent:play", **changes: Any) -> ProgramParameters:
-    given = {
-        "name": "program", "max_calls": 3, "run": run, "tasks": "none", "verify": f"{__name__}:noted",
-        "seconds": 60, "isolation": "none", "python": None if python is None else str(python),
-    }  # fmt: skip
-    return ProgramParameters(**{**given, **changes})
+    named = None if python is None else str(python)
+    return section_of(
+        **{"run": run, "verify": f"{__name__}:noted", "isolation": "none", "python": named, **changes}
+    )
 
 
 def episodes(params: ProgramParameters, specs: Sequence[dict[str, Any]]) -> list[Trajectory]:

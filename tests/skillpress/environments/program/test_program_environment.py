@@ -24,13 +24,11 @@ from skillpress.environments.program.tasks import make_tasks
 from skillpress.environments.section import SplitSizes
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
-from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import BrokenEnvironmentError, Collector, ThreadVectorEnv, requests
-from skillpress.rollouts.programs.agent import ProgramAgent
-from skillpress.rollouts.programs.tool_calls import words
 from tests.support.models.tiny import tiny_policy
 from tests.support.rollouts import asking
 from tests.support.rollouts.busy import busy
+from tests.support.rollouts.program_parts import agent_of, section_of
 
 TASKS = [
     Task(f"walk-{start}", "program", start, {"id": f"walk-{start}", "start": start}) for start in range(3)
@@ -40,18 +38,8 @@ COMPUTING = "import time\nwhile time.process_time() < 1: pass"
 
 
 def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> ProgramParameters:
-    if isinstance(run, str):
-        run = f"{asking.HERE}:{run}"
-    given = {
-        "name": "program",
-        "max_calls": 6,
-        "run": run,
-        "tasks": "none",
-        "verify": verify,
-        "seconds": 60,
-        "isolation": "none",
-    }
-    return ProgramParameters(**{**given, **changes})
+    run = f"{asking.HERE}:{run}" if isinstance(run, str) else run
+    return section_of(**{"run": run, "verify": verify, "max_calls": 6, "isolation": "none", **changes})
 
 
 def play(
@@ -62,15 +50,7 @@ def play(
     engine: Engine | None = None,
 ) -> list[Trajectory]:
     shared = SharedPrograms(params, 4)
-    agent = ProgramAgent(
-        render=POLICY.encode_request,
-        budget=budget,
-        read=words,
-        decode=POLICY.decode,
-        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=engine or LocalEngine(POLICY),
-        sampling=Sampling(max_new_tokens=4),
-    )
+    agent = agent_of(POLICY, engine or LocalEngine(POLICY), budget)
     with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
         return collector.collect(requests(tasks, rollouts, 7, "test"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import TaskError, UserError
-from skillpress.core.interface import AgentState, Turn
+from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
 from skillpress.environments.section import SplitSizes
 from skillpress.environments.shop.catalogue import Product, Wish, catalogue_of, price_of
@@ -133,25 +133,6 @@ def test_prices_are_read_as_webshop_writes_them() -> None:
         None,
         None,
     ]
-
-
-def test_the_oracle_wins_and_the_compact_prompt_has_words_for_all_of_it(synthetic: ShopParameters) -> None:
-    tasks = list(synthetic.make_tasks(SplitSizes(8, 2, 10), 0))
-    oracle, shop, rendering = synthetic.make_oracle(), synthetic.make(), synthetic.rendering("compact", 3)
-    vocabulary, lengths = synthetic.vocabulary(3), set()
-    for number, task in enumerate(tasks):
-        observation, info = shop.reset(task)
-        state = AgentState(task, observation, info)
-        for word in oracle(task, 0.5, number):
-            words = rendering.prompt(state).split()
-            assert {*words, *word.split()} <= set(vocabulary.words) and len(words) <= vocabulary.state_words
-            assert len(rendering.continuation(state).split()) <= (vocabulary.continuation_words or 0)
-            turn = Turn(state.observation, "", word)
-            observation, *_, info = shop.step(word)
-            state = AgentState(task, observation, info, (*state.history, turn))
-        assert info.won
-        lengths.add(len(state.history))
-    assert len(lengths) > 1, "detours read the features"
 
 
 def test_the_synthetic_shop_is_the_same_for_the_same_size(synthetic: ShopParameters) -> None:

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
 from skillpress.environments.textworld_cooking.memory import CookingState
-from skillpress.environments.textworld_cooking.parameters import CookingParameters
-
-Outcome = tuple[str, bool, bool, Info]
-
-
-def play(environment: TextWorldCooking, task: Task, actions: Sequence[str]) -> list[Outcome]:
-    """The environment's answers up to the end of the episode or of the actions."""
-    environment.reset(task)
-    answers: list[Outcome] = []
-    for action in actions:
-        answers.append(environment.step(action))
-        if answers[-1][1] or answers[-1][2]:
-            break
-    return answers
+from tests.support.environments.episodes import play
 
 
 def up_to_taking(task: Task) -> list[str]:
@@ -82,16 +66,6 @@ def test_eating_the_ingredient_is_wrong_processing(environment: TextWorldCooking
     food = cook_and_cut.spec["ingredients"][0][0]
     *_, info = play(environment, cook_and_cut, [*up_to_taking(cook_and_cut), f"eat {food}"])[-1]
     assert info.lost == "wrong_processing"
-
-
-def test_the_episode_is_cut_off_after_the_step_budget(
-    cooking_parameters: CookingParameters, cook_and_cut: Task
-) -> None:
-    short = TextWorldCooking(cooking_parameters.model_copy(update={"max_steps": 3}))
-    ends = [answer[1:3] for answer in play(short, cook_and_cut, ["look", "nonsense", "inventory", "look"])]
-    assert ends == [(False, False), (False, False), (False, True)]
-    with pytest.raises(RuntimeError, match="reset first"):
-        short.step("look")
 
 
 @pytest.mark.parametrize(
@@ -179,22 +153,6 @@ def test_neither_score_nor_banner_nor_status_line_is_seen(environment: TextWorld
         assert "RESTART" not in text
 
 
-def test_an_episode_is_recreated_from_its_task_and_actions(
-    environment: TextWorldCooking, cooking_parameters: CookingParameters, hard: Task, trap: Task
-) -> None:
-    random = Random(0)
-    _, info = environment.reset(hard)
-    actions: list[str] = []
-    answers: list[Outcome] = []
-    while not answers or not any(answers[-1][1:3]):
-        actions.append(random.choice([*info.admissible, "sing"]))
-        answers.append(environment.step(actions[-1]))
-        info = answers[-1][3]
-    other = TextWorldCooking(cooking_parameters)
-    play(other, trap, ["look"])
-    assert play(other, hard, actions) == answers
-
-
 def test_whatever_is_returned_can_be_pickled_and_is_small(environment: TextWorldCooking, hard: Task) -> None:
     answers = play(environment, hard, hard.spec["walkthrough"])
     assert pickle.loads(pickle.dumps(answers)) == answers
@@ -236,11 +194,3 @@ def test_the_explorer_draws_from_what_does_something(environment: TextWorldCooki
     assert choices
     assert set(choices) < set(info.admissible)
     assert not {action.split()[0] for action in choices} & {"look", "inventory", "examine"}
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.text(max_size=20) | st.sampled_from(["look", "open fridge", "go north"]), max_size=4))
-def test_any_text_is_an_action(environment: TextWorldCooking, cook_and_cut: Task, actions: list[str]) -> None:
-    for _, terminated, truncated, info in play(environment, cook_and_cut, actions):
-        assert (terminated, truncated, info.lost) == (False, False, None)
-        assert (info.invalid is None) <= (info.action is not None)

@@ -85,12 +85,6 @@ def test_where_food_was_spoiled_it_does_not_know_what_to_do(
     assert oracle.advise(AgentState(cook_and_cut, observation, info)) is None
 
 
-def test_detours_are_taken_and_the_seed_decides_them(oracle: CookingOracle, hard: Task) -> None:
-    straight = oracle(hard, 0.0, 1)
-    assert any(len(oracle(hard, 0.5, seed)) > len(straight) for seed in range(3))
-    assert oracle(hard, 0.5, 1) == oracle(hard, 0.5, 1) != oracle(hard, 0.5, 2)
-
-
 def test_where_time_is_short_the_walkthrough_is_shown_and_none_that_is_too_long(
     cooking_parameters: CookingParameters, oracle: CookingOracle, hard: Task
 ) -> None:

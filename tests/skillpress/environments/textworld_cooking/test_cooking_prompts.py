@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
 from skillpress.core.interface import AgentState, Turn
@@ -27,60 +25,6 @@ def states(environment: TextWorldCooking, task: Task, actions: list[str]) -> lis
         observation, *_, info = environment.step(action)
         found.append(Window(HISTORY)(found[-1], "", info.action or action, observation, info))
     return found
-
-
-@pytest.mark.parametrize("name", ["cook_and_cut", "hard"])
-@pytest.mark.parametrize("seed", range(2))
-def test_all_that_is_said_while_playing_is_in_the_vocabulary_and_short(
-    name: str,
-    seed: int,
-    environment: TextWorldCooking,
-    cooking_parameters: CookingParameters,
-    request: pytest.FixtureRequest,
-) -> None:
-    task: Task = request.getfixturevalue(name)
-    rendering, said = (
-        cooking_parameters.rendering("compact", HISTORY),
-        vocabulary(cooking_parameters, HISTORY),
-    )
-    random = Random(seed)
-    observation, info = environment.reset(task)
-    state, over = AgentState(task, observation, info), False
-    while not over:
-        prompt = rendering.prompt(state).split()
-        assert set(prompt) <= set(said.words)
-        assert len(prompt) <= said.state_words
-        news = rendering.continuation(state).split()
-        assert set(news) <= set(said.words)
-        assert said.continuation_words is not None and len(news) <= said.continuation_words
-        for action in info.admissible:
-            assert set(rendering.response(action, info).split()) <= set(said.words)
-        action = random.choice([*info.admissible, "examine cookbook", "xyzzy", "tomato tomato " * 9])
-        observation, terminated, truncated, info = environment.step(action)
-        state, over = Window(HISTORY)(state, "", action, observation, info), terminated or truncated
-
-
-def test_the_vocabulary_has_each_word_once_and_ends_responses_with_a_full_stop(
-    cooking_parameters: CookingParameters,
-) -> None:
-    said = vocabulary(cooking_parameters, HISTORY)
-    assert len(set(said.words)) == len(said.words) < 200
-    assert said.stop_words == (".",)
-    assert said.end == "."
-    assert "." in said.words
-
-
-def test_a_compact_response_is_read_back_as_its_action(
-    environment: TextWorldCooking, cooking_parameters: CookingParameters, hard: Task
-) -> None:
-    rendering = cooking_parameters.rendering("compact", HISTORY)
-    _, info = environment.reset(hard)
-    for action in hard.spec["walkthrough"]:
-        response = rendering.response(action, info)
-        assert "." not in response
-        *_, info = environment.step(lookup(PARSERS, rendering.parser, "parser")(response).action)
-        assert (info.action, info.invalid) == (action, None)
-    assert info.won
 
 
 def test_the_recipe_stands_in_both_prompts_from_the_moment_it_was_read(

@@ -125,15 +125,6 @@ def test_unseen_tasks_are_hard_games_of_recipes_that_no_other_split_has(
     assert split_of(unseen.spec["ingredients"]) == "test", "of the recipes that nobody trains on"
 
 
-@pytest.mark.thorough
-def test_the_experiments_seed_decides(made: tuple[list[Task], Path]) -> None:
-    tasks, folder = made
-    section = CookingParameters(name="textworld_cooking", max_steps=40, games=str(folder), simple_share=0.75)
-    assert list(make_tasks(section, SplitSizes(4, 1, 4), seed=5)) == tasks
-    others = make_tasks(section, SplitSizes(1, 1, 1), seed=6)
-    assert not {task.seed for task in others} & {task.seed for task in tasks}
-
-
 def test_foreign_tasks_shared_recipes_and_repeated_seeds_are_refused(
     designed: Callable[[GameSettings, int], Designed],
 ) -> None:

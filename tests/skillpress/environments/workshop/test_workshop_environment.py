@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.core.interface import Environment, Info
+from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.environments.workshop.actions import Machine, machine_actions, readable, routine_actions
 from skillpress.environments.workshop.environment import Workshop, WorkshopState, explorer_actions
 from skillpress.environments.workshop.parameters import WorkshopParameters
+from tests.support.environments import episodes
 from tests.support.environments.workshops import section
 
 Answer = tuple[str, bool, bool, Info]
@@ -32,15 +33,7 @@ PLAIN = Task("red-oak-star:saw,paint", "workshop", 0, {**TASK.spec, "shortcut": 
 def play(
     actions: Sequence[str], task: Task = TASK, parameters: WorkshopParameters | None = None
 ) -> list[Answer]:
-    """The environment's answers up to the end of the episode or of the actions."""
-    environment = Workshop(parameters or section())
-    environment.reset(task)
-    answers: list[Answer] = []
-    for action in actions:
-        answers.append(environment.step(action))
-        if answers[-1][1] or answers[-1][2]:
-            break
-    return answers
+    return episodes.play(Workshop(parameters or section()), task, actions)
 
 
 def last(*actions: str, task: Task = TASK, parameters: WorkshopParameters | None = None) -> Answer:
@@ -184,16 +177,6 @@ def test_the_episode_is_cut_off_after_the_step_budget_unless_the_last_step_wins(
     assert [truncated for _, _, truncated, _ in answers] == [False] * 15 + [True]
     _, terminated, truncated, info = last(*["nonsense"] * 9, *ROUTINE)
     assert info.won and terminated and not truncated
-
-
-def test_an_episode_that_is_over_takes_no_more_actions() -> None:
-    environment: Environment = Workshop(section())
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("go yard")
-    environment.reset(PLAIN)
-    environment.step("pull lever")
-    with pytest.raises(RuntimeError, match="reset first"):
-        environment.step("go yard")
 
 
 words = st.sampled_from(sorted({*readable("own"), *SHORTCUT, *ROUTINE}))

@@ -7,24 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.core.interface import AgentState
-from skillpress.core.registry import PARSERS, STATE_UPDATES, lookup
 from skillpress.core.trajectory import Task
 from skillpress.environments.workshop.actions import Machine, machine_actions, readable
 from skillpress.environments.workshop.environment import Workshop
 from skillpress.environments.workshop.oracle import WorkshopOracle
 from skillpress.environments.workshop.parameters import WorkshopParameters
+from tests.support.environments import episodes
 from tests.support.environments.workshops import made, section
 
 
 def state_after(task: Task, parameters: WorkshopParameters, *actions: str) -> AgentState:
-    """The agent's state after these actions."""
-    environment = Workshop(parameters)
-    update = lookup(STATE_UPDATES, "window", "state update")(9)
-    state = AgentState(task, *environment.reset(task))
-    for action in actions:
-        observation, _, _, info = environment.step(action)
-        state = update(state, "", action, observation, info)
-    return state
+    return episodes.state_after(Workshop(parameters), task, *actions)
 
 
 def test_compact_shows_the_piece_what_is_left_room_tool_machine_and_the_last_actions(
@@ -108,18 +101,6 @@ def test_the_papers_wording_names_the_step_budget(parameters: WorkshopParameters
     own, paper = (parameters.rendering(name, 0).prompt(state) for name in ("text", "paper"))
     assert "There are at most 16 steps." in paper and "saw: handsaw, yard; paint: brush, studio" in paper
     assert own != paper and own[own.index("This is step 1") :] == paper[paper.index("This is step 1") :]
-
-
-@pytest.mark.parametrize("name", ["compact", "text", "paper"])
-@pytest.mark.parametrize("action", ["go-yard", "pull-lever", "ship piece"])
-def test_a_demonstrators_response_is_read_back_as_its_action(
-    parameters: WorkshopParameters, task: Task, name: str, action: str
-) -> None:
-    rendering = parameters.rendering(name, 2)
-    info = state_after(task, parameters, action).info
-    parsed = lookup(PARSERS, rendering.parser, "parser")(rendering.response(action, info))
-    assert parsed.invalid is None
-    assert state_after(task, parameters, parsed.action).info == info
 
 
 def test_domain_words_are_the_beginnings_and_objects_of_actions_and_the_words_of_pieces(

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from benchmarks.operations import Counts, Operations
 from skillpress.core.engine import Completion, Sampling
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local.decoding import Answers
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.static_decoding import StaticDecoder
 from skillpress.models.policy import Policy
-from tests.support.models.counted import Counted
 from tests.support.models.families import family
 from tests.support.models.tiny import tiny_policy
 
@@ -46,23 +46,23 @@ class Beside:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        counted, began = Counted(), 0
+        counts, began = Counts(), 0
 
         def begin(*_: object) -> None:
             nonlocal began
-            began = counted.operations
+            began = counts.operations.total()
 
         def end(*_: object) -> None:
-            self.operations -= counted.operations - began
+            self.operations -= counts.operations.total() - began
 
         model = self._engine.model
         hooks = [model.register_forward_pre_hook(begin), model.register_forward_hook(end)]
-        with counted:
+        with Operations(counts):
             yield
         for hook in hooks:
             hook.remove()
-        self.operations += counted.operations
-        self.waits = len(counted.waits)
+        self.operations += counts.operations.total()
+        self.waits = counts.synchronisations.total()
 
 
 def turn(engine: LocalEngine, prompts: list[TokenIds], seed: int) -> tuple[list[Completion], Beside]:

@@ -16,12 +16,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.operations import Counts
 from skillpress.core.engine import Sampling
 from skillpress.models.engines import gumbel_max
 from skillpress.models.engines.gumbel_max import by_definition, by_loop
 from skillpress.models.engines.sampler import draw
 from tests.support.models import numpy_triton
-from tests.support.models.counted import Counted
 
 SHAPES = st.tuples(st.integers(1, 9), st.sampled_from([1, 2, 59, 1023, 1024, 1025, 5000]))
 
@@ -65,10 +65,9 @@ def test_a_draw_reads_and_writes_few_bytes_a_logit(
     logarithm twice, and writes and reads twice a bound."""
     monkeypatch.setattr(gumbel_max, "COMPILES", form == "loop")
     logits, seeds = made((4, 49_152), 3.0, 0)
-    with Counted() as counted:
-        draw(logits, Sampling(), seeds, 0)
+    counts = Counts().of(lambda: draw(logits, Sampling(), seeds, 0))
     beside = 5 * 4 if form == "loop" else 0
-    each = counted.bytes / logits.numel() + beside
+    each = counts.bytes / logits.numel() + beside
     assert each == pytest.approx(bytes_, abs=1)
 
 

@@ -13,8 +13,7 @@ from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.kept import KeptSequence, KeptSequences
-from skillpress.models.policy import Policy
-from tests.support.models.families import family
+from tests.support.models.sampled import policy_of
 from tests.support.models.tiny import tiny_policy
 
 SAMPLING = Sampling(max_new_tokens=6)
@@ -65,14 +64,6 @@ def test_a_dropped_sequence_is_gone_and_its_bytes_too() -> None:
     assert found is not None
     store.drop(found)
     assert (len(store), store.size, store.find((1, 2, 3))) == (0, 0, None)
-
-
-def policy_of(name: str) -> Policy:
-    """A random model of a family with the tiny policy's tokenizer; every fourth token ends a response."""
-    model = family(name, use_cache=True)
-    assert model.generation_config is not None
-    model.generation_config.eos_token_id = list(range(0, 60, 4))
-    return Policy(model, tiny_policy().tokenizer)
 
 
 def play(engine: LocalEngine, steps: int, episodes: int = 9) -> list[list[Completion]]:

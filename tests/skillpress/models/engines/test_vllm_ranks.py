@@ -11,8 +11,9 @@ import pytest
 
 from skillpress.experiment.training import train
 from skillpress.rollouts.workers.ranks import free_port, run_ranks
+from tests.support.experiment.small_training import prepared
 from tests.support.models.vllm_ranks import engines_end
-from tests.support.programs.training_program import job, prepare
+from tests.support.programs.training_program import job
 
 pytestmark = [
     pytest.mark.vllm,
@@ -31,12 +32,7 @@ CLOCK = ("seconds/", "time_share/", "environment_steps_per_second")
 """Beginnings of metrics that measure time."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tasks and a small policy that sometimes wins."""
-    path = tmp_path_factory.mktemp("vllm-ranks")
-    prepare(path, OVERLAY, demonstrations=1000)
-    return path
+folder = prepared(OVERLAY, demonstrations=1000)
 
 
 def trained(folder: Path, output: str) -> list[dict[str, float]]:

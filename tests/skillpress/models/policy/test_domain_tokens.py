@@ -18,7 +18,6 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTra
 
 from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
-from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.text.answer_forms import FORMS
 from skillpress.environments.text.prompts import tagged_answer
 from skillpress.experiment.experiment import Experiment
@@ -30,10 +29,8 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollouts.agents.parsing import tagged
 from skillpress.rollouts.agents.structured_parsing import MARKERS
 from skillpress.rollouts.collection import requests
+from tests.support.environments.small_games import COUNTDOWN as SECTION
 
-SECTION = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
 NAMED = SECTION.domain_words()
 WORDS = [*MARKERS["tagged"], *NAMED["actions"], *NAMED["entities"]]
 WRITERS = {"tagged": tagged_answer} | {name: form.write for name, form in FORMS.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from skillpress.rollouts.agents.state_updates import Concatenate, Observations, 
 from skillpress.rollouts.agents.summarize import Summarize
 from skillpress.rollouts.collection import Collector, SyncVectorEnv
 from skillpress.rollouts.collection.requests import EpisodeRequest
-from tests.support.rollouts.rote import RoteEngine, decode, encode
+from tests.support.rollouts.rote import RoteEngine, Telling, decode, encode
 
 TASK = Task("t", "walk", 0, {"length": 4})
 
@@ -37,24 +36,6 @@ class Rooms:
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
         self.left -= 1
         return f"room {self.left}", False, self.left == 0, Info(action=action)
-
-
-@dataclass(frozen=True)
-class Telling:
-    """Shows notes, turns and the current observation."""
-
-    parser: str = "tagged"
-    history: int | None = 3
-
-    def prompt(self, state: AgentState) -> str:
-        turns = [f"{turn.observation}>{turn.action}" for turn in state.history]
-        return " ".join([f"[{state.notes}]", *turns, state.observation])
-
-    def continuation(self, state: AgentState) -> str:
-        return f" now {state.observation}"
-
-    def response(self, action: str, info: Info) -> str:
-        return action
 
 
 class Thinking:

@@ -94,11 +94,6 @@ def test_a_response_longer_than_was_asked_for_is_an_error_that_names_the_engine(
         player.act(START)
 
 
-def test_a_response_without_an_action_is_an_empty_action() -> None:
-    player, _ = agent("I would rather not")
-    assert player.act(START) == ("", "")
-
-
 def test_it_judges_its_own_step_from_the_environments_facts() -> None:
     player, _ = agent()
     jump, mumble = ParsedAction("", "jump"), ParsedAction("", "", "missing_action")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import Task
-from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.rollouts.agents.learned_memory import (
     Learned,
     Memory,
@@ -22,10 +21,8 @@ from skillpress.rollouts.agents.learned_memory import (
 )
 from skillpress.rollouts.agents.parsing import tagged
 from skillpress.training.imitation.demonstrations import demonstrate
+from tests.support.environments.small_games import COUNTDOWN as SECTION
 
-SECTION = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
 TASKS = [
     Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}),
     Task("easy", "countdown", 0, {"target": 24, "numbers": [2, 3, 4]}),

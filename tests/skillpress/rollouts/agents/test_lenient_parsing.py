@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.engine import Completion, Promises, Sampling
+from skillpress.core.engine import Sampling
 from skillpress.core.interface import Info, why_invalid
 from skillpress.core.parsed_action import FORMAT_REASONS, LET_THROUGH, ParsedAction
 from skillpress.core.rollout_files import rollout_frame
@@ -14,10 +14,10 @@ from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.evaluation.statistics.episodes import carried_out, episode_table, evaluation_steps
-from skillpress.models.engines.batch import BatchEngine
 from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, Window
-from skillpress.rollouts.agents.parsing import lenient, tagged
+from skillpress.rollouts.agents.parsing import lenient
 from skillpress.rollouts.collection import Collector, SyncVectorEnv, requests
+from tests.support.rollouts.rote import RoteEngine, decode, encode
 
 broken = st.lists(
     st.one_of(
@@ -34,16 +34,6 @@ def test_any_text_gives_one_line_and_what_was_wrong_with_the_format(response: st
     assert parsed.action == parsed.action.strip() and parsed.action.isprintable()
     assert parsed.invalid is None or parsed.invalid in FORMAT_REASONS
     assert not parsed.action or parsed.invalid in {None} | LET_THROUGH
-
-
-@given(response=broken)
-def test_what_the_strict_parser_reads_in_lower_case_without_chinese_it_reads_too_if_the_thought_names_no_tag(
-    response: str,
-) -> None:
-    strict = tagged(response.lower())
-    first = response.lower().find("<action>")
-    if strict.invalid is None and first >= response.lower().find("</think>") and "门" not in response:
-        assert lenient(response.lower()).action == strict.action
 
 
 @given(response=broken)
@@ -119,23 +109,6 @@ def test_a_record_states_the_format_and_the_refusal() -> None:
     assert why_invalid(ParsedAction("", "look"), Info()) is None
 
 
-class Rote(BatchEngine):
-    """Gives its answers in turn."""
-
-    promises = Promises(exact_seeds=False, exact_logprobs=False, lockstep=True)
-
-    def __init__(self, answers: list[str]) -> None:
-        super().__init__()
-        self.answers = answers
-
-    def generate(self, prompts, sampling, seeds):
-        ids = [tuple(self.answers.pop(0).encode()) for _ in prompts]
-        return [Completion(i, (0.0,) * len(i), "stop") for i in ids]
-
-    def update_weights(self, weights, version):
-        raise AssertionError("no training runs here")
-
-
 def played(*answers: str) -> Trajectory:
     """Countdown, 9 from 4 and 5, played by a language agent that gives these answers."""
     environment = CountdownParameters(
@@ -145,14 +118,14 @@ def played(*answers: str) -> Trajectory:
     agent = LanguageAgent(
         prompter=Prompter(
             environment.rendering("text", 2),
-            lambda texts: [tuple(t.encode()) for t in texts],
+            lambda texts: [*map(encode, texts)],
             100_000,
         ),
         parse=lenient,
         state_update=Window(2),
         reward=OutcomeReward(10.0, 0.01),
-        decode=lambda ids: bytes(ids).decode(),
-        engine=Rote([*answers]),
+        decode=decode,
+        engine=RoteEngine([*answers]),
         sampling=Sampling(),
     )
     task = Task("9=4,5", "train", 2, {"target": 9, "numbers": [4, 5]})

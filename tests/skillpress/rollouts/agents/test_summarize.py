@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -14,25 +14,10 @@ from skillpress.core.trajectory import RewardPart, Task
 from skillpress.rollouts.agents import LanguageAgent, OutcomeReward, Prompter, decide
 from skillpress.rollouts.agents.parsing import tagged
 from skillpress.rollouts.agents.summarize import REQUEST, Summarize
-from tests.support.rollouts.rote import RoteEngine, decode, encode
+from tests.support.rollouts.rote import RoteEngine, Telling, decode, encode
 
 TASK = Task("t", "none", 0, {})
 ACT = "<think>on</think><action>go</action>"
-
-
-@dataclass(frozen=True)
-class Telling:
-    """Shows notes, turns and the current observation."""
-
-    parser: str = "tagged"
-    history: int | None = 3
-
-    def prompt(self, state: AgentState) -> str:
-        turns = [f"{turn.observation}>{turn.action}" for turn in state.history]
-        return " ".join([f"[{state.notes}]", *turns, state.observation])
-
-    def response(self, action: str, info: Info) -> str:
-        return action
 
 
 def agent(turns: int | None, *answers: str, budget: int = 10_000) -> tuple[LanguageAgent, RoteEngine]:

@@ -276,15 +276,6 @@ def test_a_server_may_ask_for_a_retry_by_a_header() -> None:
     assert [isinstance(outcome, Failed) and outcome.again for outcome in found] == [True, False]
 
 
-def test_a_throttled_request_is_answered_in_the_end(tmp_path: Path) -> None:
-    def manner(number: int, body: dict[str, Any], good: dict[str, Any]) -> Any:
-        throttled = {"error": {"code": "Throttling", "message": "Request was denied due to throttling"}}
-        return (400, {"Retry-After": "0.1"}, throttled) if number == 1 else good
-
-    answer, bodies = ask(tmp_path, manner)
-    assert answer.ended == "whole" and len(bodies) == 2
-
-
 @pytest.mark.parametrize("value", ["socks5://127.0.0.1:1", "socks://127.0.0.1:1", "http://127.0.0.1:1"])
 def test_a_server_on_this_machine_is_asked_directly(
     value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from gymnasium.spaces import Text
@@ -54,6 +56,16 @@ class Gate:
         return f"{self.task.task_id} {action}", False, False, Info()
 
 
+@contextmanager
+def begun(tasks: dict[int, Task], gates: Gates | None = None, **limits: float) -> Iterator[ThreadVectorEnv]:
+    """Environments in which these tasks have begun, by their slots."""
+    environments = ThreadVectorEnv(gates or Gates(), **limits)
+    environments.start(tasks)
+    answered(environments, tasks)
+    yield environments
+    environments.close()
+
+
 def test_trajectories_are_those_of_one_process() -> None:
     wanted = requests(TASKS, 3, 0, "test")
     expected = Collector(SyncVectorEnv(Countdowner), Walker(), 4).collect(wanted)
@@ -64,50 +76,34 @@ def test_trajectories_are_those_of_one_process() -> None:
 
 def test_all_wait_at_the_same_time() -> None:
     """Each step returns when three are in it."""
-    environments = ThreadVectorEnv(Gates())
-    environments.start({0: A, 1: B, 2: C})
-    answered(environments, range(3))
-    environments.step(dict.fromkeys(range(3), "meet"))
-    assert {answer.observation for answer in answered(environments, range(3)).values()} == {
-        "a meet", "b meet", "c meet"
-    }  # fmt: skip
-    environments.close()
+    with begun({0: A, 1: B, 2: C}) as environments:
+        environments.step(dict.fromkeys(range(3), "meet"))
+        assert {answer.observation for answer in answered(environments, range(3)).values()} == {
+            "a meet", "b meet", "c meet"
+        }  # fmt: skip
 
 
 def test_one_goes_on_while_another_waits() -> None:
-    gates = Gates()
-    environments = ThreadVectorEnv(gates)
-    environments.start({0: A, 1: B})
-    answered(environments, [0, 1])
-    environments.step({0: "wait", 1: "look"})
-    assert answered(environments, [1])[1].observation == "b look"
-    assert environments.completed(0.0) == []
-    gates.gates["a"].set()
-    assert answered(environments, [0])[0].observation == "a wait"
-    environments.close()
+    with begun({0: A, 1: B}, gates := Gates()) as environments:
+        environments.step({0: "wait", 1: "look"})
+        assert answered(environments, [1])[1].observation == "b look"
+        assert environments.completed(0.0) == []
+        gates.gates["a"].set()
+        assert answered(environments, [0])[0].observation == "a wait"
 
 
-def test_a_step_past_its_deadline_is_an_error_that_names_task_and_slot() -> None:
-    environments = ThreadVectorEnv(gates := Gates(), seconds=0.5)
-    environments.start({0: A, 7: B})
-    answered(environments, [0, 7])
-    environments.step({7: "wait"})
-    with pytest.raises(BrokenEnvironmentError, match=r"task b of gate in slot 7: the step 'wait' has not"):
-        environments.completed(60.0)
-    gates.gates["b"].set()
-    environments.close()
-
-
-def test_an_exception_is_an_error_that_names_task_and_slot() -> None:
-    environments = ThreadVectorEnv(Gates())
-    environments.start({3: C})
-    answered(environments, [3])
-    environments.step({3: "break"})
-    with pytest.raises(
-        BrokenEnvironmentError, match=r"task c of gate in slot 3: the step 'break' failed: Con"
-    ):
-        answered(environments, [3])
-    environments.close()
+@pytest.mark.parametrize(
+    ("action", "seconds", "said"),
+    [("wait", 0.5, "the step 'wait' has not"), ("break", 60.0, "the step 'break' failed: Con")],
+)
+def test_a_step_past_its_deadline_and_an_exception_are_errors_that_name_task_and_slot(
+    action: str, seconds: float, said: str
+) -> None:
+    with begun({0: A, 7: B}, gates := Gates(), seconds=seconds) as environments:
+        environments.step({7: action})
+        with pytest.raises(BrokenEnvironmentError, match=f"task b of gate in slot 7: {said}"):
+            environments.completed(60.0)
+        gates.gates["b"].set()
 
 
 def test_who_is_aborted_is_left_behind_and_its_late_answer_is_dropped() -> None:

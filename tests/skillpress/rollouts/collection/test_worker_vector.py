@@ -30,6 +30,7 @@ from skillpress.rollouts.collection import (
 )
 from skillpress.rollouts.collection.worker_vector import ENGINE_FAILED
 from skillpress.rollouts.workers.worker import WorkerLimits
+from tests.support.environments.small_games import COUNTDOWN
 from tests.support.programs import importing
 from tests.support.rollouts import troubled
 from tests.support.rollouts.processes import assert_end
@@ -243,9 +244,7 @@ def test_workers_end_with_their_parent_however_it_ends(
 
 @pytest.fixture(scope="module")
 def puzzles() -> tuple[CountdownParameters, list[Task]]:
-    parameters = CountdownParameters(
-        name="countdown", max_steps=12, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-    )
+    parameters = COUNTDOWN.model_copy(update={"max_steps": 12})
     specs = [(54, [80, 2, 28, 1]), (24, [2, 3, 4]), (100, [5, 20, 7]), (31, [1, 5, 25, 50])]
     return parameters, [
         Task(f"{target}", "countdown", 0, {"target": target, "numbers": numbers}) for target, numbers in specs

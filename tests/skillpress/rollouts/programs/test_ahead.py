@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skillpress.core.chat_messages import Message
-from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
+from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.models.engines.local.engine import LocalEngine
-from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.programs import ahead
 from skillpress.rollouts.programs.agent import ProgramAgent
 from skillpress.rollouts.programs.requests import Asked, ModelRequest
-from skillpress.rollouts.programs.tool_calls import words
 from tests.support.models.tiny import tiny_policy
+from tests.support.rollouts.program_parts import agent_of
 
 POLICY, EPISODE = tiny_policy(), 7
 TASK = Task("a", "program", 0, {"id": "a"})
@@ -56,31 +55,19 @@ class Watched:
     def close(self) -> None: ...
 
 
-def agent_of(engine: Watched) -> ProgramAgent:
-    return ProgramAgent(
-        render=POLICY.encode_request,
-        budget=12,
-        read=words,
-        decode=POLICY.decode,
-        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=engine,
-        sampling=Sampling(max_new_tokens=4),
-    )
-
-
 def decided(agent: ProgramAgent, *wanted: DecisionRequest) -> dict[int, Decision]:
     agent.submit(wanted)
     return dict(agent.completed(1.0))
 
 
 def alone(wanted: Asked) -> Decision:
-    return decided(agent_of(Watched()), request(0, wanted))[0]
+    return decided(agent_of(POLICY, Watched()), request(0, wanted))[0]
 
 
 def test_what_an_episode_has_open_is_one_batch_and_each_is_decided_at_its_turn() -> None:
     others = [asked("1 2"), asked("3")]
     engine = Watched()
-    agent = agent_of(engine)
+    agent = agent_of(POLICY, engine)
     first = decided(agent, request(0, asked("5", *others)))
     second = decided(agent, request(1, asked("1 2", others[1])))
     third = decided(agent, request(2, others[1]))
@@ -92,7 +79,7 @@ def test_what_an_episode_has_open_is_one_batch_and_each_is_decided_at_its_turn()
 def test_a_turn_that_comes_before_the_engines_answer_waits_for_it() -> None:
     other = asked("1 2")
     engine = Watched()
-    agent = agent_of(engine)
+    agent = agent_of(POLICY, engine)
     engine.held = True
     assert decided(agent, request(0, asked("5", other))) == {}
     assert decided(agent, request(1, other)) == {}
@@ -104,7 +91,7 @@ def test_a_turn_that_comes_before_the_engines_answer_waits_for_it() -> None:
 
 def test_a_request_that_was_not_asked_ahead_is_asked_at_its_turn() -> None:
     engine = Watched()
-    agent = agent_of(engine)
+    agent = agent_of(POLICY, engine)
     too_long = asked(" ".join("1" * 13))
     decided(agent, request(0, asked("5", too_long)))
     assert engine.batches == [1]
@@ -116,7 +103,7 @@ def test_a_request_that_was_not_asked_ahead_is_asked_at_its_turn() -> None:
 def test_an_abort_forgets_what_was_asked_ahead() -> None:
     other = asked("1 2")
     engine = Watched()
-    agent = agent_of(engine)
+    agent = agent_of(POLICY, engine)
     decided(agent, request(0, asked("5", other)))
     agent.abort()
     decided(agent, request(1, other))
@@ -127,7 +114,7 @@ def test_decisions_that_nobody_takes_are_forgotten_oldest_first(monkeypatch) -> 
     monkeypatch.setattr(ahead, "MOST", 2)
     others = [asked(str(number)) for number in range(4)]
     engine = Watched()
-    agent = agent_of(engine)
+    agent = agent_of(POLICY, engine)
     decided(agent, request(0, asked("5", *others)))
     decided(agent, request(1, others[0]), request(2, others[3]))
     assert engine.batches == [5, 1], "the first was forgotten, the last was kept"

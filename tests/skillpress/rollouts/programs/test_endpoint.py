@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -34,6 +35,16 @@ def client_of(endpoint: Endpoint, session: Session, **settings: Any) -> openai.O
 
 def echo(asked: Asked) -> Reply:
     return Reply(f"you said {asked.request.messages[-1].content}", prompt_tokens=2, response_tokens=3)
+
+
+def late(release: threading.Event) -> Callable[[Asked], Reply]:
+    """Says, once released, how often the same was asked before."""
+
+    def answer(asked: Asked) -> Reply:
+        release.wait(30)
+        return Reply(str(asked.occurrence))
+
+    return answer
 
 
 def post(endpoint: Endpoint, session: Session, path: str, body: Any, **headers: str) -> httpx.Response:
@@ -162,26 +173,16 @@ def test_a_client_that_gives_up_and_asks_again_gets_the_answer_of_its_first_requ
     endpoint: Endpoint,
 ) -> None:
     release = threading.Event()
-
-    def late(asked: Asked) -> Reply:
-        release.wait(30)
-        return Reply("late")
-
-    with played(endpoint, late) as (session, asked):
+    with played(endpoint, late(release)) as (session, asked):
         threading.Timer(1.0, release.set).start()
         client = client_of(endpoint, session, timeout=0.5, max_retries=5)
         said = client.chat.completions.create(model="any", messages=HELLO)
-    assert said.choices[0].message.content == "late" and len(asked) == 1
+    assert said.choices[0].message.content == "0" and len(asked) == 1
 
 
 def test_a_stream_whose_client_has_gone_is_recorded_once_and_kept_for_its_retry(endpoint: Endpoint) -> None:
     release = threading.Event()
-
-    def late(asked: Asked) -> Reply:
-        release.wait(30)
-        return Reply("late")
-
-    with played(endpoint, late) as (session, asked):
+    with played(endpoint, late(release)) as (session, asked):
         body = json.dumps({"messages": HELLO, "stream": True}).encode()
         path = f"/e/{session.key}/v1/chat/completions"
         head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}"
@@ -192,18 +193,13 @@ def test_a_stream_whose_client_has_gone_is_recorded_once_and_kept_for_its_retry(
         release.set()
         again = post(endpoint, session, "/chat/completions", {"messages": HELLO}, **{RETRIES: "1"})
         other = post(endpoint, session, "/chat/completions", {"messages": HELLO})
-    assert again.json()["choices"][0]["message"]["content"] == "late"
+    assert again.json()["choices"][0]["message"]["content"] == "0"
     assert other.status_code == 200 and [each.occurrence for each in asked] == [0, 1]
 
 
 def test_a_repetition_without_a_mark_joins_a_request_whose_client_has_gone(endpoint: Endpoint) -> None:
     release, body = threading.Event(), {"messages": HELLO}
-
-    def late(asked: Asked) -> Reply:
-        release.wait(30)
-        return Reply(str(asked.occurrence))
-
-    with played(endpoint, late) as (session, asked):
+    with played(endpoint, late(release)) as (session, asked):
         for _ in range(3):
             with pytest.raises(httpx.ReadTimeout):
                 httpx.post(f"{endpoint.address}/e/{session.key}/v1/messages", json=body, timeout=0.3)

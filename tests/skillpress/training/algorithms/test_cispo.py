@@ -57,23 +57,6 @@ def test_no_token_is_dropped_where_the_clipped_surrogate_drops_it() -> None:
     assert float(metrics["clip_fraction"]) == 1
 
 
-@given(TOKENS, st.integers(0, 8))
-def test_cutting_a_batch_anywhere_changes_nothing(tokens: list, cut: int) -> None:
-    method = cispo(1.0, 4.0, 0.0)
-    whole, _ = method.loss(scored(*columns(tokens)))
-    parts = [method.loss(scored(*columns(part)))[0] for part in (tokens[:cut], tokens[cut:]) if part]
-    torch.testing.assert_close(sum(parts), whole)
-
-
-@given(TOKENS)
-def test_at_the_sampling_policy_the_gradient_is_that_of_reinforce(tokens: list) -> None:
-    logprobs, _, advantages, weights = columns(tokens)
-    found = logprobs.clone().requires_grad_()
-    loss, _ = cispo(1.0, 4.0, 0.0).loss(scored(found, logprobs, advantages, weights))
-    loss.backward()
-    torch.testing.assert_close(found.grad, -weights * advantages)
-
-
 def test_a_ratio_beyond_all_numbers_is_cut_at_the_bound() -> None:
     logprobs = torch.tensor([-1.0], requires_grad=True)
     loss, _ = cispo(1.0, 4.0, 0.0).loss(

@@ -3,8 +3,6 @@ filter."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.training.algorithms.batch import batch_of, one_process
-from tests.support.training.batches import DAPO, GRPO, algorithm, of_returns, step, trajectory
+from tests.support.training.batches import DAPO, algorithm, step, trajectory
 from tests.support.training.scored import scored
 
 
@@ -90,20 +88,6 @@ def test_the_metric_is_that_of_all_processes_and_nothing_where_nothing_was_sampl
     )
     assert found == {"overlong": 3 / 8}
     assert method.describe(responses([0], [0.0]), one_process) == {}
-
-
-@given(st.lists(st.floats(-10, 10), min_size=2, max_size=8))
-def test_short_responses_are_judged_as_grpo_judges_them(returns: list[float]) -> None:
-    """Each response has 2 of 40 tokens."""
-    played = replace(of_returns(returns, [0] * len(returns), [2] * len(returns)), longest_response=40)
-    grpo = algorithm(GRPO, scale="std").advantages(played, one_process)
-    np.testing.assert_array_equal(algorithm(DAPO).advantages(played, one_process), grpo)
-
-
-@given(st.floats(-10, 10), st.integers(1, 40), st.integers(1, 6))
-def test_equal_returns_of_one_length_teach_exactly_nothing(value: float, length: int, count: int) -> None:
-    found = algorithm(DAPO).advantages(responses([length] * count, [value] * count), one_process)
-    assert (found == 0).all()
 
 
 def test_a_ratio_between_the_two_clips_gives_gradient_upwards_only() -> None:

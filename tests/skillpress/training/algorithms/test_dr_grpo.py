@@ -25,12 +25,6 @@ def test_advantages_are_returns_less_their_groups_mean(rollouts) -> None:
     np.testing.assert_array_equal(found, algorithm(GRPO).advantages(played, one_process))
 
 
-@given(st.floats(-10, 10), st.lists(st.integers(1, 5), min_size=1, max_size=7))
-def test_equal_returns_teach_exactly_nothing(value: float, lengths: list[int]) -> None:
-    played = of_returns([value] * len(lengths), [0] * len(lengths), lengths)
-    assert (algorithm(DR_GRPO).advantages(played, one_process) == 0).all()
-
-
 def test_a_token_weighs_one_over_the_samples_and_the_longest_response_whatever_its_own_has() -> None:
     """The step has 4 samples, two of them in this process; a response may have 10 tokens."""
     method = algorithm(DR_GRPO)

@@ -71,13 +71,6 @@ def test_advantages_are_the_papers_equations(walks, discount: float, weight: flo
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_two_actions_in_one_state_by_hand() -> None:
-    """Both start in a. One goes through b to a win of 8, the other fails at once. At discount 0.5 the returns
-    in a are 4 and 0, with mean 2; b has no company. The trajectories' mean is 4."""
-    found = judged(batch([[0.0, 8.0], [0.0]], [0, 0], states=["ab", "a"]), discount=0.5, step_weight=0.5)
-    np.testing.assert_allclose(found, [4 + 0.5 * 2, 4, -4 - 0.5 * 2])
-
-
 @given(WALKS, SCALES)
 def test_without_company_or_without_weight_it_is_grpo(walks, scale: str) -> None:
     names = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZabcd")
@@ -85,41 +78,6 @@ def test_without_company_or_without_weight_it_is_grpo(walks, scale: str) -> None
     for found, weight in ((apart, 1.0), (played(walks), 0.0)):
         grpo = algorithm(GRPO, scale=scale).advantages(found, one_process)
         np.testing.assert_array_equal(judged(found, scale=scale, step_weight=weight), grpo)
-
-
-@given(st.lists(st.floats(-5, 5), min_size=2, max_size=8), st.floats(0, 1), SCALES)
-def test_episodes_of_one_step_from_one_state_make_both_levels_one(
-    rewards: list[float], discount: float, scale: str
-) -> None:
-    found = played([[("a", reward)] for reward in rewards])
-    grpo = algorithm(GRPO, scale=scale).advantages(found, one_process)
-    np.testing.assert_allclose(judged(found, discount=discount, step_weight=2.0, scale=scale), 3 * grpo)
-
-
-@given(st.floats(-10, 10), st.integers(1, 6), st.integers(1, 4), SCALES)
-def test_equal_returns_in_equal_states_teach_exactly_nothing(
-    value: float, count: int, length: int, scale: str
-) -> None:
-    walk = [("abcd"[k], 0.0) for k in range(length - 1)] + [("e", value)]
-    assert (judged(played([walk] * count), scale=scale) == 0).all()
-
-
-@given(WALKS, st.floats(-3, 3))
-def test_a_constant_on_every_last_reward_of_walks_of_one_length_changes_nothing(walks, shift: float) -> None:
-    """If episodes differed in length, a discount would change the constant: an early one is worth more."""
-    walks = [walk[-1:] for walk in walks]
-    moved = [[(state, reward + shift)] for ((state, reward),) in walks]
-    np.testing.assert_allclose(judged(played(moved)), judged(played(walks)), atol=1e-9)
-
-
-@given(WALKS, st.randoms(use_true_random=False))
-def test_the_order_within_a_group_changes_nothing(walks, random) -> None:
-    order = list(range(len(walks)))
-    random.shuffle(order)
-    plain, shuffled = played(walks), played([walks[i] for i in order])
-    ends = np.cumsum(plain.length)
-    parts = [judged(plain)[ends[i] - plain.length[i] : ends[i]] for i in order]
-    np.testing.assert_allclose(judged(shuffled), np.concatenate(parts), atol=1e-9)
 
 
 @given(WALKS, WALKS)

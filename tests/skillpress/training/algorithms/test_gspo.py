@@ -72,18 +72,6 @@ def test_cutting_a_batch_between_responses_changes_nothing(lengths: list[int], s
     torch.testing.assert_close(sum(loss(scored(*part))[0] for part in parts), whole)
 
 
-@given(LENGTHS, st.integers(0, 999))
-def test_at_the_sampling_policy_the_gradient_is_that_of_reinforce_response_by_response(
-    lengths: list[int], seed: int
-) -> None:
-    logprobs, _, advantages = drawn(lengths, seed)
-    found = logprobs.clone().requires_grad_()
-    each, weights = torch.repeat_interleave(advantages, torch.tensor(lengths)), weights_of(lengths)
-    loss, _ = algorithm(GSPO).loss(scored(found, logprobs, each, weights, lengths=lengths))
-    loss.backward()
-    torch.testing.assert_close(found.grad, -weights * each)
-
-
 def test_the_kl_term_is_added_with_its_weight() -> None:
     """One token has log-probability -1, and -2 under the reference: k3 = exp(-1) + 1 - 1."""
     tokens = scored(

@@ -27,6 +27,7 @@ from tests.support.training.batches import (
     REINFORCE_PP,
     RLOO,
     algorithm,
+    of_returns,
     step,
     trajectory,
 )
@@ -137,6 +138,40 @@ def test_a_group_of_equal_trajectories_teaches_exactly_nothing(
 ) -> None:
     batch = played([[rollout] * count for rollout, count in groups], charged)
     assert (advantages(discounted(section, discount), batch) == 0).all()
+
+
+@pytest.mark.parametrize("section", [s for s in COMPARING if s["name"] != "gigpo"], ids=named)
+@given(VALUES, st.lists(st.integers(1, 8), min_size=1, max_size=7))
+def test_equal_returns_teach_exactly_nothing_however_long_the_episodes(
+    section: dict, value: float, lengths: list[int]
+) -> None:
+    equal = of_returns([value] * len(lengths), [0] * len(lengths), lengths)
+    assert (advantages(discounted(section, 1.0), equal) == 0).all()
+
+
+@pytest.mark.parametrize("section", COMPARING, ids=named)
+@given(GROUPS, DISCOUNTS, st.randoms(use_true_random=False))
+def test_the_order_within_a_group_and_other_groups_change_nothing(
+    section: dict, groups, discount: float, random
+) -> None:
+    section, rollouts = discounted(section, discount), groups[0]
+    whole = np.split(
+        advantages(section, played(groups)),
+        np.cumsum([len(rollout) for group in groups for rollout in group])[:-1],
+    )
+    order = random.sample(range(len(rollouts)), len(rollouts))
+    alone = advantages(section, played([[rollouts[at] for at in order]]))
+    np.testing.assert_allclose(alone, np.concatenate([whole[at] for at in order]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("section", COMPARING, ids=named)
+@given(GROUPS, st.floats(-5, 5))
+def test_a_constant_on_all_last_rewards_changes_nothing(section: dict, groups, shift: float) -> None:
+    moved = [
+        [[*rollout[:-1], (rollout[-1][0] + shift, *rollout[-1][1:])] for rollout in group] for group in groups
+    ]
+    plain, shifted = (advantages(discounted(section, 1.0), played(each)) for each in (groups, moved))
+    np.testing.assert_allclose(shifted, plain, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("section", [GRPO, GSPO, CISPO], ids=named)

@@ -74,28 +74,6 @@ def test_by_hand_at_half_and_half() -> None:
     np.testing.assert_allclose(targets, [4 - 1.5, 8])
 
 
-@given(TRAJECTORIES, SHARES)
-def test_with_lambda_1_targets_are_the_returns_to_go_whatever_the_values(
-    trajectories: list[list[tuple[float, float]]], discount: float
-) -> None:
-    played = valued(trajectories)
-    targets = algorithm(PPO, discount=discount).value_targets(played)
-    np.testing.assert_allclose(targets, played.rewards_to_go(discount), atol=1e-9)
-
-
-@given(TRAJECTORIES, SHARES)
-def test_with_lambda_0_a_target_is_the_reward_and_the_discounted_value_of_the_next_state(
-    trajectories: list[list[tuple[float, float]]], discount: float
-) -> None:
-    expected = [
-        steps[k][0] + discount * (steps[k + 1][1] if k + 1 < len(steps) else 0.0)
-        for steps in trajectories
-        for k in range(len(steps))
-    ]
-    targets = algorithm(PPO, discount=discount, gae_lambda=0.0).value_targets(valued(trajectories))
-    np.testing.assert_allclose(targets, expected, atol=1e-9)
-
-
 @given(TRAJECTORIES, SHARES, st.floats(0.5, 20))
 def test_the_scale_of_the_reward_changes_neither_advantages_nor_targets(
     trajectories: list[list[tuple[float, float]]], gae_lambda: float, scale: float
@@ -107,33 +85,10 @@ def test_the_scale_of_the_reward_changes_neither_advantages_nor_targets(
     np.testing.assert_allclose(method.value_targets(larger), method.value_targets(plain), atol=1e-6)
 
 
-@given(TRAJECTORIES, st.floats(-3, 3), st.floats(-3, 3))
-def test_a_constant_on_all_last_rewards_or_on_all_values_moves_no_advantage(
-    trajectories: list[list[tuple[float, float]]], of_rewards: float, of_values: float
-) -> None:
-    """Without discount and trace decay, a step's estimate is its return minus its value."""
-    moved = [
-        [(r + of_rewards * (k == len(steps) - 1), v + of_values) for k, (r, v) in enumerate(steps)]
-        for steps in trajectories
-    ]
-    before, after = (algorithm(PPO).advantages(valued(each), one_process) for each in (trajectories, moved))
-    estimates = np.concatenate([by_sums(steps, 1.0, 1.0) for steps in trajectories])
-    if estimates.std() > 1e-3:
-        np.testing.assert_allclose(after, before, atol=1e-4)
-
-
 @given(NUMBERS, NUMBERS, st.integers(1, 6))
 def test_where_all_is_as_expected_alike_nothing_is_taught(reward: float, value: float, count: int) -> None:
     found = algorithm(PPO).advantages(valued([[(reward, value)]] * count), one_process)
     assert (found == 0).all()
-
-
-def test_values_that_foresee_every_return_leave_nothing_to_teach() -> None:
-    played = valued([[(0.0, 1.0), (1.0, 1.0)], [(0.0, 0.0), (0.0, 0.0), (0.0, 0.0)]])
-    for gae_lambda in (0.0, 0.5, 1.0):
-        method = algorithm(PPO, gae_lambda=gae_lambda)
-        assert (method.advantages(played, one_process) == 0).all()
-        np.testing.assert_array_equal(method.value_targets(played), played.values)
 
 
 def test_the_shapings_penalty_is_part_of_the_last_reward() -> None:

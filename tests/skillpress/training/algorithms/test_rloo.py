@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.training.algorithms.batch import one_process
-from tests.support.training.batches import GRPO, RLOO, algorithm, batch, of_returns, per_trajectory
+from tests.support.training.batches import RLOO, algorithm, batch, of_returns, per_trajectory
 
 GROUPS = st.lists(st.tuples(st.floats(-10, 10), st.integers(1, 5)), min_size=2, max_size=8)
 
@@ -25,21 +25,6 @@ def test_the_baseline_is_the_mean_of_the_other_rollouts(rollouts) -> None:
         for place, value in enumerate(returns)
     ]
     np.testing.assert_allclose(advantages(returns, [0] * len(returns), lengths), expected, atol=1e-9)
-
-
-@given(GROUPS)
-def test_it_is_grpos_advantage_times_n_over_n_minus_1(rollouts) -> None:
-    returns, lengths = zip(*rollouts, strict=True)
-    played = of_returns(returns, [0] * len(returns), lengths)
-    grpo = algorithm(GRPO).advantages(played, one_process)
-    count = len(returns)
-    found = algorithm(RLOO).advantages(played, one_process)
-    np.testing.assert_allclose(found, grpo * count / (count - 1), atol=1e-9)
-
-
-@given(st.floats(-10, 10), st.lists(st.integers(1, 5), min_size=1, max_size=7))
-def test_equal_returns_teach_exactly_nothing(value: float, lengths: list[int]) -> None:
-    assert (advantages([value] * len(lengths), [0] * len(lengths), lengths) == 0).all()
 
 
 def test_a_rollout_that_a_selection_left_alone_in_its_group_teaches_nothing() -> None:

@@ -28,26 +28,3 @@ def test_a_score_less_the_groups_mean_over_its_deviation(section: dict, rollouts
     returns, lengths = zip(*rollouts, strict=True)
     expected = (np.array(returns) - np.mean(returns)) / (np.std(returns, ddof=1) + 1e-6)
     np.testing.assert_allclose(advantages(section, returns, lengths), expected, rtol=1e-6, atol=1e-4)
-
-
-@EACH
-@given(GROUP, st.floats(-10, 10))
-def test_a_shift_of_all_rewards_changes_nothing(section: dict, rollouts, shift: float) -> None:
-    returns, lengths = zip(*rollouts, strict=True)
-    moved = advantages(section, [value + shift for value in returns], lengths)
-    np.testing.assert_allclose(moved, advantages(section, returns, lengths), atol=1e-4)
-
-
-@EACH
-@given(GROUP, st.randoms(use_true_random=False))
-def test_permuting_a_group_permutes_its_advantages(section: dict, rollouts, random) -> None:
-    order = random.sample(range(len(rollouts)), len(rollouts))
-    returns, lengths = zip(*rollouts, strict=True)
-    found = advantages(section, [returns[at] for at in order], [lengths[at] for at in order])
-    np.testing.assert_allclose(found, advantages(section, returns, lengths)[order], atol=1e-4)
-
-
-@EACH
-@given(st.floats(-10, 10), st.lists(st.integers(1, 5), min_size=1, max_size=7))
-def test_equal_returns_teach_exactly_nothing(section: dict, value: float, lengths: list[int]) -> None:
-    assert (advantages(section, [value] * len(lengths), lengths) == 0).all()

@@ -21,8 +21,8 @@ from skillpress.models.policy import load_policy
 from skillpress.rollouts.agents import LanguageAgent
 from skillpress.rollouts.collection import Collector, requests
 from skillpress.training.loop.describing.episode_sample import sampled_steps
-from tests.support.experiment.small_training import StoppedError, train_small
-from tests.support.programs.training_program import parameters, prepare
+from tests.support.experiment.small_training import StoppedError, prepared, train_small
+from tests.support.programs.training_program import parameters
 
 SMALL = {
     "processes": 1,
@@ -33,11 +33,7 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("erl")
-    prepare(path, yaml.safe_dump(SMALL), demonstrations=2500)
-    return path
+folder = prepared(SMALL, demonstrations=2500)
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from skillpress.training.imitation import trainer
 from skillpress.training.imitation.episodes import EpisodeSamples, Gathered, read_conversations
 from skillpress.training.imitation.parameters import ImitationParameters
 from skillpress.training.imitation.samples import Sample
+from tests.support.episodes import made_step
 from tests.support.integrations import foreign_records, trace_records
 from tests.support.models.chatting import chat_policy
 from tests.support.models.tiny import tiny_policy
@@ -37,15 +38,12 @@ def episode(policy: Policy, number: int, won: bool, **changes: Any) -> Trajector
     word = "up" if won else "down"
     prompts = policy.encode([f"{number} {number + 1}", f"{number} {number + 1} {word}"])
     steps = tuple(
-        Step(
+        made_step(
             prompt_ids=prompt,
             response_ids=policy.encode_response(word),
             logprobs=(-1.0, -1.0),
-            thought="",
             action=json.dumps({"content": word}),
             observation=f"{number}",
-            invalid=None,
-            reward_parts=(),
         )
         for prompt in prompts
     )

@@ -19,7 +19,6 @@ from skillpress.core.errors import StorageError
 from skillpress.core.interface import AgentState, Info
 from skillpress.core.resume import SaveTimer
 from skillpress.core.trajectory import Task
-from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.models.policy import Policy
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.precision import MasterWeights
@@ -34,11 +33,9 @@ from skillpress.training.imitation.optimizers import muon
 from skillpress.training.imitation.parameters import ImitationParameters
 from skillpress.training.imitation.samples import Sample
 from skillpress.training.imitation.trainer import SHORTEST, add_gradients, alike, batches, passes
+from tests.support.environments.small_games import COUNTDOWN as SECTION
 from tests.support.models.tiny import tiny_policy
 
-SECTION = CountdownParameters(
-    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
-)
 TASKS = [
     Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}),
     Task("easy", "countdown", 0, {"target": 24, "numbers": [2, 3, 4]}),
@@ -126,16 +123,6 @@ def test_a_step_whose_prompt_does_not_fit_is_not_imitated() -> None:
     seen = [DemonstratedStep(AgentState(TASKS[0], words, Info()), "stop") for words in ("3", "3 4 5", "3 4")]
     rows = tokenize(seen, Prompter(AsSeen(), policy.encode, 2), policy)
     assert [prompt for prompt, _ in rows] == policy.encode(["3", "3 4"])
-
-
-def test_the_same_seed_learns_the_same_weights() -> None:
-    first, second = tiny_policy(), tiny_policy()
-    for policy in (first, second):
-        shown = [DemonstratedStep(AgentState(TASKS[0], "3 4", Info()), "up stop")] * 20
-        rows = tokenize(shown, Prompter(AsSeen(), policy.encode, 4), policy)
-        imitate(policy, rows, PARAMETERS, 0)
-    for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
-        np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
 
 
 def test_muon_moves_the_matrices_between_layers_and_adamw_the_rest() -> None:
@@ -380,16 +367,3 @@ def test_a_bfloat16_batch_in_many_passes_has_the_gradient_of_one() -> None:
 
     one, many = of(LIMIT), of(1)
     assert float((one - many).norm() / one.norm()) < 0.02
-
-
-def test_imitation_with_checkpointed_layers_learns_the_same() -> None:
-    plain, checkpointed = tiny_policy(), tiny_policy()
-    checkpoint_layers(checkpointed.model)
-    parameters = PARAMETERS.model_copy(update={"epochs": 3})
-    losses = [imitate(policy, samples(policy), parameters, 0) for policy in (plain, checkpointed)]
-    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
-
-
-@pytest.mark.parametrize("rendering", ["compact", "text"])
-def test_every_rendering_has_a_demonstration_for_every_step(rendering: str) -> None:
-    assert all(prompt and response for steps in demonstrations(rendering, 4) for prompt, response in steps)

@@ -38,51 +38,36 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
     return trained(tmp_path_factory.mktemp("plain"), "plain", 1)
 
 
-@pytest.mark.parametrize("configuration", ["zero1_fp32", "zero3_fp32", "zero2_bf16"])
-def test_one_process_updates_as_plain_torch_does(
-    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    compare(trained(tmp_path, configuration, 1), plain, TOLERANCE[configuration[-4:]])
+def cases(quick: str, thorough: str) -> pytest.MarkDecorator:
+    """Parameters (configuration, processes), written as ``zero1_fp32 on 1``; thorough ones by night."""
+    found = [pytest.param(*case(each), id=each) for each in quick.split(", ")]
+    marked = [pytest.param(*case(each), id=each, marks=pytest.mark.thorough) for each in thorough.split(", ")]
+    return pytest.mark.parametrize(("configuration", "processes"), found + marked)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "configuration", ["zero0_fp32", "zero2_fp32", "zero0_bf16", "zero1_bf16", "zero3_bf16"]
+def case(written: str) -> tuple[str, int]:
+    configuration, processes = written.split(" on ")
+    return configuration, int(processes)
+
+
+@cases(
+    "zero1_fp32 on 1, zero3_fp32 on 1, zero2_bf16 on 1, zero1_fp32 on 2, zero3_fp32 on 2",
+    "zero0_fp32 on 1, zero2_fp32 on 1, zero0_bf16 on 1, zero1_bf16 on 1, zero3_bf16 on 1, "
+    "zero0_fp32 on 2, zero2_fp32 on 2, zero2_bf16 on 2, zero3_bf16 on 2",
 )
-def test_the_other_configurations_do_too(
-    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    compare(trained(tmp_path, configuration, 1), plain, TOLERANCE[configuration[-4:]])
-
-
-@pytest.mark.parametrize("configuration", ["zero1_fp32", "zero3_fp32"])
-def test_two_processes_update_as_one_does(
-    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    compare(trained(tmp_path, configuration, 2), plain, TOLERANCE[configuration[-4:]])
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("configuration", ["zero0_fp32", "zero2_fp32", "zero2_bf16", "zero3_bf16"])
-def test_two_processes_update_as_one_does_under_the_other_configurations(
-    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    compare(trained(tmp_path, configuration, 2), plain, TOLERANCE[configuration[-4:]])
-
-
-@pytest.mark.parametrize(("configuration", "processes"), [("zero1_fp32", 1), ("zero3_fp32", 2)])
-def test_tokens_scored_by_chunks_update_as_they_do_in_one_piece(
+def test_one_process_or_two_update_as_plain_torch_does(
     configuration: str, processes: int, plain: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    compare(trained(tmp_path, configuration, processes), plain, TOLERANCE[configuration[-4:]])
+
+
+@pytest.mark.parametrize("option", ["chunks", "checkpointing"])
+@pytest.mark.parametrize(("configuration", "processes"), [("zero1_fp32", 1), ("zero3_fp32", 2)])
+def test_tokens_scored_by_chunks_and_gradient_checkpointing_change_no_update(
+    configuration: str, processes: int, option: str, plain: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:
     """This holds under ZeRO-3 too, where the ranks' passes have different numbers of chunks."""
-    compare(trained(tmp_path, configuration, processes, "chunks"), plain, TOLERANCE["fp32"])
-
-
-@pytest.mark.parametrize(("configuration", "processes"), [("zero1_fp32", 1), ("zero3_fp32", 2)])
-def test_with_gradient_checkpointing_it_updates_as_without(
-    configuration: str, processes: int, plain: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    compare(trained(tmp_path, configuration, processes, "checkpointing"), plain, TOLERANCE["fp32"])
+    compare(trained(tmp_path, configuration, processes, option), plain, TOLERANCE["fp32"])
 
 
 @pytest.fixture(scope="module")

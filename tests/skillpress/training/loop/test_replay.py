@@ -14,6 +14,7 @@ from skillpress.core.trajectory import RewardPart, Step, Task, Trajectory, Weigh
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import REPLAYED, Batch, batch_of
 from skillpress.training.loop.replay import ReplayBuffer
+from tests.support.episodes import made_step, made_trajectory
 from tests.support.training.thread_ranks import on_ranks
 
 GROUPS, SIZE = 4, 2
@@ -22,14 +23,13 @@ TASKS = {f"t{number}": Task(f"t{number}", "countdown", number, {}) for number in
 
 
 def decision(prompt: int, number: int = 0) -> Step:
-    return Step(
+    return made_step(
         prompt_ids=(prompt, 2),
         response_ids=(3, 4),
         logprobs=(-0.5, -0.25),
         thought=f"I think {prompt}",
         action=f"act {prompt}",
         observation="seen",
-        invalid=None,
         reward_parts=(RewardPart("success", float(number), "trajectory"),),
         weight_spans=(WeightSpan(number, 0, 2),),
     )
@@ -39,15 +39,12 @@ def collected(step: int, lag: int = 0, ranks: Ranks = Ranks()) -> Batch:  # noqa
     """This process's share of a step's new groups."""
     both = [(number, index) for number in ranks.share(GROUPS) for index in range(SIZE)]
     played = [
-        Trajectory(
+        made_trajectory(
+            (decision(10 * step + index, step), decision(10 * step + index + 5, step)),
+            won=True,
             task_id=f"t{number}",
             group_id=f"train/{step}/t{number}",
             rollout_index=index,
-            steps=(decision(10 * step + index, step), decision(10 * step + index + 5, step)),
-            won=True,
-            terminated=True,
-            truncated=False,
-            outcome="won",
             policy_version=step - 1 - lag,
             seed=number,
             first_observation="O_0",

@@ -81,12 +81,6 @@ def returns(shaped: Shaped, played: Sequence[Trajectory]) -> np.ndarray:
     return np.array([trajectory.total_reward for trajectory in played]) - shaped.penalty
 
 
-def test_round_length_takes_ten_times_the_length_over_t_off_successes_only() -> None:
-    played = [trajectory(SOLUTION, True), trajectory(SOLUTION[:1] * 4, False)]
-    shaped = shaper("round_length")([TASK] * 2, played)
-    np.testing.assert_allclose(returns(shaped, played), [10 - 10 * 3 / 30, 0])
-
-
 def test_rounds_charges_the_steps_without_a_skill_as_well_and_their_share_is_logged() -> None:
     """Two of the five steps of the only success have no skill; the failure's steps do not count."""
     played = [trajectory(("look", *SOLUTION[:2], "look", SOLUTION[2]), True), trajectory(("look",), False)]
@@ -154,15 +148,6 @@ def test_without_a_success_rewards_stay_as_they_are() -> None:
     shaped = shaper("segcost")([TASK], [trajectory(SOLUTION[:2], False)])
     assert shaped.penalty.tolist() == [0] and shaped.dictionary is None
     assert "skills/unlabelled_rate" not in shaped.metrics
-
-
-def test_the_buffer_lets_one_success_be_judged_by_those_before_it() -> None:
-    many, one = [trajectory(SOLUTION, True)] * 60, [trajectory(SOLUTION, True)]
-    remembering, forgetful = shaper("segcost"), shaper("segcost", buffer=0)
-    for each in (remembering, forgetful):
-        each([TASK] * 60, many)
-    np.testing.assert_allclose(remembering([TASK], one).penalty, [10 / 30])
-    np.testing.assert_allclose(forgetful([TASK], one).penalty, [10 * 3 / 30])
 
 
 def test_replayed_successes_pay_by_the_steps_dictionary_and_are_not_remembered_twice() -> None:

@@ -18,7 +18,7 @@ from skillpress.rollouts.agents.store.facts import REQUEST as HOW_TO_WRITE
 from skillpress.rollouts.agents.store.facts import AsksForFacts
 from skillpress.rollouts.agents.store.parameters import StoreParameters
 from skillpress.rollouts.agents.store.update import REQUEST, stored
-from tests.support.rollouts.rote import RoteEngine, decode, encode
+from tests.support.rollouts.rote import RoteEngine, Telling, decode, encode
 
 TASK = Task("t", "none", 0, {})
 ACT = "<think>on</think><action>go</action>"
@@ -80,24 +80,6 @@ def test_sections_of_the_notepad_are_facts_and_unchanged_ones_are_written_once()
     assert state.notes == "plan: read" and len(state.kept.store) == 2  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True)
-class Telling:
-    """Shows notes, turns and the current observation."""
-
-    parser: str = "tagged"
-    history: int | None = 2
-
-    def prompt(self, state: AgentState) -> str:
-        turns = [f"{turn.observation}>{turn.action}" for turn in state.history]
-        return " ".join([f"[{state.notes}]", *turns, state.observation])
-
-    def continuation(self, state: AgentState) -> str:
-        return state.observation
-
-    def response(self, action: str, info: Info) -> str:
-        return action
-
-
 def test_summaries_become_entries_beside_the_turns_they_replace_in_the_prompt() -> None:
     engine = RoteEngine([ACT, ACT, "the red door opens with amber", ACT, ACT, "nothing", ACT])
     prompter = Prompter(Telling(), lambda texts: [*map(encode, texts)], 10_000)
@@ -127,7 +109,7 @@ def test_a_prompt_with_facts_says_how_to_write_them() -> None:
     asking = AsksForFacts(Telling())
     state = AgentState(TASK, "a door", Info())
     assert asking.prompt(state) == f"[] a door\n{HOW_TO_WRITE}" and '<fact name="' in HOW_TO_WRITE
-    assert (asking.parser, asking.history, asking.continuation(state)) == ("tagged", 2, "a door")
+    assert (asking.parser, asking.history, asking.continuation(state)) == ("tagged", 3, " now a door")
     assert asking.response("go", Info()) == "go"
 
 

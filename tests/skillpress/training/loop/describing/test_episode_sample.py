@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts, rollout_frame, scan_rollouts
-from skillpress.core.trajectory import RewardPart, Step, Summary, Trajectory
+from skillpress.core.trajectory import RewardPart, Summary, Trajectory
 from skillpress.rollouts.workers.distributed import Ranks
 from skillpress.training.algorithms.batch import LEFT_OUT, TEACHES, Batch, batch_of
 from skillpress.training.loop.describing.episode_sample import GROUPS, EpisodeSample, sampled_steps
 from skillpress.training.loop.describing.trained_episodes import TrainedEpisodes, scan_advantages
+from tests.support.episodes import made_step, made_trajectory
 from tests.support.training.thread_ranks import on_ranks
 
 KEY = ["task_id", "group_id", "rollout_index"]
@@ -30,14 +31,11 @@ def episode(task: str, rollout: int, reward: float, responses: Sequence[int] = (
     sampled."""
     last = len(responses) - 1
     steps = tuple(
-        Step(
+        made_step(
             prompt_ids=(1,),
             response_ids=(2,) * tokens,
             logprobs=(-1.0,) * tokens,
-            thought="",
             action=f"go {number}",
-            observation="",
-            invalid=None,
             reward_parts=(
                 RewardPart("success", reward * (number == last), "trajectory"),
                 RewardPart("tidy", 0.25, "step"),
@@ -45,11 +43,7 @@ def episode(task: str, rollout: int, reward: float, responses: Sequence[int] = (
         )
         for number, tokens in enumerate(responses)
     )
-    return Trajectory(
-        task_id=task, group_id=f"train/1/{task}", rollout_index=rollout, steps=steps, won=reward > 0,
-        terminated=reward > 0, truncated=reward == 0, outcome="won" if reward else "timeout",
-        policy_version=0, seed=0,
-    )  # fmt: skip
+    return made_trajectory(steps, reward > 0, task_id=task, group_id=f"train/1/{task}", rollout_index=rollout)
 
 
 def group(task: str, *rewards: float) -> list[Trajectory]:
