@@ -89,7 +89,7 @@ class Services:
         self._started: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     def __enter__(self) -> Services:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, _interrupt)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -237,6 +237,10 @@ def deploy() -> None:
     for command in commands:
         if subprocess.run([*prefect, *command], cwd=ROOT, check=False).returncode:
             raise ServiceError(f"prefect {' '.join(command)} failed")
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def main(arguments: Sequence[str]) -> int:
