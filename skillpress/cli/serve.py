@@ -17,13 +17,14 @@ import signal
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import closing, suppress
 from dataclasses import fields, replace
 from functools import partial
 from importlib import import_module
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from skillpress.cli.evaluations.options import add_parameter_options
+from skillpress.cli.evaluations.options import add_address, add_parameter_options, address_of
 from skillpress.cli.evaluations.parameters import tasks_of
 from skillpress.cli.parameter_options import add_environment, playing_params
 from skillpress.core.arguments import CommandParser, real, whole
@@ -31,7 +32,6 @@ from skillpress.core.errors import UserError
 from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.version import __version__
-from skillpress.core.web import is_loopback
 from skillpress.integrations.serving import (
     EnvironmentHost,
     Episodes,
@@ -69,13 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with listen(chosen.host, chosen.port) as listening:
         tasks = tasks_of(params, chosen.split)
         host = host_of(params.environment, limits.sessions)
-        signal.signal(signal.SIGTERM, _interrupt)
-        try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with closing(host), suppress(KeyboardInterrupt):  # the usual way to end it
             offer = SessionSettings(chosen.environment, TaskBook(tasks), reward_of(params))
-            name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
-            address = f"{name}:{listening.getsockname()[1]}"
-            if not is_loopback(chosen.host):
-                _LOG.warning("warning: --host %s: %s", chosen.host, OPEN)
+            address = address_of(chosen.host, listening, OPEN)
             if chosen.mcp:
                 at, how = f"http://{address}/mcp", "with a client of MCP over streamable HTTP"
             else:
@@ -83,10 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ready = f"ready: {at} serves {_served(chosen, len(tasks), limits)}; connect {how}"
             server = _server(chosen, offer, host, limits, partial(print, ready, flush=True))
             server.run(sockets=[listening])
-        except KeyboardInterrupt:
-            pass  # the usual way to end it
-        finally:
-            host.close()
     return 0
 
 
@@ -133,11 +126,10 @@ def _serve_here(chosen: Namespace, limits: ServingLimits) -> int:
         Event().wait()  # the environments' processes end with the thread that started them
 
     Thread(target=prepare, name="prepare", daemon=True).start()
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        wire.serve(tools_of(prepared, about_of(chosen.environment)))
-    except KeyboardInterrupt:
-        pass  # the usual way to end it
+        with suppress(KeyboardInterrupt):  # the usual way to end it
+            wire.serve(tools_of(prepared, about_of(chosen.environment)))
     finally:
         if prepared.done() and prepared.exception() is None:
             prepared.result().host.close()
@@ -180,12 +172,7 @@ def _parser() -> CommandParser:
         help="tools of the Model Context Protocol, over HTTP at /mcp, or over the standard streams",
     )
     parser.add_argument("--split", choices=SPLITS, default="train", help="whose tasks (default: train)")
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"
-    )
-    parser.add_argument(
-        "--port", type=whole(0, 65535), default=PORT, help=f"0 takes a free one (default: {PORT})"
-    )
+    add_address(parser, "the interface; there is no password", PORT)
     for name, kind, what in (
         ("sessions", whole(1), "at once, each of one connection"),
         ("message_bytes", whole(1), "of one message to the server, at most"),
@@ -198,7 +185,3 @@ def _parser() -> CommandParser:
             f"--{name.replace('_', '-')}", type=kind, default=default, help=f"{what} (default: {default:g})"
         )
     return parser
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

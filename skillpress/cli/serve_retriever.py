@@ -11,22 +11,20 @@ sentence-embedding model, which needs the layer train.
 
 from __future__ import annotations
 
-import logging
 import signal
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from skillpress.core.arguments import CommandParser, whole
-from skillpress.core.web import is_loopback, server_of
+from skillpress.cli.evaluations.options import add_address, address_of
+from skillpress.core.arguments import CommandParser
+from skillpress.core.web import server_of
 from skillpress.environments.notebook_qa.parameters import index_home
 from skillpress.environments.notebook_qa.search import open_search
 from skillpress.environments.search.retriever import Retriever
 from skillpress.environments.search.server import retriever_app
 from skillpress.integrations.serving.server import listen
-
-_LOG = logging.getLogger(__name__)
 
 PORT = 8900
 OPEN = "anyone who can reach the port can search; there is no password"
@@ -41,10 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         listen(chosen.host, chosen.port) as listening,
         suppress(KeyboardInterrupt),
     ):  # the usual way to end it
-        if not is_loopback(chosen.host):
-            _LOG.warning("warning: --host %s: %s", chosen.host, OPEN)
-        name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
-        address = f"http://{name}:{listening.getsockname()[1]}"
+        address = f"http://{address_of(chosen.host, listening, OPEN)}"
         print(f"ready: {address} finds passages of {chosen.passages} (Ctrl-C ends it)", flush=True)
         server_of(retriever_app(retrieve)).run(sockets=[listening])
     return 0
@@ -69,10 +64,5 @@ def _parser() -> CommandParser:
     parser.add_argument(
         "--prefixes", nargs=2, default=("", ""), metavar=("QUERY", "PASSAGE"), help="what the encoder expects"
     )
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"
-    )
-    parser.add_argument(
-        "--port", type=whole(0, 65535), default=PORT, help=f"0 takes a free one (default: {PORT})"
-    )
+    add_address(parser, "the interface; there is no password", PORT)
     return parser

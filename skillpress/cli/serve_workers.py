@@ -13,7 +13,6 @@ differs. docs/scaling.md describes what happens when machines are lost.
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
@@ -21,13 +20,13 @@ import stat
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from functools import partial
 
-from skillpress.cli.evaluations.options import add_parameter_options
+from skillpress.cli.evaluations.options import add_address, add_parameter_options, address_of
 from skillpress.cli.parameter_options import add_environment, playing_params
 from skillpress.core.arguments import CommandParser, real, whole
 from skillpress.core.errors import UserError
-from skillpress.core.web import is_loopback
 from skillpress.environments.played import played_by
 from skillpress.environments.section import EnvironmentSection
 from skillpress.integrations.serving import ServingLimits, host_of, listen, server_of
@@ -35,8 +34,6 @@ from skillpress.integrations.serving.host import EnvironmentHost
 from skillpress.integrations.serving.workers import slots_app
 from skillpress.rollouts.remote.slot import KEY_VARIABLE, MESSAGE_BYTES, Offer, key_of_workers
 from skillpress.rollouts.workers import cores
-
-_LOG = logging.getLogger(__name__)
 
 PORT = 8700
 PLAIN = "the key and all episodes travel unencrypted; only a network that you trust may carry them"
@@ -52,15 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"--environment: is {chosen.environment!r}, whose actions are not texts")
     with listen(chosen.host, chosen.port) as listening:
         host = host_of(section, chosen.slots)
-        signal.signal(signal.SIGTERM, _interrupt)
-        try:
-            if not is_loopback(chosen.host):
-                _LOG.warning("warning: --host %s: %s", chosen.host, PLAIN)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with closing(host), suppress(KeyboardInterrupt):  # the usual way to end it
             _serve(chosen, section, host, key, listening)
-        except KeyboardInterrupt:
-            pass  # the usual way to end it
-        finally:
-            host.close()
     return 0
 
 
@@ -74,8 +65,7 @@ def _serve(
         machine=f"{socket.gethostname()}, process {os.getpid()}",
         log=_log(),
     )
-    name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
-    url = f"http://{name}:{listening.getsockname()[1]}"
+    url = f"http://{address_of(chosen.host, listening, PLAIN)}"
     ready = (
         f"ready: {url} offers {chosen.slots} slots of {chosen.environment} to the workers.urls of a trainer"
     )
@@ -104,12 +94,7 @@ def _parser() -> CommandParser:
         default=2 * cores(),
         help=f"episodes at once (default: two for each core, here {2 * cores()})",
     )
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address of this machine to listen on (default: loopback)"
-    )
-    parser.add_argument(
-        "--port", type=whole(0, 65535), default=PORT, help=f"0 takes a free one (default: {PORT})"
-    )
+    add_address(parser, "address of this machine to listen on", PORT)
     parser.add_argument(
         "--idle-seconds",
         type=real(above=0),
@@ -117,7 +102,3 @@ def _parser() -> CommandParser:
         help="a slot that nothing was asked of for so long becomes free (default: 1800)",
     )
     return parser
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

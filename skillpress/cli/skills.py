@@ -288,12 +288,7 @@ def _contrasts(content: Content) -> Iterator[dict[str, object]]:
             yield {
                 "compared": f"{comparison.names[0]} - {comparison.names[1]}",
                 "phrase": ARROW.join(contrast.phrase),
-                "first": contrast.first,
-                "second": contrast.second,
-                "difference": contrast.difference,
-                "low": contrast.low,
-                "high": contrast.high,
-                "separates": contrast.separates,
+                **{name: getattr(contrast, name) for name in CONTRASTS if name not in ("compared", "phrase")},
             }
 
 

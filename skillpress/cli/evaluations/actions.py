@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     experiment = Experiment(
         evaluation_params(chosen.environment, chosen.model, chosen.params, assignments=chosen.set)
     )
-    episodes = _episodes(chosen.rollouts, chosen.policy)
+    keep, _ = choose_episodes(chosen.rollouts, chosen.policy)
+    episodes = list(iterate_rollouts(chosen.rollouts, keep))
     policy = load_pretrained(chosen.model, experiment.params.policy.dtype)
     check_tokens(chosen.rollouts, episodes, [policy])
     states = drawn_states(episodes, chosen.states, chosen.seed)
@@ -104,11 +105,6 @@ def drawn_states(episodes: Sequence[Trajectory], count: int, seed: int) -> list[
     states = list(prompts.values())
     chosen = generator(seed, KIND).choice(len(states), min(count, len(states)), replace=False)
     return [states[place] for place in np.sort(chosen)]
-
-
-def _episodes(rollouts: Path, policy: str | None) -> list[Trajectory]:
-    keep, _ = choose_episodes(rollouts, policy)
-    return list(iterate_rollouts(rollouts, keep))
 
 
 def _parser() -> CommandParser:

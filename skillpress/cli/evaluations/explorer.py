@@ -1,15 +1,41 @@
-"""The random explorer as a player: the baseline for every success rate."""
+"""Players on this machine, in ``processes`` processes, and the random explorer: the baseline of success."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from skillpress.cli.evaluations.collection import PlaysHere
-from skillpress.cli.evaluations.players import SERVER_OPTIONS, refuse_options
+from skillpress.cli.evaluations.players import SERVER_OPTIONS, Player, refuse_options
+from skillpress.core.resume import ResumeStore
+from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.params import Params
+from skillpress.rollouts.collection.requests import EpisodeRequest
+
+
+class PlaysHere(Player):
+    """A player whose episodes cost nothing beyond their tokens."""
+
+    @property
+    def policy(self) -> Path | None:
+        """A model folder or name; None means the random explorer."""
+        return None
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        output: Path,
+        on_finished: Callable[[int], None],
+    ) -> None:
+        """Write the episodes in the order of ``wanted``; those in the store are not played again."""
+        job = CollectionJob(
+            params=params, sampling="evaluation", plays=[Play(self.policy, wanted)], store=store
+        )
+        play_episodes(job, output, on_finished)
 
 
 @dataclass(frozen=True)

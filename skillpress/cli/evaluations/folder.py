@@ -28,7 +28,7 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.core.yaml_files import read_yaml_file, write_yaml
 from skillpress.evaluation.statistics import BehaviorFigure, EvaluationSummary
-from skillpress.evaluation.statistics.strata import within
+from skillpress.evaluation.statistics.strata import halves, within
 from skillpress.integrations.formats.texts import TOKENIZER
 
 SCHEMA = "skillpress/evaluation/1"
@@ -38,8 +38,8 @@ ALL = "all"
 
 def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
     """The tasks of each subset: all tasks, then each split (a stratum's first component if it has two)."""
-    names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
-    return {ALL: list(tasks)} | {name: [t for t in tasks if within(t.stratum, name)] for name in names}
+    parts = {name: [t for t in tasks if within(t.stratum, name)] for name in halves(tasks)}
+    return {ALL: list(tasks)} | parts
 
 
 @dataclass(frozen=True)

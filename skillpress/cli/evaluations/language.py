@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from skillpress.cli.evaluations.collection import PlaysHere
+from skillpress.cli.evaluations.explorer import PlaysHere
 from skillpress.cli.evaluations.models import check_wording, identify
 from skillpress.cli.evaluations.players import SERVER_OPTIONS, is_url, model_of, refuse_options
 from skillpress.core.errors import ParamsError

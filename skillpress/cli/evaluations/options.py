@@ -1,11 +1,16 @@
-"""Options that several commands share: for parameters, and for models behind a URL."""
+"""Options that several commands share: for parameters, for models behind a URL, and for servers."""
 
 from __future__ import annotations
 
+import logging
+import socket
 from argparse import ArgumentParser
 
 from skillpress.core.arguments import real, whole
 from skillpress.core.lab import overlay as overlay_file
+from skillpress.core.web import is_loopback
+
+_LOG = logging.getLogger(__name__)
 
 RESPONSE_TOKENS = 256
 """Enough tokens for a judge's sentence of reasons and its verdict; a model that reasons first needs more."""
@@ -50,3 +55,18 @@ def add_judge(parser: ArgumentParser) -> None:
     parser.add_argument("--max-new-tokens", type=whole(1), default=RESPONSE_TOKENS, metavar="N",
                         help=f"of a verdict at most (default {RESPONSE_TOKENS})")  # fmt: skip
     add_server_options(parser)
+
+
+def add_address(parser: ArgumentParser, interface: str, port: int) -> None:
+    """Add ``--host``, which this says of the interface, and ``--port``."""
+    parser.add_argument("--host", default="127.0.0.1", help=f"{interface} (default: loopback)")
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=port, help=f"0 takes a free one (default: {port})"
+    )
+
+
+def address_of(host: str, listening: socket.socket, warning: str) -> str:
+    """``host:port`` of an open port; the warning is given if other machines reach it."""
+    if not is_loopback(host):
+        _LOG.warning("warning: --host %s: %s", host, warning)
+    return f"{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"

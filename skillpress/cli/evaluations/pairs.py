@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from skillpress.cli.evaluations.folder import EvaluationFolder, EvaluationRecord, splits_of
 from skillpress.cli.evaluations.parameters import without_idle
 from skillpress.core.errors import UserError
@@ -42,8 +40,7 @@ class Finished:
 
     def of(self, part: str) -> EvaluationSteps:
         """The steps of the episodes of a subset of the tasks."""
-        tasks = splits_of(self.tasks)[part]
-        return self.steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
+        return self.steps.of(splits_of(self.tasks)[part])
 
 
 ID = "id"

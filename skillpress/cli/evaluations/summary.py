@@ -16,8 +16,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import write_text
 from skillpress.evaluation.analysis.failures import failure_figures, kinds_of_episodes
 from skillpress.evaluation.paper import environment_figures
-from skillpress.evaluation.paper.figures import EnvironmentBehavior
-from skillpress.evaluation.statistics import EvaluationSteps, SuccessRate, evaluate, evaluation_steps
+from skillpress.evaluation.statistics import SuccessRate, evaluate, evaluation_steps
 from skillpress.experiment.params import Params
 from skillpress.pipeline.revision import revision
 from skillpress.reports.report.data import PolicyResult, ReportData
@@ -54,13 +53,13 @@ def record_of(
     steps = evaluation_steps(rollouts)
     parts = {}
     for name, tasks in splits_of(folder.tasks()).items():
-        played = steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
+        played = steps.of(tasks)
         section = params.evaluation
         parts[name] = SplitFigures(
             evaluate(
                 played, tasks, runs=section.runs, votes=section.votes, max_steps=params.environment.max_steps
             ),
-            behavior(params.environment.name, played).figures,
+            environment_figures(params.environment.name).behavior(played).figures,
         )
     return EvaluationRecord(
         label=player.label,
@@ -81,11 +80,6 @@ def record_of(
     )
 
 
-def behavior(environment: str, steps: EvaluationSteps) -> EnvironmentBehavior:
-    """Figures about actions that only this environment has."""
-    return environment_figures(environment).behavior(steps)
-
-
 def tokens(rollouts: pl.LazyFrame) -> dict[str, int]:
     """The number of tokens in all prompts and in all responses of the episodes."""
     lengths = {"prompt": pl.col("prompt_ids"), "response": pl.col("response_ids")}
@@ -101,11 +95,11 @@ def write_page(folder: EvaluationFolder, record: EvaluationRecord) -> None:
             method=record.label if name == ALL else f"{record.label}, {name.upper()} tasks",
             summary=part.summary,
             seed=record.seed,
-            environment_behavior=behavior(record.environment, played),
+            environment_behavior=environment_figures(record.environment).behavior(played),
             failures=failure_figures(kinds_of_episodes(played)),
         )
         for (name, part), tasks in zip(record.parts.items(), splits_of(folder.tasks()).values(), strict=True)
-        for played in [steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))]
+        for played in [steps.of(tasks)]
     ]
     data = ReportData(
         title=f"{record.label} on {record.played}",

@@ -7,7 +7,7 @@ from statistics import stdev
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
 from skillpress.evaluation.statistics.behavior import BehaviorFigure
 from skillpress.evaluation.statistics.episodes import RUN_KEY
-from skillpress.evaluation.statistics.strata import within
+from skillpress.evaluation.statistics.strata import halves, within
 from skillpress.evaluation.statistics.success import pass_at_1, self_consistency
 
 WHOLE = "all"
@@ -16,7 +16,7 @@ WHOLE = "all"
 
 def table_1(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     """One figure per split (``iid``, ``ood``: the first part of a stratum that has two), else one."""
-    splits = sorted({task.stratum.split("/")[0] for task in played.tasks.values() if "/" in task.stratum})
+    splits = halves(played.tasks.values())
     if not splits:
         return (success(WHOLE, metric(played), played),)
     return tuple(

@@ -61,7 +61,7 @@ class MethodEpisodes:
     def where(self, keep: Callable[[Task], bool]) -> MethodEpisodes:
         """The episodes of some of the tasks."""
         tasks = {name: task for name, task in self.tasks.items() if keep(task)}
-        return replace(self, steps=self.steps.filter(pl.col("task_id").is_in(list(tasks))), tasks=tasks)
+        return replace(self, steps=self.steps.of(tasks.values()), tasks=tasks)
 
     def trajectories(self) -> Iterator[Trajectory]:
         """The episodes as trajectories, without tokens and rewards, for code that reads actions in order."""

@@ -20,6 +20,7 @@ import polars as pl
 from skillpress.core.errors import UserError
 from skillpress.core.parsed_action import FORMAT_REASONS, LET_THROUGH
 from skillpress.core.rollout_files import TAKEN, stretches
+from skillpress.core.trajectory import Task
 
 RUN_KEY = ("training_seed", "run")
 """The training, and the independent run of its evaluation."""
@@ -62,6 +63,10 @@ class EvaluationSteps:
     def filter(self, keep: pl.Expr) -> EvaluationSteps:
         """The steps of the episodes for which the expression holds; it must hold for whole episodes."""
         return EvaluationSteps(tuple(replace(part, keep=part.keep & keep) for part in self.parts))
+
+    def of(self, tasks: Iterable[Task]) -> EvaluationSteps:
+        """The steps of the episodes of these tasks."""
+        return self.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
 
     def stretches(self) -> Iterator[pl.DataFrame]:
         """The rows that evaluation needs (tokens stay on disk), a few whole episodes at a time. Each chunk is

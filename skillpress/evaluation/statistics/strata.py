@@ -18,6 +18,11 @@ def within(stratum: str, part: str) -> bool:
     return stratum == part or stratum.startswith(f"{part}/")
 
 
+def halves(tasks: Iterable[Task]) -> list[str]:
+    """The first parts of strata that have two, sorted: ``iid`` and ``ood``."""
+    return sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
+
+
 def classes(strata: Iterable[str]) -> list[str]:
     """Every stratum and every beginning of one, sorted."""
     paths = [stratum.split("/") for stratum in strata]

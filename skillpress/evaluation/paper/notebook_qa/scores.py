@@ -9,6 +9,8 @@ answer. Answers whose grade could not be read are left out of the judge's score.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import polars as pl
@@ -18,10 +20,16 @@ from skillpress.environments.notebook_qa.answers import exact_match, f1, normali
 from skillpress.environments.notebook_qa.environment import WRONG_ANSWER
 from skillpress.evaluation.paper.layout import L0_METHODS
 from skillpress.evaluation.paper.method_episodes import MethodEpisodes
-from skillpress.evaluation.paper.notebook_qa.printed import AVERAGE, METRICS, printed
 from skillpress.evaluation.statistics.behavior import BehaviorFigure, share
 from skillpress.evaluation.statistics.episodes import EPISODE_KEY, EvaluationSteps
 
+METRICS = {"em": "EM", "f1": "F1", "judge": "LJ"}
+"""Metric to its heading in the paper."""
+
+AVERAGE = "average"
+"""The mean over the data sets of the same metric; every printed average is right to the last digit."""
+
+_FILE = files("skillpress.evaluation.paper.notebook_qa") / "printed_l0.csv"
 BACKBONE = "Qwen2.5-7B-Instruct"
 BACKBONES = {
     "Qwen2.5-32B-Instruct": "Qwen2.5-32B-Instruct",
@@ -137,6 +145,18 @@ def printed_in_1(key: str, played: MethodEpisodes) -> dict[str, str]:
     ours = {name: method for method, name in PRINTED.items()}
     figures = _printed(1, "Qwen2.5-7B", key)
     return {"explorer": ""} | {ours.get(name, name): figure for name, figure in figures.items()}
+
+
+@cache
+def printed() -> pl.DataFrame:
+    """Every figure of L0's Tables 1 and 2, in percent with the paper's decimals: ``table``, ``backbone``,
+    ``method``, ``dataset``, ``metric`` and ``percent``.
+
+    Where the paper's text says something else, the tables count. Table 1 names no metric: its rows for L0 are
+    the exact match of Table 2's 7B model, and its other rows were "adopted from those reported in
+    ZeroSearch", not run by L0.
+    """
+    return pl.read_csv(_FILE.read_bytes(), schema_overrides={"percent": pl.Float64, "table": pl.Int64})
 
 
 def _printed(table: int, backbone: str, key: str) -> dict[str, str]:
