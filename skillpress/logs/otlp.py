@@ -16,7 +16,7 @@ from skillpress.logs import phoenix
 from skillpress.logs.chat import messages_of_answer
 from skillpress.logs.fields import dig, either, seconds
 from skillpress.logs.messages import is_message
-from skillpress.logs.outcome import FoundOutcome, candidates_of, decided
+from skillpress.logs.outcome import candidates_of, decided
 from skillpress.logs.spans import Kind, Span, is_around_tools, steps_of, tool_in
 from skillpress.logs.trace import Trace, UnreadableTraceError
 
@@ -103,7 +103,7 @@ def read(record: Any) -> Trace:
             "the spans contain neither a tool call nor a message; record the content of messages "
             "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)"
         )
-    ended = _outcome(record, attributes)
+    ended = decided(candidates_of(_evaluations(record, attributes)))
     return Trace(
         run_of(record[0]) or "",
         steps,
@@ -224,11 +224,6 @@ def _numbered(held: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = [calls[number] for number in sorted(calls)]
     return message
-
-
-def _outcome(spans: Sequence[Any], attributes: Sequence[Mapping[str, Any]]) -> FoundOutcome:
-    """The outcome by the evaluation whose name means success."""
-    return decided(candidates_of(_evaluations(spans, attributes)))
 
 
 def _evaluations(spans: Sequence[Any], attributes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:

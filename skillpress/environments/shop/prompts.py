@@ -50,7 +50,7 @@ class CompactRendering:
     def prompt(self, state: AgentState) -> str:
         """A prompt of at most :func:`vocabulary`'s ``state_words``."""
         turns = last_turns(state, self.history)
-        known = _known()
+        known = frozenset(_words())
         did = [word for turn in turns for word in (*turn.action.split()[:ACTION_WORDS], ";")]
         return " ".join((*_page(own_state(state, ShopState)), "did", *(w for w in did if w in known)))
 
@@ -102,7 +102,3 @@ def _evidence(state: ShopState, product: Product) -> tuple[str, str]:
 def _words() -> tuple[str, ...]:
     numbers = map(str, range(1, max(MOST_VALUES, ON_A_PAGE) + 1))
     return (*numbers, *(f"n{count}" for count in range(MOST_NEAR + 1)), *_PAGES, *_MARKS, *_VERBS)
-
-
-def _known() -> frozenset[str]:
-    return frozenset(_words())
