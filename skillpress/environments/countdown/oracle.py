@@ -15,8 +15,7 @@ from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import RESET, ROLLBACK, compact_word
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.rules import Pool, carry_out, successors
-from skillpress.environments.countdown.solver import Solution, solutions
+from skillpress.environments.countdown.rules import Pool, Solution, carry_out, solutions, successors
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 A pool is a sorted tuple of non-negative integers, including duplicates. An operation takes two of them and
 puts their result back. Only exact, non-negative results up to the largest allowed number are legal. Every
 operation has one canonical form with the larger operand first. The exception is a division of 0: the 0 comes
-first, since division by 0 is impossible.
+first, since division by 0 is impossible. A solution is a sequence of canonical operations that uses all the
+numbers and ends at the target; two orders of the same independent operations are two solutions.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Pool = tuple[int, ...]
@@ -25,6 +27,9 @@ class Operation(NamedTuple):
 
     def __str__(self) -> str:
         return f"op({self.operator}, {self.left}, {self.right})"
+
+
+Solution = tuple[Operation, ...]
 
 
 def canonical(operator: str, small: int, large: int) -> Operation:
@@ -89,3 +94,26 @@ def successors(pool: Pool, largest: int) -> list[tuple[Operation, Pool]]:
                 if value is not None and value <= largest:
                     found[canonical(operator, pool[i], pool[j])] = tuple(sorted((*rest, value)))
     return list(found.items())
+
+
+@lru_cache(maxsize=1 << 16)
+def solutions(pool: Pool, target: int, largest: int) -> tuple[Solution, ...]:
+    """Every distinct solution from this sorted pool, in a fixed order; empty if there is none.
+
+    The search is depth first and caches each pool, since different operations often leave the same one.
+    """
+    if len(pool) == 1:
+        return ((),) if pool[0] == target else ()
+    if len(pool) == 2:
+        return _last(pool, target) if target <= largest else ()
+    return tuple(
+        (operation, *rest)
+        for operation, left in successors(pool, largest)
+        for rest in solutions(left, target, largest)
+    )
+
+
+def _last(pool: Pool, target: int) -> tuple[Solution, ...]:
+    """The operations on two numbers that give the target."""
+    values = zip(OPERATORS, results(*pool), strict=True)
+    return tuple((canonical(operator, *pool),) for operator, value in values if value == target)

@@ -25,8 +25,7 @@ from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.parameters import LARGEST_SOURCE, CountdownParameters
-from skillpress.environments.countdown.rules import Pool
-from skillpress.environments.countdown.solver import solutions
+from skillpress.environments.countdown.rules import Pool, solutions
 from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
 

@@ -2,8 +2,8 @@
 
 ``environment.py`` runs the cells. ``notebook.py`` prepares the agent's interpreter, and ``actions.py`` reads
 actions. ``desk.py`` and ``candidates.py`` hold what is shown to a policy that reads no English.
-``answers.py`` decides whether an answer is right, ``questions.py`` which questions are suitable,
-``difficulty.py`` how hard they are, and ``tasks.py`` which of them become tasks. ``search/`` holds the
+``answers.py`` decides whether an answer is right, ``questions.py`` which questions are suitable, and
+``tasks.py`` which of them become tasks. ``search/`` holds the
 search. A judge that grades answers for a table affects no episode; it is in ``skillpress/evaluation/judge``.
 """
 

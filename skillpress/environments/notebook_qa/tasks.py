@@ -14,19 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
 import polars as pl
 
 from skillpress.core.errors import TaskError
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.environments.notebook_qa.difficulty import hops, is_of
-from skillpress.environments.notebook_qa.parameters import QUESTIONS, QuestionParameters
-from skillpress.environments.notebook_qa.questions import (
-    judged,
-    question_key,
-    read_columns,
-)
+from skillpress.environments.notebook_qa.parameters import QUESTIONS, Difficulty, QuestionParameters
+from skillpress.environments.notebook_qa.questions import judged, question_key, read_columns
 from skillpress.environments.notebook_qa.ratings import by_ratings
 from skillpress.environments.section import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
@@ -46,6 +42,9 @@ COLUMNS = {
     "kind": pl.String(),
 }
 """The columns of ``questions.parquet``."""
+HOPS_OF_DATASET: Final = {"bamboogle": 2, "nq_open": 1, "triviaqa": 1, "simpleqa": 1}
+"""Number of hops in data sets whose questions do not state it, derived from how the questions were
+written."""
 
 
 def make_tasks(parameters: QuestionParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
@@ -184,3 +183,28 @@ def _task(row: Mapping[str, object], split: str, environment: str) -> Task:
         split=split,
         stratum=f"{row['dataset']}/{hops_in_words}",
     )
+
+
+def is_of(chosen: Difficulty) -> pl.Expr:
+    """Whether a set contains a question, by its ``hops``: an easy question needs one fact, a hard one joins
+    several. A question whose hops are unknown is in neither set. L0 has two such sets (section 4.5); neither
+    the paper nor the released code says how they were made. Its own notion of difficulty (section 4.3) is how
+    often a policy answers a question, by which ``tasks.keep`` chooses."""
+    if chosen == "all":
+        return pl.lit(True)
+    return (pl.col("hops") == 1 if chosen == "easy" else pl.col("hops") > 1).fill_null(False)
+
+
+def hops() -> pl.Expr:
+    """Number of facts to join, from columns ``dataset``, ``kind`` and ``supporting_titles``; null if it is
+    unknown.
+
+    MuSiQue's kind states it (``3hop1``); elsewhere every gold title is a fact; otherwise
+    :data:`HOPS_OF_DATASET`.
+    """
+    titles = pl.col("supporting_titles").list.len()
+    return pl.coalesce(
+        pl.col("kind").str.extract(r"^(\d)hop").cast(pl.Int64),
+        pl.when(titles > 0).then(titles.cast(pl.Int64)),
+        pl.col("dataset").replace_strict(HOPS_OF_DATASET, default=None, return_dtype=pl.Int64),
+    ).alias("hops")

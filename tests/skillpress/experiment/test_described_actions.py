@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from skillpress.core.trajectory import Task
-from skillpress.environments.countdown.solver import solutions
+from skillpress.environments.countdown.rules import solutions
 from skillpress.environments.section import SplitSizes
 from skillpress.experiment.described_actions import DEMONSTRATIONS, action_metrics
 from skillpress.experiment.experiment import Experiment

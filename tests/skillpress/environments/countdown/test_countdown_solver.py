@@ -12,8 +12,7 @@ from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.environment import Countdown, CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.rules import OPERATORS
-from skillpress.environments.countdown.solver import solutions
+from skillpress.environments.countdown.rules import OPERATORS, solutions
 
 
 def played(task: Task, parameters: CountdownParameters, past: tuple[str, ...] = ()) -> set[tuple[str, ...]]:

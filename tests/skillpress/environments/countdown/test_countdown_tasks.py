@@ -10,7 +10,7 @@ import pytest
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.solver import solutions
+from skillpress.environments.countdown.rules import solutions
 from skillpress.environments.countdown.tasks import check_tasks, generator, make_tasks
 from skillpress.environments.section import SplitSizes
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.environments.notebook_qa.difficulty import hops
+from skillpress.environments.notebook_qa.tasks import hops
 
 
 def test_hops_are_said_by_the_kind_the_gold_titles_or_the_data_set() -> None:
