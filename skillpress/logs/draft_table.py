@@ -62,10 +62,10 @@ def _tool_rules(tools: Sequence[tuple[str, Tool]]) -> Iterator[str]:
     taken = {name for name, _ in tools}
     for name, tool in tools:
         if tool.line_argument(name):
-            yield f"  # {_comment(name)}: {tool.calls:,} calls run {tool.run:,} commands"
+            yield f"  # {shortened(name)}: {tool.calls:,} calls run {tool.run:,} commands"
             yield from _program_rules(name, tool)
         elif (argument := tool.kind_argument()) is not None:
-            yield f"  # {_comment(name)}: {tool.calls:,} calls, by {_comment(argument)}"
+            yield f"  # {shortened(name)}: {tool.calls:,} calls, by {shortened(argument)}"
             yield from _kind_rules(name, argument, tool, taken)
         else:
             yield _rule(tool.calls, tool=escape(name), skill=shortened(name))
@@ -80,7 +80,7 @@ def _program_rules(name: str, tool: Tool) -> Iterator[str]:
     for found, count in own:
         yield _rule(count, tool=escape(name), finds=rf"^{re.escape(found)}(\s|$)", skill=found)
     kept = {found for found, _ in own}
-    rest = [f"{_comment(found)} {count:,}" for found, count in ranked if found not in kept]
+    rest = [f"{shortened(found)} {count:,}" for found, count in ranked if found not in kept]
     if rest or tool.without_command:
         rest += [f"no command {tool.without_command:,}"] if tool.without_command else []
         more = " ..." if len(rest) > LISTED else ""
@@ -121,7 +121,3 @@ def _scalar(text: str) -> str:
     if text.isascii() and text.isprintable():
         return "'" + text.replace("'", "''") + "'"
     return json.dumps(text)
-
-
-def _comment(text: str) -> str:
-    return shortened(text)

@@ -68,10 +68,8 @@ def _messages(message: Any, where: str) -> list[Message]:
         for block in of["tool_result"]
     ]
     calls = tuple(call_of(block.get("name"), block.get("input"), block.get("id")) for block in of["tool_use"])
-    text, thought = (
-        text_of(of["text"], f"{where}.content"),
-        "".join(str(b.get("thinking", "")) for b in of["thinking"]),
-    )
+    text = text_of(of["text"], f"{where}.content")
+    thought = "".join(str(block.get("thinking", "")) for block in of["thinking"])
     if text or calls or thought or not found:
         found.append(Message(role, text, calls=calls, thought=thought))
     return found
@@ -80,7 +78,7 @@ def _messages(message: Any, where: str) -> list[Message]:
 def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> dict[str, Any]:
     """The body of an answer; this form has one reply."""
     reply = replies[0]
-    return _head(identity, model, reply) | {
+    return _head(identity, model) | {
         "content": _blocks(reply),
         "stop_reason": FINISHES[reply.finish],
         "usage": {"input_tokens": reply.prompt_tokens, "output_tokens": reply.response_tokens},
@@ -90,7 +88,7 @@ def write(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Rep
 def stream(identity: str, model: str, wanted: ModelRequest, replies: Sequence[Reply]) -> Iterator[str]:
     """The answer as events, with one delta for each block."""
     reply = replies[0]
-    begun = _head(identity, model, reply) | {
+    begun = _head(identity, model) | {
         "content": [],
         "stop_reason": None,
         "usage": {"input_tokens": reply.prompt_tokens, "output_tokens": 0},
@@ -111,7 +109,7 @@ def error(refused: RefusedRequestError) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": refused.message}}
 
 
-def _head(identity: str, model: str, reply: Reply) -> dict[str, Any]:
+def _head(identity: str, model: str) -> dict[str, Any]:
     return {
         "id": f"msg_{identity}",
         "type": "message",
@@ -136,8 +134,8 @@ def _blocks(reply: Reply) -> list[dict[str, Any]]:
 
 def _empty(block: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        **block,
-        **{name: type(value)() for name, value in block.items() if name in ("text", "thinking", "input")},
+        name: type(value)() if name in ("text", "thinking", "input") else value
+        for name, value in block.items()
     }
 
 
