@@ -72,7 +72,7 @@ def read_conversation(
         given = [asked.pop()]  # the messages hold the answer too
     turns = [*asked, *given]
     if all(turn.role != "assistant" for turn in turns):
-        _refuse_strangers(messages, turns, left_out)
+        _refuse_strangers(messages, left_out)
     if notation is None:
         notation = _notation(turns, tools)
     steps, earlier = _steps(turns, len(asked), notation)
@@ -109,9 +109,7 @@ def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[LoggedMessag
     return turns
 
 
-def _refuse_strangers(
-    messages: Sequence[Any], turns: Sequence[LoggedMessage], left_out: Counter[str]
-) -> None:
+def _refuse_strangers(messages: Sequence[Any], left_out: Counter[str]) -> None:
     """Refuse a conversation without an agent."""
     if left_out[DEMONSTRATIONS]:
         raise UnreadableTraceError("no message is an assistant's, apart from demonstrations")

@@ -30,7 +30,6 @@ from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
 from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.games import TASK_TYPES
 from skillpress.environments.alfworld.memory import CHANGES, Memory
-from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.text.prompts import last_turns, own_state
 from skillpress.environments.text.words import UNKNOWN, ended_vocabulary, split_words
 
@@ -185,11 +184,11 @@ def longest(history: int) -> int:
     return fixed + 5 * MOST_SEEN + history * (ACTION_WORDS + 1) + _PRESENT
 
 
-def domain_words(parameters: AlfworldParameters) -> dict[str, tuple[str, ...]]:
+def domain_words() -> dict[str, tuple[str, ...]]:
     """The beginnings of commands, and the names of objects and receptacles without their numbers."""
     return {"actions": ("go to", *_COMMANDS[2:]), "entities": tuple(f" {name}" for name in _things())}
 
 
-def vocabulary(parameters: AlfworldParameters, history: int) -> ScratchVocabulary:
+def vocabulary(history: int) -> ScratchVocabulary:
     """The words of the compact rendering."""
     return ended_vocabulary(all_words(), longest(history), len(("failed", "hold", "at", "see")) + _PRESENT)

@@ -61,12 +61,12 @@ class AlfworldParameters(EnvironmentSection):
     def vocabulary(self, history: int) -> ScratchVocabulary:
         from skillpress.environments.alfworld.compact import vocabulary
 
-        return vocabulary(self, history)
+        return vocabulary(history)
 
     def domain_words(self) -> Mapping[str, Sequence[str]]:
         from skillpress.environments.alfworld.compact import domain_words
 
-        return domain_words(self)
+        return domain_words()
 
     def make_oracle(self) -> Oracle:
         from skillpress.environments.alfworld.oracle import SearchingOracle

@@ -30,7 +30,6 @@ from skillpress.environments.code_repair.mutations import (
     TWINS,
     Change,
 )
-from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.text.prompts import last_turns, own_state
 from skillpress.environments.text.words import UNKNOWN, ended_vocabulary
 
@@ -167,7 +166,7 @@ def longest(history: int) -> int:
     return _HEADER + history * _ACTION_WORDS + PAGE * (_CHANGE_WORDS + 2)
 
 
-def vocabulary(parameters: CodeRepairParameters, history: int) -> ScratchVocabulary:
+def vocabulary(history: int) -> ScratchVocabulary:
     """The words of the compact rendering."""
     assert MOST_CHANGES <= PAGE * LARGEST, "every page has a number"
     return ended_vocabulary(all_words(), longest(history), _HEADER + PAGE * (_CHANGE_WORDS + 2))

@@ -76,7 +76,7 @@ class CodeRepairParameters(EnvironmentSection):
     def vocabulary(self, history: int) -> ScratchVocabulary:
         from skillpress.environments.code_repair.compact import vocabulary
 
-        return vocabulary(self, history)
+        return vocabulary(history)
 
     def make_oracle(self) -> Oracle:
         from skillpress.environments.code_repair.oracle import GoldPatcher

@@ -89,12 +89,12 @@ class CookingParameters(EnvironmentSection):
     def vocabulary(self, history: int) -> ScratchVocabulary:
         from skillpress.environments.textworld_cooking.prompts import vocabulary
 
-        return vocabulary(self, history)
+        return vocabulary(history)
 
     def domain_words(self) -> Mapping[str, Sequence[str]]:
         from skillpress.environments.textworld_cooking.prompts import domain_words
 
-        return domain_words(self)
+        return domain_words()
 
     def make_oracle(self) -> Oracle:
         from skillpress.environments.textworld_cooking.oracle import CookingOracle

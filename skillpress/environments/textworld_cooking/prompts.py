@@ -26,7 +26,6 @@ from skillpress.environments.textworld_cooking.memory_words import (
     memory_words,
     news_words,
 )
-from skillpress.environments.textworld_cooking.parameters import CookingParameters
 
 LONGEST_ACTION = 12
 """Maximum number of words shown of a past action."""
@@ -118,14 +117,14 @@ def _words() -> tuple[str, ...]:
 _KNOWN = frozenset(_words())
 
 
-def domain_words(parameters: CookingParameters) -> dict[str, tuple[str, ...]]:
+def domain_words() -> dict[str, tuple[str, ...]]:
     """The beginnings of commands, and the names of food, furniture and rooms."""
     rooms = [room for group in cooking.ROOMS for room in group]
     names = (*cooking.FOODS, *cooking.ENTITIES, *rooms)
     return {"actions": VERBS, "entities": tuple(f" {name}" for name in dict.fromkeys(names))}
 
 
-def vocabulary(parameters: CookingParameters, history: int) -> ScratchVocabulary:
+def vocabulary(history: int) -> ScratchVocabulary:
     """The words of the compact rendering; none of them is a number."""
     return ScratchVocabulary(
         words=_words(),

@@ -65,12 +65,12 @@ def test_the_fullest_room_and_the_longest_history_fit() -> None:
     memory = Memory(places, every_other, frozenset(), "drawer 1", "cloth 2", {"cloth 2": "hot"})
     history = (Turn("a", "", "clean cloth 2 with sinkbasin 1"),) * 9
     prompt = SECTION.rendering("compact", HISTORY).prompt(seen(memory, history=history)).split()
-    assert len(prompt) <= longest(HISTORY) == vocabulary(SECTION, HISTORY).state_words
+    assert len(prompt) <= longest(HISTORY) == vocabulary(HISTORY).state_words
     assert {"new", "use", "seen", "did", "hold", "at", "see"} <= set(prompt), "a section was cut off"
 
 
 def test_a_response_of_several_words_ends_with_its_own_and_comes_back_without_it() -> None:
-    words = vocabulary(SECTION, HISTORY)
+    words = vocabulary(HISTORY)
     assert len(set(words.words)) == len(words.words)
     policy = build_scratch_policy(words, 16, 1, 2, 8, seed=0)
     for action in ("go to drawer 12", "clean soapbar 1 with sinkbasin 1", "inventory"):
@@ -85,7 +85,7 @@ def test_a_response_of_several_words_ends_with_its_own_and_comes_back_without_it
 def test_numbers_and_names_stand_for_themselves() -> None:
     words = all_words()
     assert {"30", "toiletpaperhanger", "bathtubbasin", "desklamp", "cd", "tvstand"} <= set(words)
-    assert vocabulary(SECTION, 1).numbers["27"] == 27
+    assert vocabulary(1).numbers["27"] == 27
 
 
 def test_the_text_prompt_holds_task_history_and_admissible_actions() -> None:

@@ -11,7 +11,6 @@ from skillpress.environments.textworld_cooking.environment import TextWorldCooki
 from skillpress.environments.textworld_cooking.memory import CookingState, Exit, Room
 from skillpress.environments.textworld_cooking.memory_words import first_steps, memory_words, step_to_new
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.prompts import vocabulary
 from skillpress.rollouts.agents.state_updates import Window
 
 HISTORY = 3
@@ -145,4 +144,4 @@ def test_where_refusals_are_not_shown_a_failed_action_leaves_the_prompt_as_it_wa
     past = " eat meal" if history else ""
     assert rendering.prompt(after) == rendering.prompt(before) + past
     assert rendering.continuation(after).startswith("failed "), "where what was answered stands before it"
-    assert vocabulary(silent, history) == vocabulary(cooking_parameters, history)
+    assert silent.vocabulary(history) == cooking_parameters.vocabulary(history)
