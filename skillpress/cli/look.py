@@ -32,7 +32,7 @@ def in_five_lines(log: Log, projected_by: str) -> Iterator[str]:
 
 
 def whole(log: Log, projection: TraceProjection, projected_by: str) -> Iterator[str]:
-    """The same lines in full, and the first trace."""
+    """What :func:`in_five_lines` says, in full, and the first trace."""
     for name, count in log.formats.most_common():
         yield f"format    {line(name, 60)}: {counted(count, 'trace')}"
     yield f"files     {len(log.files):,}"

@@ -37,7 +37,7 @@ def known_environment(text: str) -> str:
     """
     if is_overlay(text):
         raise ArgumentTypeError(
-            f"{text!r} is a file of parameters, no environment; did you mean --params {text}?"
+            f"{text!r} is a file of parameters, not an environment; did you mean --params {text}?"
         )
     try:
         return check_name(ENVIRONMENTS, text)

@@ -74,7 +74,7 @@ class Items:
         found = next(filter(None, known), None) or self.roles.get("*")
         if found is None:
             raise UnreadableTraceError(
-                f"an item whose role is {' or '.join(values)[:60] or 'not said'}; the roles of item say: "
+                f"an item's role is {' or '.join(values)[:60] or 'not said'}, but the roles of item say: "
                 f"{', '.join(self.roles) or 'nothing'}"
             )
         return found

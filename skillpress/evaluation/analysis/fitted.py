@@ -42,8 +42,8 @@ def description_lengths(dictionary: SkillDictionary, corpus: Sequence[Sequence[s
 def generalisation_bounds(
     dictionary: SkillDictionary, corpus: Sequence[Sequence[str]], max_steps: int
 ) -> dict[str, float]:
-    """Theorem 3, Proposition 4 and their tighter forms, beside the singletons'; none for a corpus that is not
-    ``certifiable``."""
+    """The bounds of Theorem 3, Proposition 4 and their tighter forms, for the dictionary and for its
+    singletons; empty if the corpus is not ``certifiable``."""
     if not certifiable(corpus, max_steps):
         return {}
     certificate = certify(dictionary, corpus, max_steps)

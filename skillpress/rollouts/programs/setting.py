@@ -61,8 +61,8 @@ class VendorVariables:
         run: str | Sequence[str] | None,
         agents: Mapping[str, str] | None,
     ) -> VendorVariables:
-        """The variables in an environment. ``run`` is a function or a command; or ``agents`` are the
-        variables of the coding agent that plays instead.
+        """The variables in an environment, for a function or command ``run``, or for the coding agent whose
+        variables ``agents`` are.
         """
         told = Start("", "", task={}, folder=Path()).variables()
         told = {} if isinstance(run, str) else {name: told[name] for name in told if name not in NO_TELEMETRY}

@@ -178,7 +178,7 @@ def test_a_wrong_table_is_refused_by_name(table: str, said: str, tmp_path: Path)
 def test_an_item_whose_role_no_table_names_is_a_bad_line(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("messages: steps\nitem: {role: kind, roles: {a: assistant}}")
     path = written(tmp_path / "log", [{"steps": [{"kind": "b", "content": "x"}]}])
-    with pytest.raises(TracesError, match="an item whose role is b; the roles of item say: a"):
+    with pytest.raises(TracesError, match="an item's role is b, but the roles of item say: a"):
         read(path, paths_of(tmp_path / "mine.yaml", None, None, None))
 
 
