@@ -52,7 +52,7 @@ def test_a_server_that_fails_leaves_no_figure_and_exit_code_2(
     with chat_server(manner=lambda number, body, good: {"error": {"message": "upstream"}}) as (url, _):
         assert evaluate(url, tmp_path / "out", "--deadline", "1.5") == exit_codes.USER_ERROR
     told = capsys.readouterr()
-    assert "the last: HTTP 200: upstream" in told.err and "Pass@1" not in told.out
+    assert "the last one: HTTP 200: upstream" in told.err and "Pass@1" not in told.out
     assert not (tmp_path / "out" / "evaluation.json").exists()
 
 
