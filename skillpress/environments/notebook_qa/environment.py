@@ -177,7 +177,7 @@ class NotebookEpisode:
 def _refuse_long(what: str, text: str, most: int) -> None:
     """Refuse a text from the agent that is too long, before processing it."""
     if len(text) > most:
-        raise ToolError(f"the {what} has {len(text)} characters, more than the {most} that are read")
+        raise ToolError(f"the {what} has {len(text)} characters; at most {most} are read")
 
 
 @dataclass(frozen=True)

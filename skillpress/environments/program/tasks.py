@@ -62,7 +62,7 @@ def divide(
         chosen = (own + list(islice(drawn, max(0, size - len(own)))))[:size]
         if len(chosen) < size:
             raise TaskError(
-                f"environment.tasks: {path} has {len(rows)} tasks, of which only {len(chosen)} are left for "
+                f"environment.tasks: {path} has {len(rows)} tasks, of which {len(chosen)} are left for "
                 f"tasks.{split}, which asks for {size}"
             )
         yield from (_task(row, split, seed, environment) for row in chosen)

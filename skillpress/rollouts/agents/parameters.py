@@ -197,7 +197,7 @@ class RewardParameters(Section):
     measures: dict[str, WeightedMeasure]
     """Rewards for facts that the environment states: {name: {weight: 0.1, credit: step}}."""
     shaping: Annotated[str, registered(SHAPINGS)]
-    """What is subtracted for a success: none, constant, round_length, rounds, segcost or bits. Of these
+    """What a success loses: none, constant, round_length, rounds, segcost or bits. Of these
     ``rounds`` also charges steps without a skill."""
     shaping_credit: Literal["trajectory", "step"]
     """Which steps pay it: every step of the trajectory the sum, or each step its own part."""

@@ -138,7 +138,7 @@ def test_a_module_of_the_lab_that_fails_is_named_with_its_exit_code_and_is_told_
 ) -> None:
     monkeypatch.setenv(parent.VARIABLE, "0")
     with pytest.raises(
-        reproduce.NotReproducedError, match=r"python -m json.tool nowhere.json ended with [12]"
+        reproduce.NotReproducedError, match=r"python -m json.tool nowhere.json failed with exit code [12]"
     ):
         reproduce._in_lab("json.tool", "nowhere.json")
     assert "nowhere.json" in capfd.readouterr().err and os.environ[parent.VARIABLE] == str(os.getpid())

@@ -30,7 +30,7 @@ def title_key(title: str) -> str:
         ValueError: the title is longer than :data:`LONGEST_TITLE`.
     """
     if len(title) > LONGEST_TITLE:
-        raise ValueError(f"a title has {len(title)} characters, more than the {LONGEST_TITLE} that are read")
+        raise ValueError(f"a title has {len(title)} characters; at most {LONGEST_TITLE} are read")
     return " ".join(unicodedata.normalize("NFKC", encodable(title)).casefold().split())
 
 
@@ -41,4 +41,4 @@ def check_top_k(top_k: int) -> None:
         ValueError: it is not in 1 ... :data:`MOST_HITS`.
     """
     if not 1 <= top_k <= MOST_HITS:
-        raise ValueError(f"top_k is {top_k}, must be from 1 to {MOST_HITS}")
+        raise ValueError(f"top_k is {top_k}; 1 to {MOST_HITS} hits can be asked for")

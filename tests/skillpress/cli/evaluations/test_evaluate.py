@@ -237,7 +237,7 @@ def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
         (("--model", "http://127.0.0.1:9/v1"), "no server answers at http://127.0.0.1:9/v1"),
         (("--model", "http://host/v1", "--deadline", "0"), "--deadline: is 0"),
         (("--model", "http://host/v1", "--deadline", "nan"), "--deadline: is nan"),
-        (("--model", "http://host/v1", "--omit", "n"), "--omit: n is not sent"),
+        (("--model", "http://host/v1", "--omit", "n"), "--omit: n is not a parameter that is sent"),
         (("--model", "m", "--omit", "seed"), "--omit: does not apply to --agent language"),
         (
             ("--model", "http://host/v1", "--name", "x", "--set", "policy.rendering=compact"),

@@ -87,7 +87,9 @@ def test_of_several_policies_one_must_be_named_and_one_with_tokens(
     assert ratio("one", "other") == USER_ERROR
     assert "several policies played (explorer, start); name one with --policy" in capsys.readouterr().err
     assert ratio("one", "other", "--policy", "explorer") == USER_ERROR
-    assert "--policy: 'explorer' left no tokens in played.parquet; there is start" in capsys.readouterr().err
+    assert (
+        "--policy: 'explorer' left no tokens in played.parquet; choose from start" in capsys.readouterr().err
+    )
     assert ratio("one", "other", "--policy", "trained") == USER_ERROR
     assert "'trained' did not play" in capsys.readouterr().err
     assert ratio("one", "other", "--policy", "start") == 0

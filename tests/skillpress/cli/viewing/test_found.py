@@ -171,7 +171,7 @@ def test_the_tokenizer_of_the_command_line_is_everybodys(made: Make, samples: Pa
 
 
 def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nowhere: there is no such file or folder; name an experiment's"):
+    with pytest.raises(UserError, match=r"nowhere: no such file or folder; name an experiment's"):
         find([tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=r"empty: contains neither params\.yaml"):

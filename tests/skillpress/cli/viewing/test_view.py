@@ -69,7 +69,7 @@ def test_the_skills_page_of_any_agents_log_is_served_like_episodes(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "view: nowhere: there is no such file or folder"),
+        (["nowhere"], "view: nowhere: no such file or folder"),
         (["tasks.parquet"], "view: tasks.parquet: holds tasks, and rollouts are wanted"),
         (["ordinary.parquet", "--tokenizer", "."], "view: tokenizer.json: no such file"),
         (["page.html"], "view: no trace was found in page.html: "),

@@ -64,11 +64,11 @@ def test_unseen_tasks_are_games_of_other_rooms_and_change_no_other_split(
 
 
 def test_more_tasks_than_games_are_refused(parameters: AlfworldParameters) -> None:
-    with pytest.raises(TaskError, match=r"3550 \+ 4; there are 3553 training games"):
+    with pytest.raises(TaskError, match=r"3550 \+ 4, but there are only 3553 training games"):
         list(make_tasks(parameters, SplitSizes(3550, 4, 1), 0))
-    with pytest.raises(TaskError, match=r"tasks\.test: is 275; there are 274"):
+    with pytest.raises(TaskError, match=r"tasks\.test: is 275, but there are only 274"):
         list(make_tasks(parameters, SplitSizes(1, 1, 275), 0))
-    with pytest.raises(TaskError, match=r"tasks\.unseen: is 135; there are 134"):
+    with pytest.raises(TaskError, match=r"tasks\.unseen: is 135, but there are only 134"):
         list(make_tasks(parameters, SplitSizes(1, 1, 1, 135), 0))
 
 

@@ -232,7 +232,10 @@ def test_a_task_of_another_environment_is_refused(doors) -> None:
             "environment.id: tests/Doors-v0 cannot be made with environment.kwargs",
         ),
         ({"id": "tests/Numbers-v0"}, r"environment.id: tests/Numbers-v0 has actions of Discrete\(2\)"),
-        ({"module": "no_such_module"}, "'no_such_module' cannot be imported: .*no_such_module.py in this"),
+        (
+            {"module": "no_such_module"},
+            "'no_such_module' cannot be imported: .*no_such_module.py of your",
+        ),
         ({"id": "no_such_module:Doors-v0"}, "environment.id: no_such_module:Doors-v0 cannot be made"),
         ({"id": "tests/Unmade-v0"}, "environment.id: tests/Unmade-v0 cannot be made .*no attribute 'Unmade'"),
         ({"module": "a..b"}, "environment.module: 'a..b' cannot be imported"),

@@ -124,7 +124,7 @@ def test_a_question_in_two_splits_is_refused(parameters: NotebookQaParameters) -
 
 
 def test_too_few_questions_are_an_error_that_names_the_key(parameters: NotebookQaParameters) -> None:
-    with pytest.raises(TaskError, match=r"tasks.validation: is 2; 1 questions are left of .*train_on"):
+    with pytest.raises(TaskError, match=r"tasks.validation: is 2; only 1 questions are left of .*train_on"):
         made(parameters, SplitSizes(3, 2, 2))
 
 

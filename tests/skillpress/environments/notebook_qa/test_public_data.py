@@ -190,7 +190,7 @@ def test_several_files_become_tables_that_an_experiment_reads(tmp_path: Path) ->
         ("squad:train=x.json", "squad:train=x.json: must be DATASET:SPLIT=FILE with one of hotpotqa, "),
         ("musique=x.json", "must be DATASET:SPLIT=FILE"),
         ("musique:test=missing.jsonl", "missing.jsonl: cannot be read: "),
-        ("musique:test=other.txt", "other.txt: is not a .json, .jsonl, .csv or .parquet file"),
+        ("musique:test=other.txt", "other.txt: not a .json, .jsonl, .csv or .parquet file"),
         ("musique:test=broken.jsonl", "broken.jsonl: cannot be read: "),
         (
             "musique:test=trivia.jsonl",

@@ -121,7 +121,7 @@ def test_a_demonstration_in_these_words_is_an_answer_or_an_error(parameters: Not
     for name, parse in (("direct", answer), ("chain_of_thought", answer_line)):
         response = parameters.rendering(name, 0).response("answer yes", Info(answer="it's so"))
         assert parse(response).action == 'submit_final_answer("it\'s so")'
-    with pytest.raises(ParamsError, match=r"acts by 'search question'; set imitation.demonstrations to 0"):
+    with pytest.raises(ParamsError, match=r"the action 'search question'; set imitation.demonstrations to 0"):
         parameters.rendering("direct", 0).response("search question", Info())
 
 

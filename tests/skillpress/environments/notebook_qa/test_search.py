@@ -95,7 +95,7 @@ def test_fewer_are_found_where_fewer_hold_a_word_and_none_for_no_words(search: T
     assert search.search("zeppelin", 5) == ()
     assert search.search("", 5) == search.search("?!* \n", 5) == ()
     for top_k in (0, 10**12):
-        with pytest.raises(ValueError, match=f"top_k is {top_k}, must be from 1 to 1000"):
+        with pytest.raises(ValueError, match=f"top_k is {top_k}; 1 to 1000 hits"):
             search.search("Ada", top_k)
 
 

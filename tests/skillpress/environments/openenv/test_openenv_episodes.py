@@ -145,7 +145,7 @@ def test_a_reset_that_the_server_refuses_is_an_error_of_the_task() -> None:
         with pytest.raises(TaskError, match=r'refuses the reset {"level": 3}: reset: unknown key'):
             episode.reset(task(section(door.url), level=3))
         assert episode.reset(task(section(door.url), seed=0))[0], "and the next one goes on"
-        with pytest.raises(TaskError, match="is of 'http://elsewhere'"):
+        with pytest.raises(TaskError, match="is for 'http://elsewhere'"):
             episode.reset(Task("t", "openenv", 0, {"url": "http://elsewhere", "reset": {}}))
 
 

@@ -157,8 +157,11 @@ def test_a_split_alone_can_be_made(parameters: WorkshopParameters, tasks: list[T
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        (SplitSizes(128, 1, 0), "tasks.train and tasks.validation: are 128 and 1, can be 128 together"),
-        (SplitSizes(120, 8, 4), "are 120 and 8, can be 127 together"),
+        (
+            SplitSizes(128, 1, 0),
+            "tasks.validation: are 128 and 1, can be at most 128 together",
+        ),
+        (SplitSizes(120, 8, 4), "are 120 and 8, can be at most 127 together"),
         (SplitSizes(15, 0, 0), r"tasks.train: is 15, must be at least 16.*environment.pieces \(16\)"),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_model_for_which_trees_are_wrong_keeps_the_other_scorer_with_the_reaso
 def test_reasons_on_a_gpu() -> None:
     wide: dict[str, Any] = {"head_dim": 16}
     assert why_not(family("Llama", **wide), blocks=True) is None
-    assert "at least 16" in str(why_not(family("Llama"), blocks=True))
+    assert "fewer than the 16" in str(why_not(family("Llama"), blocks=True))
     assert "'eager'" in str(why_not(made("Gemma2"), blocks=True))
     assert "block masks" in str(why_not(family("GPT2"), blocks=True))
     dropping = family("Llama", attention_dropout=0.1, **wide)

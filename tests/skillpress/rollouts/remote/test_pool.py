@@ -198,7 +198,7 @@ def test_a_machine_with_other_parameters_data_or_code_is_refused() -> None:
 
 
 def test_a_machine_with_fewer_slots_than_processes_is_refused() -> None:
-    with machine(slots=2) as server, pytest.raises(UserError, match="offers 2 slots to 3 processes"):
+    with machine(slots=2) as server, pytest.raises(UserError, match="offers only 2 slots for 3 processes"):
         pool_of(server.url, processes=3)
 
 
