@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 PORT = 8000
 """The port that clients of the protocol try first."""
-OPEN = "whoever reaches the port can play, and use this machine's processors; there is no password"
+OPEN = "anyone who can reach this port can play and use this machine's CPUs; there is no password"
 SPLITS = ("train", "validation", "test")
 
 

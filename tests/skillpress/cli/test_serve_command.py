@@ -62,7 +62,7 @@ def test_it_serves_the_experiments_tasks_until_it_is_told_to_end_and_warns_where
             process.send_signal(end)
             assert process.wait(60) == 0
         assert process.stderr is not None
-        warned = "warning: --host 0.0.0.0: whoever reaches the port can play" in process.stderr.read()
+        warned = "warning: --host 0.0.0.0: anyone who can reach this port can play" in process.stderr.read()
         assert warned == (host == "0.0.0.0")
 
 
