@@ -17,15 +17,14 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
 from trl.chat_template_utils import qwen2_5_chat_template
 
-from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
+from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.program.parameters import ProgramParameters
 from skillpress.environments.program.shared import SharedPrograms
 from skillpress.models.policy import Policy
-from skillpress.rollouts.agents.reward import OutcomeReward
 from skillpress.rollouts.collection import Collector, ThreadVectorEnv, requests
-from skillpress.rollouts.programs.agent import ProgramAgent
 from skillpress.rollouts.programs.tool_calls import hermes
+from tests.support.rollouts.program_parts import agent_of
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 ASSISTANT = "<|im_start|>assistant\n"
@@ -113,15 +112,7 @@ def collected(
     section: ProgramParameters, engine: ScriptedEngine, tasks: Sequence[Task], budget: int
 ) -> list[Trajectory]:
     """An episode of each task, two at once. ``budget`` is the most tokens of a prompt."""
-    shared, policy = SharedPrograms(section, 2), engine.policy
-    agent = ProgramAgent(
-        render=policy.encode_request,
-        budget=budget,
-        read=hermes,
-        decode=policy.decode,
-        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
-        engine=engine,
-        sampling=Sampling(max_new_tokens=512),
-    )
+    shared = SharedPrograms(section, 2)
+    agent = agent_of(engine.policy, engine, budget, hermes, longest=512)
     with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 2) as collector:
         return collector.collect(requests(tasks, 1, 7, "test"))

@@ -69,8 +69,7 @@ class Collector:
         advise: returns knowledge that the agent gets in every episode, placed above the request's own
             knowledge; None for no such knowledge.
         project: φ, which gives the skills that the steps of a finished episode record; None records none.
-        gather_seconds: in lockstep, how long a round waits for further episodes after its first; if None, for
-        all."""
+        gather_seconds: in lockstep, how long a round waits for further episodes; if None, for all."""
         self.environments, self.agent, self.advise, self.project = environments, agent, advise, project
         self._slots, self._patience, self.gather_seconds = slots, patience, gather_seconds
         self.statistics = CollectionStatistics()

@@ -91,9 +91,8 @@ DEFAULT = ROOT / "params.yaml"
         ),
         (
             "training: {lag: 4, checkpoint_every: 3}",
-            "training.lag is 4, must be smaller than training.checkpoint_every (3), because rollouts "
-            "cannot cross a checkpoint: "
-            "make lag at most 2, or checkpoint_every at least 5",
+            "training.lag is 4, must be smaller than training.checkpoint_every (3), because rollouts cannot "
+            "cross a checkpoint: make lag at most 2, or checkpoint_every at least 5",
         ),
         (
             "{algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}, "
@@ -133,10 +132,7 @@ DEFAULT = ROOT / "params.yaml"
             "skills.corpus: is 'all'; allowed: algorithm_1, buffer_and_batch, batch_accepts, each_task_once",
         ),
         ("skills: {corpus: decayed}", "skills: buffer is 256, must be 0 with corpus decayed"),
-        (
-            "skills: {corpus: batch_accepts, search: refined}",
-            "skills.corpus batch_accepts needs",
-        ),
+        ("skills: {corpus: batch_accepts, search: refined}", "skills.corpus batch_accepts needs"),
         (
             "skills: {dictionaries: per_task}",
             "skills.dictionaries: is 'per_task'; allowed: shared, per_class",
